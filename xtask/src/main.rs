@@ -1,1 +1,56 @@
-fn main() {}
+//! Chores: `cargo xtask test [--install]`, `cargo xtask sources`, `cargo xtask fuzz`... One file per chore.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod clients;
+mod rooms;
+mod server;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [--install]   run every test this machine can, name what is skipped
+                               --install adds missing foreign clients below the target folder
+cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => test::run(false),
+        ["test", "--install"] => test::run(true),
+        ["rooms"] => {
+            let wrong = rooms::violations();
+            for line in &wrong {
+                eprintln!("{line}");
+            }
+            if wrong.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The root of the checkout.
+fn root() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies below the root")
+        .to_path_buf()
+}
+
+/// The folder that holds build products: `CARGO_TARGET_DIR`, or `target` of the checkout.
+fn target_dir() -> std::path::PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root().join(dir),
+        None => root().join("target"),
+    }
+}

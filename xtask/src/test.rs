@@ -1,0 +1,119 @@
+//! `cargo xtask test`: everything this machine can run, and by name what it cannot.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::{clients, root};
+
+/// What ran: the numbers of the closing line.
+#[derive(Default)]
+pub struct Tally {
+    pub passed: u32,
+    pub failed: u32,
+    pub skipped: Vec<String>,
+}
+
+impl Tally {
+    pub fn step(&mut self, name: &str, ok: bool) {
+        println!("{} {name}", if ok { "ok    " } else { "FAILED" });
+        if ok {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+}
+
+pub fn run(install: bool) -> ExitCode {
+    let mut tally = Tally::default();
+    for (name, args) in [
+        ("format", &["fmt", "--all", "--check"][..]),
+        (
+            "clippy",
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ][..],
+        ),
+    ] {
+        let ok = cargo(args).status().is_ok_and(|s| s.success());
+        tally.step(name, ok);
+    }
+    cargo_test(&mut tally);
+    let built = cargo(&["build", "--release"])
+        .status()
+        .is_ok_and(|s| s.success());
+    tally.step("release build", built);
+    if built {
+        clients::run(install, &mut tally);
+    }
+    for skipped in &tally.skipped {
+        println!("skipped: {skipped}");
+    }
+    if std::env::var_os("DURAMEN_MATERIAL").is_none() {
+        println!("skipped: tests over real files and source scripts (DURAMEN_MATERIAL is not set)");
+    }
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Runs the tests of the workspace and adds up the `test result:` lines.
+fn cargo_test(tally: &mut Tally) {
+    let child = cargo(&["test", "--workspace", "--no-fail-fast"])
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        tally.step("cargo test starts", false);
+        return;
+    };
+    let stdout = child.stdout.take().expect("stdout is piped");
+    let mut failed = 0;
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        println!("{line}");
+        if let Some((p, f)) = result_line(&line) {
+            tally.passed += p;
+            failed += f;
+        }
+    }
+    let ok = child.wait().is_ok_and(|s| s.success());
+    tally.failed += failed;
+    if !ok && failed == 0 {
+        tally.step("cargo test", false);
+    }
+}
+
+/// The counts of `test result: ok. 3 passed; 0 failed; ...`.
+fn result_line(line: &str) -> Option<(u32, u32)> {
+    let rest = line.strip_prefix("test result: ")?;
+    let count = |what: &str| -> Option<u32> {
+        let before = rest.split(what).next()?.trim_end();
+        before.rsplit(' ').next()?.parse().ok()
+    };
+    Some((count(" passed")?, count(" failed")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::result_line;
+
+    #[test]
+    fn counts_are_read_from_the_result_line() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured";
+        assert_eq!(result_line(line), Some((12, 3)));
+        assert_eq!(result_line("running 3 tests"), None);
+    }
+}
