@@ -1,1 +1,19 @@
-//! types
+//! SQL types and values: what a column is declared as, what it holds, and every rule that turns one into another.
+//!
+//! Pure code: no clock, no disk, no threads. A value and its declared type travel as a pair (`Value`, `SqlType`);
+//! strings carry their collation in the type.
+
+#![forbid(unsafe_code)]
+
+mod collation;
+pub mod cp1252;
+mod decimal;
+mod sqltype;
+pub mod temporal;
+mod value;
+
+pub use collation::CollationId;
+pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
+pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
+pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
+pub use value::Value;
