@@ -1,1 +1,19 @@
-//! tds
+//! The wire: TDS 7.4 as pure bytes, in both directions.
+//!
+//! Nothing here opens a socket, starts a thread or reads a clock. The server feeds bytes into a [`packet::Assembler`]
+//! and gets whole messages; it builds replies with [`token::TokenWriter`] and cuts them into packets with
+//! [`packet::PacketWriter`]. The client side ([`client::Client`]) is the mirror over any `Read + Write`.
+//!
+//! Invariants:
+//! 1. Every length that comes from the other side is checked before it is used; no input panics.
+//! 2. What one message may occupy is bounded by the limit given to the assembler, and no count read from the wire
+//!    reserves memory before the bytes it counts have arrived.
+//! 3. One reply message per request message: [`packet::PacketWriter::finish`] sets the end-of-message bit once.
+
+#![forbid(unsafe_code)]
+
+pub mod bytes;
+pub mod login;
+pub mod packet;
+pub mod prelogin;
+pub mod request;
