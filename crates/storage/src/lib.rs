@@ -1,1 +1,5 @@
-//! storage
+//! storage: pages, allocation, rows, recovery.
+
+#![forbid(unsafe_code)]
+
+pub mod format;

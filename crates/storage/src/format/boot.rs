@@ -1,0 +1,311 @@
+//! The boot page (1:9) and the file header page (page 0 of every file).
+//!
+//! The boot page holds one record whose fields stand at fixed offsets from the record's start (page offset 96). Fields
+//! whose meaning is not public stay zero in our files. Our own mark stands at record offset 1,400, beyond every field
+//! known: readers choose the dialect by it, never by a version number.
+
+use duramen_base::{AllocUnitId, Lsn, PageId};
+
+use super::page::{HEADER_BYTES, PageMut, PageRef, page_type};
+use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
+
+/// Internal database version that our files carry: base tables as in 2016.
+pub const DATABASE_VERSION: u16 = 852;
+/// Page number of the boot page in file 1.
+pub const BOOT_PAGE: u32 = 9;
+/// Bytes of our boot record.
+const BOOT_BYTES: usize = 1504;
+/// Our mark, in the boot record and in file headers.
+pub const MARK: [u8; 16] = *b"DURAMEN-FORMAT-1";
+const MARK_AT: usize = 1400;
+/// Our fields after the mark.
+const EPOCH_AT: usize = MARK_AT + 16;
+const PROFILE_AT: usize = MARK_AT + 20;
+const OPTIONS_AT: usize = MARK_AT + 24;
+const XDES_AT: usize = MARK_AT + 32;
+const NEXT_AU_AT: usize = MARK_AT + 40;
+const GUID_AT: usize = MARK_AT + 48;
+const NAME_AT: usize = 52;
+const NAME_UNITS: usize = 128;
+const PAD: u16 = 0x2020;
+
+/// The fields of the boot page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    pub version: u16,
+    pub create_version: u16,
+    pub status: u32,
+    pub next_object_id: u32,
+    /// Days since 1900-01-01 and 1/300 s ticks.
+    pub created: (i32, u32),
+    pub name: String,
+    pub database_id: u16,
+    pub compatibility_level: u16,
+    /// The LOP_BEGIN_CKPT record from which recovery starts.
+    pub checkpoint_lsn: Lsn,
+    pub differential_base_lsn: Lsn,
+    pub last_backup_lsn: Lsn,
+    pub collation: u32,
+    /// First page of sysallocunits.
+    pub first_sysallocunits: PageId,
+    /// Ours: `None` in foreign files.
+    pub own: Option<OwnBoot>,
+}
+
+/// Fields that only our files have.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct OwnBoot {
+    pub log_epoch: u32,
+    /// The log profile's number.
+    pub log_profile: u32,
+    /// Option bits, meaning given by the catalog.
+    pub options: u64,
+    /// No transaction id at or above this one was given out when the page was written.
+    pub next_xdes: u64,
+    /// The next allocation unit number (object part).
+    pub next_alloc_unit: u64,
+    pub database_guid: [u8; 16],
+}
+
+impl Boot {
+    /// Reads a boot page.
+    pub fn read(page: &PageBytes) -> FormatResult<Boot> {
+        let p = PageRef::new(page);
+        if p.page_type() != page_type::BOOT {
+            return Err(FormatError::Corrupt("boot page type"));
+        }
+        let row = &page[HEADER_BYTES..];
+        let lsn = |at: usize| {
+            row.get(at..)
+                .and_then(Lsn::from_bytes)
+                .ok_or(FormatError::Corrupt("boot page LSN"))
+        };
+        let units: Vec<u16> = row[NAME_AT..NAME_AT + 2 * NAME_UNITS]
+            .chunks_exact(2)
+            .map(|c| u16::from_le_bytes([c[0], c[1]]))
+            .take_while(|u| *u != PAD && *u != 0)
+            .collect();
+        let own = (row[MARK_AT..MARK_AT + 16] == MARK).then(|| read_own(row));
+        Ok(Boot {
+            version: u16_at(row, 4)?,
+            create_version: u16_at(row, 6)?,
+            status: u32_at(row, 36)?,
+            next_object_id: u32_at(row, 40)?,
+            created: (u32_at(row, 48)? as i32, u32_at(row, 44)?),
+            name: String::from_utf16_lossy(&units),
+            database_id: u16_at(row, 312)?,
+            compatibility_level: u16_at(row, 314)?,
+            checkpoint_lsn: lsn(348)?,
+            differential_base_lsn: lsn(360)?,
+            last_backup_lsn: lsn(372)?,
+            collation: u32_at(row, 392)?,
+            first_sysallocunits: PageId::from_bytes(&row[516..]).unwrap_or_default(),
+            own: own.transpose()?,
+        })
+    }
+
+    /// Makes a whole boot page.
+    pub fn format(&self, page: &mut PageBytes) -> FormatResult<()> {
+        let mut p = PageMut::new(page);
+        p.format(
+            PageId::new(1, BOOT_PAGE),
+            page_type::BOOT,
+            AllocUnitId::from_parts(0, 99),
+            0,
+            0,
+        );
+        let mut row = vec![0u8; BOOT_BYTES];
+        row[2..4].copy_from_slice(&(BOOT_BYTES as u16).to_le_bytes());
+        p.insert_record(0, &row)?;
+        self.write(page)
+    }
+
+    /// Writes the fields into an existing boot page, leaving every other byte as it is. The fields ours go only into a
+    /// page that has room for them (it was made by [`Boot::format`]).
+    pub fn write(&self, page: &mut PageBytes) -> FormatResult<()> {
+        if PageRef::new(page).page_type() != page_type::BOOT {
+            return Err(FormatError::Corrupt("boot page type"));
+        }
+        let row = &mut page[HEADER_BYTES..];
+        let mut put = |at: usize, b: &[u8]| row[at..at + b.len()].copy_from_slice(b);
+        put(4, &self.version.to_le_bytes());
+        put(6, &self.create_version.to_le_bytes());
+        put(36, &self.status.to_le_bytes());
+        put(40, &self.next_object_id.to_le_bytes());
+        put(44, &self.created.1.to_le_bytes());
+        put(48, &self.created.0.to_le_bytes());
+        let mut units = [PAD; NAME_UNITS];
+        for (slot, unit) in units.iter_mut().zip(self.name.encode_utf16()) {
+            *slot = unit;
+        }
+        for (i, unit) in units.iter().enumerate() {
+            put(NAME_AT + 2 * i, &unit.to_le_bytes());
+        }
+        put(312, &self.database_id.to_le_bytes());
+        put(314, &self.compatibility_level.to_le_bytes());
+        put(348, &self.checkpoint_lsn.to_bytes());
+        put(360, &self.differential_base_lsn.to_bytes());
+        put(372, &self.last_backup_lsn.to_bytes());
+        put(392, &self.collation.to_le_bytes());
+        put(516, &self.first_sysallocunits.to_bytes());
+        if let Some(own) = &self.own {
+            put(MARK_AT, &MARK);
+            put(EPOCH_AT, &own.log_epoch.to_le_bytes());
+            put(PROFILE_AT, &own.log_profile.to_le_bytes());
+            put(OPTIONS_AT, &own.options.to_le_bytes());
+            put(XDES_AT, &own.next_xdes.to_le_bytes());
+            put(NEXT_AU_AT, &own.next_alloc_unit.to_le_bytes());
+            put(GUID_AT, &own.database_guid);
+        }
+        Ok(())
+    }
+}
+
+fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
+    let mut guid = [0; 16];
+    guid.copy_from_slice(&row[GUID_AT..GUID_AT + 16]);
+    Ok(OwnBoot {
+        log_epoch: u32_at(row, EPOCH_AT)?,
+        log_profile: u32_at(row, PROFILE_AT)?,
+        options: super::u64_at(row, OPTIONS_AT)?,
+        next_xdes: super::u64_at(row, XDES_AT)?,
+        next_alloc_unit: super::u64_at(row, NEXT_AU_AT)?,
+        database_guid: guid,
+    })
+}
+
+/// The fields of a file header page: one row, every column of variable length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Binds the files of one database together.
+    pub binding: [u8; 16],
+    pub file_id: u16,
+    pub filegroup: u16,
+    /// Pages.
+    pub size: u32,
+    /// Pages; `None` is unlimited.
+    pub max_size: Option<u32>,
+    /// Pages, or percent (see `growth_percent`).
+    pub growth: u32,
+    pub growth_percent: bool,
+    pub logical_name: String,
+    /// Whether the file carries our mark.
+    pub own: bool,
+}
+
+/// Columns of our file header row. 0-6 are as in foreign files; 7-9 are backup LSNs there and empty here.
+const NAME_COLUMN: usize = 10;
+const MARK_COLUMN: usize = 11;
+const COLUMNS: usize = 12;
+
+impl FileHeader {
+    pub fn read(page: &PageBytes) -> FormatResult<FileHeader> {
+        let p = PageRef::new(page);
+        if p.page_type() != page_type::FILE_HEADER {
+            return Err(FormatError::Corrupt("file header page type"));
+        }
+        let columns = variable_columns(p.expect_record(0)?)?;
+        let get = |i: usize| columns.get(i).copied().unwrap_or(&[]);
+        let mut binding = [0; 16];
+        let guid = get(0);
+        if guid.len() == 16 {
+            binding.copy_from_slice(guid);
+        }
+        let own = get(MARK_COLUMN) == MARK;
+        let max_size = u32_at(get(4), 0)?;
+        Ok(FileHeader {
+            binding,
+            file_id: u16_at(get(1), 0)?,
+            filegroup: u16_at(get(2), 0)?,
+            size: u32_at(get(3), 0)?,
+            max_size: (max_size != u32::MAX).then_some(max_size),
+            growth: u32_at(get(5), 0)?,
+            growth_percent: get(6).first().is_some_and(|b| *b & 1 == 1),
+            logical_name: if own {
+                utf16(get(NAME_COLUMN))
+            } else {
+                String::new()
+            },
+            own,
+        })
+    }
+
+    /// Makes a whole file header page.
+    pub fn format(&self, page: &mut PageBytes) -> FormatResult<()> {
+        let mut p = PageMut::new(page);
+        p.format(
+            PageId::new(self.file_id, 0),
+            page_type::FILE_HEADER,
+            AllocUnitId::from_parts(0, 99),
+            0,
+            0,
+        );
+        p.insert_record(0, &self.row())
+    }
+
+    /// Replaces the row of an existing file header page that we made.
+    pub fn write(&self, page: &mut PageBytes) -> FormatResult<()> {
+        PageMut::new(page).replace_record(0, &self.row())
+    }
+
+    fn row(&self) -> Vec<u8> {
+        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); COLUMNS];
+        columns[0] = self.binding.to_vec();
+        columns[1] = self.file_id.to_le_bytes().to_vec();
+        columns[2] = self.filegroup.to_le_bytes().to_vec();
+        columns[3] = self.size.to_le_bytes().to_vec();
+        columns[4] = self.max_size.unwrap_or(u32::MAX).to_le_bytes().to_vec();
+        columns[5] = self.growth.to_le_bytes().to_vec();
+        columns[6] = u32::from(self.growth_percent).to_le_bytes().to_vec();
+        columns[NAME_COLUMN] = self
+            .logical_name
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        columns[MARK_COLUMN] = MARK.to_vec();
+        let mut row = vec![0x30, 0, 4, 0];
+        row.extend((COLUMNS as u16).to_le_bytes());
+        row.extend(vec![0u8; COLUMNS.div_ceil(8)]);
+        row.extend((COLUMNS as u16).to_le_bytes());
+        let mut end = row.len() + 2 * COLUMNS;
+        for c in &columns {
+            end += c.len();
+            row.extend((end as u16).to_le_bytes());
+        }
+        for c in &columns {
+            row.extend(c);
+        }
+        row
+    }
+}
+
+fn utf16(b: &[u8]) -> String {
+    let units: Vec<u16> = b
+        .chunks_exact(2)
+        .map(|c| u16::from_le_bytes([c[0], c[1]]))
+        .collect();
+    String::from_utf16_lossy(&units)
+}
+
+/// The variable-length columns of a FixedVar row.
+pub(crate) fn variable_columns(row: &[u8]) -> FormatResult<Vec<&[u8]>> {
+    let mut at = usize::from(u16_at(row, 2)?);
+    let columns = usize::from(u16_at(row, at)?);
+    at += 2 + columns.div_ceil(8);
+    let count = usize::from(u16_at(row, at)?);
+    at += 2;
+    let mut start = at + 2 * count;
+    let mut out = Vec::with_capacity(count);
+    for i in 0..count {
+        let end = usize::from(u16_at(row, at + 2 * i)? & 0x7fff);
+        out.push(
+            row.get(start..end)
+                .ok_or(FormatError::Corrupt("variable column end offset"))?,
+        );
+        start = end;
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Pure bytes: what a page, a row and an allocation map look like on disk.
+//!
+//! Nothing here does I/O, takes a latch or knows a transaction; everything takes byte slices and gives back values or
+//! byte slices. The formats are SQL Server's (pages of 8,192 bytes, FixedVar rows, PFS/GAM/SGAM/IAM maps), so the same
+//! code reads foreign files and writes ours.
+//!
+//! Invariants
+//! 1. Bytes are never trusted: every offset and length is checked, a bad one is a [`FormatError`], never a panic.
+//! 2. Every page operation is a function of the page's bytes and its arguments only, so that redo repeats it exactly.
+//! 3. `free bytes + record bytes + 2 * slots == 8,096` on every page that was built by [`page::PageMut`].
+
+pub mod alloc;
+pub mod boot;
+pub mod page;
+
+use std::fmt;
+
+/// Bytes that are not what the format says, or an operation that does not fit the page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FormatError {
+    /// The page or record contradicts its own format; the text names the field.
+    Corrupt(&'static str),
+    /// The record does not fit the page, even after compaction.
+    NoSpace,
+    /// No such slot.
+    NoSlot(u16),
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FormatError::Corrupt(what) => write!(f, "corrupt {what}"),
+            FormatError::NoSpace => f.write_str("the record does not fit the page"),
+            FormatError::NoSlot(slot) => write!(f, "slot {slot} does not exist"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+pub type FormatResult<T> = Result<T, FormatError>;
+
+/// The bytes of one page.
+pub type PageBytes = [u8; duramen_base::PAGE_BYTES];
+
+pub(crate) fn u16_at(b: &[u8], at: usize) -> FormatResult<u16> {
+    match b.get(at..at + 2) {
+        Some(s) => Ok(u16::from_le_bytes([s[0], s[1]])),
+        None => Err(FormatError::Corrupt("length (2 bytes expected)")),
+    }
+}
+
+pub(crate) fn u32_at(b: &[u8], at: usize) -> FormatResult<u32> {
+    match b.get(at..at + 4) {
+        Some(s) => Ok(u32::from_le_bytes([s[0], s[1], s[2], s[3]])),
+        None => Err(FormatError::Corrupt("length (4 bytes expected)")),
+    }
+}
+
+pub(crate) fn u64_at(b: &[u8], at: usize) -> FormatResult<u64> {
+    Ok(u64::from(u32_at(b, at)?) | u64::from(u32_at(b, at + 4)?) << 32)
+}
