@@ -1,1 +1,33 @@
-//! os
+//! The ground under everything else: clock, disk, threads, synchronisation and randomness, real and simulated.
+//!
+//! Every room above takes these things from here and from nowhere else, so that the whole engine can be run in a
+//! world that a seed decides ([`sim`]): one thread at a time, virtual time, a disk that loses, tears and reorders
+//! what was not synced. Same seed, same trace.
+//!
+//! Each primitive asks one question first: "is this thread part of a simulation?". The question costs one relaxed
+//! load of a static while no simulation lives in the process, so the real server pays next to nothing for it.
+//!
+//! Invariants
+//! 1. No primitive panics in the real world. In a simulation the only unwinding is the simulation's own end.
+//! 2. A write that returned from [`DiskFile::write_durable_at`] survives a crash; one that returned from
+//!    [`DiskFile::write_at`] survives only after a later [`DiskFile::sync`] returned.
+//! 3. Alignment is the business of this room: callers may pass any buffer, offset and length.
+
+#![forbid(unsafe_code)]
+// This room is the one place that may touch what it wraps.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod aligned;
+mod disk;
+mod error;
+pub mod random;
+mod real;
+pub mod sim;
+pub mod sync;
+pub mod thread;
+pub mod time;
+
+pub use aligned::AlignedBuf;
+pub use disk::{Disk, DiskFile, Env, OpenOptions};
+pub use error::IoError;
+pub use real::RealDisk;

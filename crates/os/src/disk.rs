@@ -1,0 +1,85 @@
+//! The disk as the engine sees it: a few calls, each with a stated promise about crashes.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{IoError, RealDisk};
+
+/// The world a component lives in. Clock, threads and randomness are found through the calling thread
+/// ([`crate::time`], [`crate::thread`], [`crate::random`]); the disk is a value, because one process may hold several.
+#[derive(Clone, Debug)]
+pub struct Env {
+    pub disk: Arc<dyn Disk>,
+}
+
+impl Env {
+    /// The machine's own disk.
+    pub fn real() -> Env {
+        Env {
+            disk: Arc::new(RealDisk),
+        }
+    }
+
+    pub fn with_disk(disk: Arc<dyn Disk>) -> Env {
+        Env { disk }
+    }
+}
+
+/// How a file is opened. Default: an existing file, for reading and writing, through the page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenOptions {
+    /// Make the file when it is not there.
+    pub create: bool,
+    /// Make the file; it must not be there.
+    pub create_new: bool,
+    pub read_only: bool,
+    /// Past the page cache, where the file system allows it ([`DiskFile::is_direct`] says whether it did).
+    pub direct: bool,
+}
+
+/// A name space of files.
+pub trait Disk: Send + Sync + Debug {
+    fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn DiskFile>, IoError>;
+    fn remove(&self, path: &Path) -> Result<(), IoError>;
+    /// Replaces `to` when it exists. Atomic; durable after [`Disk::sync_dir`] of the directory.
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError>;
+    fn exists(&self, path: &Path) -> bool;
+    /// The entries of a directory, as full paths in name order.
+    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, IoError>;
+    fn create_dir_all(&self, dir: &Path) -> Result<(), IoError>;
+    /// Makes creations, removals and renames in `dir` durable. A new file is not there after a crash without it.
+    fn sync_dir(&self, dir: &Path) -> Result<(), IoError>;
+    /// Bytes that may still be written below `path`.
+    fn free_space(&self, path: &Path) -> Result<u64, IoError>;
+    /// The physical sector of the device below `path`: 512 or 4096 (4096 when nobody knows).
+    fn sector_bytes(&self, path: &Path) -> u32;
+}
+
+/// An open file. All calls may be made from any thread at once; there is no file position.
+pub trait DiskFile: Send + Sync + Debug {
+    /// Fills `buf` from `offset`; [`IoError::Eof`] when the file ends before.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), IoError>;
+    /// Writes all of `data`; durable only after a later [`DiskFile::sync`].
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<(), IoError>;
+    /// Writes all of `data`; durable when it returns (this range, not the file's other writes).
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> Result<(), IoError> {
+        self.write_durable_vectored_at(&[data], offset)
+    }
+    /// The parts one after the other, as one durable write.
+    fn write_durable_vectored_at(&self, parts: &[&[u8]], offset: u64) -> Result<(), IoError>;
+    /// Every write that returned before this call is durable when it returns. After an error nothing may be
+    /// assumed about them, and a second call that succeeds proves nothing.
+    fn sync(&self) -> Result<(), IoError>;
+    /// The length in bytes.
+    fn len(&self) -> Result<u64, IoError>;
+    fn is_empty(&self) -> Result<bool, IoError> {
+        Ok(self.len()? == 0)
+    }
+    /// Truncates, or extends with zeros that take no space yet. Durable after [`DiskFile::sync`].
+    fn set_len(&self, len: u64) -> Result<(), IoError>;
+    /// Reserves disk space for the range and extends the file to its end; new bytes read as zeros.
+    fn allocate(&self, offset: u64, len: u64) -> Result<(), IoError>;
+    /// Whether this file goes past the page cache.
+    fn is_direct(&self) -> bool;
+}

@@ -1,0 +1,51 @@
+//! Directories and the device below them.
+
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::IoError;
+
+/// Makes a directory and its missing ancestors, each made durable in its parent: a data directory that is gone after
+/// a power loss would take durable files with it.
+pub(super) fn create_all(dir: &Path) -> Result<(), IoError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = dir.parent().filter(|p| !p.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        create_all(parent)?;
+    }
+    match std::fs::create_dir(dir) {
+        Ok(()) => sync(parent.unwrap_or(Path::new("."))),
+        // Somebody else made it meanwhile.
+        Err(_) if dir.is_dir() => Ok(()),
+        Err(e) => Err(IoError::from_std(&e, "mkdir")),
+    }
+}
+
+pub(super) fn sync(dir: &Path) -> Result<(), IoError> {
+    let dir = if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(dir, flags, Mode::empty())
+        .map_err(|e| IoError::from_errno(e, "open directory"))?;
+    rustix::fs::fsync(&fd).map_err(|e| IoError::from_errno(e, "fsync directory"))
+}
+
+/// What the kernel says about the block device that holds `path`; a partition asks its disk.
+pub(super) fn physical_sector(path: &Path) -> Option<u32> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let (major, minor) = (
+        rustix::fs::major(stat.st_dev),
+        rustix::fs::minor(stat.st_dev),
+    );
+    let device = format!("/sys/dev/block/{major}:{minor}");
+    ["queue", "../queue"].iter().find_map(|queue| {
+        let text = std::fs::read_to_string(format!("{device}/{queue}/physical_block_size")).ok()?;
+        text.trim().parse().ok().filter(|n| matches!(n, 512 | 4096))
+    })
+}

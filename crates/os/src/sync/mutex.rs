@@ -1,0 +1,146 @@
+//! Mutual exclusion.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::sim::sched::{self, Here, Wait};
+
+/// A lock around a value.
+#[derive(Default)]
+pub struct Mutex<T: ?Sized> {
+    raw: parking_lot::Mutex<T>,
+}
+
+type RawGuard<'a, T> = parking_lot::MutexGuard<'a, T>;
+
+/// Exclusive access to the value; released when dropped.
+pub struct MutexGuard<'a, T: ?Sized> {
+    owner: &'a Mutex<T>,
+    /// Empty only inside [`super::Condvar::wait`].
+    raw: Option<RawGuard<'a, T>>,
+}
+
+impl<T> Mutex<T> {
+    pub const fn new(value: T) -> Mutex<T> {
+        Mutex {
+            raw: parking_lot::Mutex::new(value),
+        }
+    }
+
+    pub fn into_inner(self) -> T {
+        self.raw.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(&self.raw).addr()
+    }
+
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let raw = match sched::here() {
+            None => self.raw.lock(),
+            Some(here) => {
+                here.point();
+                self.lock_simulated(&here)
+            }
+        };
+        MutexGuard {
+            owner: self,
+            raw: Some(raw),
+        }
+    }
+
+    /// `None` when the lock is taken.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let here = sched::here();
+        if let Some(here) = &here {
+            here.point();
+        }
+        let raw = self.raw.try_lock()?;
+        if let Some(here) = &here {
+            here.acquired(self.address());
+        }
+        Some(MutexGuard {
+            owner: self,
+            raw: Some(raw),
+        })
+    }
+
+    pub fn get_mut(&mut self) -> &mut T {
+        self.raw.get_mut()
+    }
+
+    fn lock_simulated(&self, here: &Here) -> RawGuard<'_, T> {
+        let at = self.address();
+        loop {
+            if let Some(raw) = self.raw.try_lock() {
+                here.acquired(at);
+                return raw;
+            }
+            if here.holds(at) {
+                here.block(Wait::Lock(at), None);
+            } else {
+                // A thread outside the simulation has it.
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The real guard, for a wait on the real condition.
+    pub(super) fn raw_mut(&mut self) -> Option<&mut RawGuard<'a, T>> {
+        self.raw.as_mut()
+    }
+
+    pub(super) fn release_simulated(&mut self, here: &Here) {
+        self.raw = None;
+        here.released(self.owner.address());
+    }
+
+    pub(super) fn relock_simulated(&mut self, here: &Here) {
+        self.raw = Some(self.owner.lock_simulated(here));
+    }
+}
+
+const HELD: &str = "a guard holds its lock outside of Condvar::wait";
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.raw.as_ref().expect(HELD)
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.raw.as_mut().expect(HELD)
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.raw.take().is_some()
+            && let Some(here) = sched::here_in_drop()
+        {
+            here.released(self.owner.address());
+        }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,185 @@
+//! Many readers or one writer.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::sim::sched::{self, Here, Wait};
+
+/// A readers-writer lock around a value. Not recursive: a thread that reads twice may wait for a writer between.
+#[derive(Default)]
+pub struct RwLock<T: ?Sized> {
+    raw: parking_lot::RwLock<T>,
+}
+
+/// Shared access; released when dropped.
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    address: usize,
+    raw: Option<parking_lot::RwLockReadGuard<'a, T>>,
+}
+
+/// Exclusive access; released when dropped.
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    address: usize,
+    raw: Option<parking_lot::RwLockWriteGuard<'a, T>>,
+}
+
+impl<T> RwLock<T> {
+    pub const fn new(value: T) -> RwLock<T> {
+        RwLock {
+            raw: parking_lot::RwLock::new(value),
+        }
+    }
+
+    pub fn into_inner(self) -> T {
+        self.raw.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(&self.raw).addr()
+    }
+
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        let address = self.address();
+        let raw = match sched::here() {
+            None => self.raw.read(),
+            Some(here) => take(&here, address, || self.raw.try_read()),
+        };
+        RwLockReadGuard {
+            address,
+            raw: Some(raw),
+        }
+    }
+
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        let address = self.address();
+        let raw = match sched::here() {
+            None => self.raw.write(),
+            Some(here) => take(&here, address, || self.raw.try_write()),
+        };
+        RwLockWriteGuard {
+            address,
+            raw: Some(raw),
+        }
+    }
+
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        let here = sched::here();
+        if let Some(here) = &here {
+            here.point();
+        }
+        let raw = self.raw.try_read()?;
+        let address = self.address();
+        if let Some(here) = &here {
+            here.acquired(address);
+        }
+        Some(RwLockReadGuard {
+            address,
+            raw: Some(raw),
+        })
+    }
+
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        let here = sched::here();
+        if let Some(here) = &here {
+            here.point();
+        }
+        let raw = self.raw.try_write()?;
+        let address = self.address();
+        if let Some(here) = &here {
+            here.acquired(address);
+        }
+        Some(RwLockWriteGuard {
+            address,
+            raw: Some(raw),
+        })
+    }
+
+    pub fn get_mut(&mut self) -> &mut T {
+        self.raw.get_mut()
+    }
+}
+
+fn take<G>(here: &Here, address: usize, attempt: impl Fn() -> Option<G>) -> G {
+    here.point();
+    loop {
+        if let Some(raw) = attempt() {
+            here.acquired(address);
+            return raw;
+        }
+        if here.holds(address) {
+            here.block(Wait::Lock(address), None);
+        } else {
+            // A thread outside the simulation has it.
+            std::thread::yield_now();
+        }
+    }
+}
+
+const HELD: &str = "a guard holds its lock until it is dropped";
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.raw.as_ref().expect(HELD)
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.raw.as_ref().expect(HELD)
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.raw.as_mut().expect(HELD)
+    }
+}
+
+fn let_go(address: usize) {
+    if let Some(here) = sched::here_in_drop() {
+        here.released(address);
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.raw = None;
+        let_go(self.address);
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.raw = None;
+        let_go(self.address);
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,103 @@
+//! Threads: the system's, or a simulation's when the caller is part of one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::IoError;
+use crate::sim::sched::{self, Here, Wait};
+
+/// A running thread. Dropping the handle lets it run on.
+#[derive(Debug)]
+pub struct JoinHandle<T> {
+    real: std::thread::JoinHandle<T>,
+    sim: Option<(Here, usize)>,
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the end of the thread; an error is the payload of its panic.
+    pub fn join(self) -> std::thread::Result<T> {
+        if let (Some((_, id)), Some(here)) = (&self.sim, sched::here()) {
+            while !here.is_done(*id) {
+                here.block(Wait::Task(*id), None);
+            }
+        }
+        self.real.join()
+    }
+
+    pub fn is_finished(&self) -> bool {
+        match (&self.sim, sched::here()) {
+            (Some((_, id)), Some(here)) => here.is_done(*id),
+            _ => self.real.is_finished(),
+        }
+    }
+}
+
+/// Starts a thread. The error is the system's refusal (limits, memory).
+pub fn try_spawn<T: Send + 'static>(
+    name: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, IoError> {
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    let spawned = match sched::here() {
+        None => builder.spawn(f).map(|real| JoinHandle { real, sim: None }),
+        Some(here) => {
+            let child = here.register(name);
+            let id = child.id();
+            let spawned = builder.spawn(move || child.run(f));
+            if spawned.is_err() {
+                here.forget(id);
+            } else {
+                here.point();
+            }
+            spawned.map(|real| JoinHandle {
+                real,
+                sim: Some((here, id)),
+            })
+        }
+    };
+    spawned.map_err(|e| IoError::from_std(&e, "clone"))
+}
+
+/// Starts a thread; for the fixed threads of start-up, where a refusal leaves nothing to do.
+///
+/// # Panics
+/// When the system refuses. Threads made on demand (workers) use [`try_spawn`].
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    match try_spawn(name, f) {
+        Ok(handle) => handle,
+        Err(e) => panic!("cannot start thread {name}: {e}"),
+    }
+}
+
+/// Blocks the thread for at least `d`.
+pub fn sleep(d: Duration) {
+    match sched::here() {
+        Some(here) => here.sleep(d),
+        None if sched::ending() => {}
+        None => std::thread::sleep(d),
+    }
+}
+
+/// Lets another thread run; every spinning loop calls it.
+pub fn yield_now() {
+    match sched::here() {
+        Some(here) => here.yield_now(),
+        None => std::thread::yield_now(),
+    }
+}
+
+/// The name given to [`spawn`], or nothing.
+pub fn current_name() -> Option<Arc<str>> {
+    std::thread::current().name().map(Arc::from)
+}
+
+/// Processors this process may use.
+pub fn available_parallelism() -> usize {
+    if sched::here().is_some() {
+        return 4;
+    }
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}

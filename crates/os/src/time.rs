@@ -1,0 +1,104 @@
+//! Time: monotonic for measuring, wall for what users see. Virtual in a simulation.
+
+use std::ops::{Add, AddAssign, Sub};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::sim::sched;
+
+/// Nanoseconds on a clock that never goes back; 0 is about the start of the process (or of the simulation).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Instant(pub u64);
+
+impl Instant {
+    pub const ZERO: Instant = Instant(0);
+
+    pub fn elapsed(self) -> Duration {
+        now() - self
+    }
+
+    /// Time from `earlier` to this; zero when `earlier` is later.
+    pub fn since(self, earlier: Instant) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    pub fn nanos(self) -> u64 {
+        self.0
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+    /// Saturates at zero.
+    fn sub(self, earlier: Instant) -> Duration {
+        self.since(earlier)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+    /// Saturates: a deadline too far to express is never.
+    fn add(self, d: Duration) -> Instant {
+        Instant(self.0.saturating_add(nanos(d)))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, d: Duration) {
+        *self = *self + d;
+    }
+}
+
+pub(crate) fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Wall clock time in nanoseconds since 1970-01-01 00:00:00 UTC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct WallTime(pub i128);
+
+impl WallTime {
+    pub fn unix_nanos(self) -> i128 {
+        self.0
+    }
+
+    pub fn unix_seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000_000) as i64
+    }
+
+    /// The part below a second.
+    pub fn subsec_nanos(self) -> u32 {
+        self.0.rem_euclid(1_000_000_000) as u32
+    }
+}
+
+impl Add<Duration> for WallTime {
+    type Output = WallTime;
+    fn add(self, d: Duration) -> WallTime {
+        WallTime(self.0 + nanos(d) as i128)
+    }
+}
+
+/// Where simulated wall clocks start: 2026-01-01 00:00:00 UTC.
+pub(crate) const SIM_EPOCH_UNIX_NS: i128 = 1_767_225_600_000_000_000;
+
+static START: OnceLock<std::time::Instant> = OnceLock::new();
+
+/// The monotonic clock.
+pub fn now() -> Instant {
+    if let Some(here) = sched::here() {
+        return Instant(here.now());
+    }
+    Instant(nanos(START.get_or_init(std::time::Instant::now).elapsed()))
+}
+
+/// The wall clock, UTC.
+pub fn wall() -> WallTime {
+    if let Some(here) = sched::here() {
+        return WallTime(SIM_EPOCH_UNIX_NS + here.now() as i128);
+    }
+    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(d) => WallTime(nanos(d) as i128),
+        Err(before) => WallTime(-(nanos(before.duration()) as i128)),
+    }
+}
