@@ -1,1 +1,11 @@
-//! tsql
+//! T-SQL as text: the lexer, the parser and the tree. Pure: knows no catalog, no session, no types beyond literals.
+//!
+//! The front door is [`parse_batch`]: it turns one batch into a [`ast::Batch`] or the one syntax error that the
+//! client sees. Names are not resolved and nothing is checked against a catalog; that is the binder's work.
+
+#![forbid(unsafe_code)]
+
+pub mod ast;
+
+/// How high a tree may grow: deeper text is refused with error 191, so that recursive walks cannot exhaust the stack.
+pub const MAX_HEIGHT: usize = 400;
