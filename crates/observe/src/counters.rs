@@ -1,0 +1,250 @@
+//! Performance counters, declared once: those of the server and those of each database.
+//!
+//! A counter is here when some room counts it. Counters that are derived when asked for (sizes, ratios, totals over
+//! databases) belong to the view that shows them, not to this list.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use duramen_base::DbId;
+use duramen_os::sync::RwLock;
+
+/// `cntr_type` of `sys.dm_os_performance_counters`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterKind {
+    /// A value at a moment: 65792.
+    Raw,
+    /// A total that only rises; scripts take differences: 272696576.
+    Bulk,
+    /// A dividend, to be read with its base: 1073874176.
+    Average,
+    /// The base of an average or a fraction: 1073939712.
+    Base,
+}
+
+impl CounterKind {
+    pub const fn cntr_type(self) -> i32 {
+        match self {
+            CounterKind::Raw => 65_792,
+            CounterKind::Bulk => 272_696_576,
+            CounterKind::Average => 1_073_874_176,
+            CounterKind::Base => 1_073_939_712,
+        }
+    }
+}
+
+/// `object_name` without its `SQLServer:`.
+pub type CounterObject = &'static str;
+
+/// A counter and what it stands at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CounterValue {
+    pub object: CounterObject,
+    pub name: &'static str,
+    pub kind: CounterKind,
+    pub value: i64,
+}
+
+macro_rules! counters {
+    ($(#[$doc:meta])* $enum:ident { $($object:literal: $($id:ident = $name:literal $kind:ident,)*)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u16)]
+        pub enum $enum { $($($id,)*)* }
+
+        impl $enum {
+            pub const ALL: &'static [$enum] = &[$($($enum::$id,)*)*];
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name in `sys.dm_os_performance_counters`.
+            pub const fn name(self) -> &'static str {
+                match self { $($($enum::$id => $name,)*)* }
+            }
+
+            pub const fn object(self) -> CounterObject {
+                match self { $($($enum::$id)|* => $object,)* }
+            }
+
+            pub const fn kind(self) -> CounterKind {
+                match self { $($($enum::$id => CounterKind::$kind,)*)* }
+            }
+
+            fn valued(self, value: i64) -> CounterValue {
+                CounterValue { object: self.object(), name: self.name(), kind: self.kind(), value }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counters of the server.
+    Counter {
+        "Buffer Manager":
+            CheckpointPages = "Checkpoint pages/sec" Bulk,
+            LazyWrites = "Lazy writes/sec" Bulk,
+            BackgroundWriterPages = "Background writer pages/sec" Bulk,
+            FreeListStalls = "Free list stalls/sec" Bulk,
+            PageReads = "Page reads/sec" Bulk,
+            PageWrites = "Page writes/sec" Bulk,
+            PageLookups = "Page lookups/sec" Bulk,
+            ReadaheadPages = "Readahead pages/sec" Bulk,
+            DatabasePages = "Database pages" Raw,
+            TargetPages = "Target pages" Raw,
+        "Access Methods":
+            PagesAllocated = "Pages Allocated/sec" Bulk,
+            PageSplits = "Page Splits/sec" Bulk,
+            ExtentsAllocated = "Extents Allocated/sec" Bulk,
+            ExtentDeallocations = "Extent Deallocations/sec" Bulk,
+            PageDeallocations = "Page Deallocations/sec" Bulk,
+            MixedPageAllocations = "Mixed page allocations/sec" Bulk,
+            FreeSpaceScans = "FreeSpace Scans/sec" Bulk,
+            FullScans = "Full Scans/sec" Bulk,
+            RangeScans = "Range Scans/sec" Bulk,
+            ProbeScans = "Probe Scans/sec" Bulk,
+            IndexSearches = "Index Searches/sec" Bulk,
+            ForwardedRecords = "Forwarded Records/sec" Bulk,
+            SkippedGhostedRecords = "Skipped Ghosted Records/sec" Bulk,
+            WorkfilesCreated = "Workfiles Created/sec" Bulk,
+            WorktablesCreated = "Worktables Created/sec" Bulk,
+            TableLockEscalations = "Table Lock Escalations/sec" Bulk,
+        "General Statistics":
+            UserConnections = "User Connections" Raw,
+            LogicalConnections = "Logical Connections" Raw,
+            Logins = "Logins/sec" Bulk,
+            Logouts = "Logouts/sec" Bulk,
+            ConnectionResets = "Connection Reset/sec" Bulk,
+            ActiveTransactions = "Transactions" Raw,
+            ProcessesBlocked = "Processes blocked" Raw,
+            ActiveTempTables = "Active Temp Tables" Raw,
+            TempTablesCreated = "Temp Tables Creation Rate" Bulk,
+        "SQL Statistics":
+            BatchRequests = "Batch Requests/sec" Bulk,
+            SqlCompilations = "SQL Compilations/sec" Bulk,
+            SqlRecompilations = "SQL Re-Compilations/sec" Bulk,
+            SqlAttentions = "SQL Attention rate" Bulk,
+        "Latches":
+            LatchWaits = "Latch Waits/sec" Bulk,
+            LatchWaitTimeMs = "Total Latch Wait Time (ms)" Bulk,
+            LatchWaitTimeAverage = "Average Latch Wait Time (ms)" Average,
+            LatchWaitTimeBase = "Average Latch Wait Time Base" Base,
+        "Locks":
+            LockRequests = "Lock Requests/sec" Bulk,
+            LockWaits = "Lock Waits/sec" Bulk,
+            LockWaitTimeMs = "Lock Wait Time (ms)" Bulk,
+            LockTimeouts = "Lock Timeouts/sec" Bulk,
+            LockTimeoutsPositive = "Lock Timeouts (timeout > 0)/sec" Bulk,
+            Deadlocks = "Number of Deadlocks/sec" Bulk,
+            LockWaitTimeAverage = "Average Wait Time (ms)" Average,
+            LockWaitTimeBase = "Average Wait Time Base" Base,
+        "Transactions":
+            SnapshotTransactions = "Snapshot Transactions" Raw,
+            VersionStoreKb = "Version Store Size (KB)" Raw,
+            VersionGenerationKb = "Version Generation rate (KB/s)" Bulk,
+            VersionCleanupKb = "Version Cleanup rate (KB/s)" Bulk,
+        "SQL Errors":
+            ErrorsInfo = "Info Errors" Bulk,
+            ErrorsUser = "User Errors" Bulk,
+            ErrorsKillConnection = "Kill Connection Errors" Bulk,
+            ErrorsDbOffline = "DB Offline Errors" Bulk,
+    }
+}
+
+counters! {
+    /// Counters of each database.
+    DbCounter {
+        "Databases":
+            ActiveTransactions = "Active Transactions" Raw,
+            Transactions = "Transactions/sec" Bulk,
+            WriteTransactions = "Write Transactions/sec" Bulk,
+            LogBytesFlushed = "Log Bytes Flushed/sec" Bulk,
+            LogFlushes = "Log Flushes/sec" Bulk,
+            LogFlushWaits = "Log Flush Waits/sec" Bulk,
+            LogFlushWaitTimeMs = "Log Flush Wait Time" Raw,
+            LogFlushWriteTimeMs = "Log Flush Write Time (ms)" Raw,
+            LogGrowths = "Log Growths" Raw,
+            LogShrinks = "Log Shrinks" Raw,
+            LogTruncations = "Log Truncations" Raw,
+            LogCacheReads = "Log Cache Reads/sec" Bulk,
+            LogPoolRequests = "Log Pool Requests/sec" Bulk,
+            LogPoolCacheMisses = "Log Pool Cache Misses/sec" Bulk,
+            LogPoolDiskReads = "Log Pool Disk Reads/sec" Bulk,
+            LogPoolLogWriterPushes = "Log Pool LogWriter Pushes/sec" Bulk,
+            GroupCommitTimeUs = "Group Commit Time/sec" Bulk,
+            BulkCopyRows = "Bulk Copy Rows/sec" Bulk,
+            BulkCopyKb = "Bulk Copy Throughput/sec" Bulk,
+            BackupRestoreBytes = "Backup/Restore Throughput/sec" Bulk,
+            DbccScanBytes = "DBCC Logical Scan Bytes/sec" Bulk,
+            ShrinkBytes = "Shrink Data Movement Bytes/sec" Bulk,
+    }
+}
+
+/// Apart from its neighbours: lock requests and page lookups are counted from every core.
+#[repr(align(64))]
+struct Cell(AtomicI64);
+
+static SERVER: [Cell; Counter::COUNT] = [const { Cell(AtomicI64::new(0)) }; Counter::COUNT];
+
+#[derive(Default)]
+struct DbCells([AtomicI64; DbCounter::COUNT]);
+
+static DATABASES: RwLock<BTreeMap<DbId, Arc<DbCells>>> = RwLock::new(BTreeMap::new());
+
+/// Adds to a counter of the server.
+#[inline]
+pub fn count(counter: Counter, n: u64) {
+    SERVER[counter as usize].0.fetch_add(n as i64, Relaxed);
+}
+
+/// Moves a value up or down (`Raw` counters).
+#[inline]
+pub fn gauge(counter: Counter, by: i64) {
+    SERVER[counter as usize].0.fetch_add(by, Relaxed);
+}
+
+pub fn counter(counter: Counter) -> i64 {
+    SERVER[counter as usize].0.load(Relaxed)
+}
+
+/// Every counter of the server.
+pub fn counters() -> Vec<CounterValue> {
+    let value = |&c: &Counter| c.valued(counter(c));
+    Counter::ALL.iter().map(value).collect()
+}
+
+/// Adds to a counter of a database.
+pub fn count_db(db: DbId, counter: DbCounter, n: u64) {
+    gauge_db(db, counter, n as i64);
+}
+
+/// Moves a value of a database up or down.
+pub fn gauge_db(db: DbId, counter: DbCounter, by: i64) {
+    if let Some(cells) = DATABASES.read().get(&db) {
+        cells.0[counter as usize].fetch_add(by, Relaxed);
+        return;
+    }
+    let mut all = DATABASES.write();
+    all.entry(db).or_default().0[counter as usize].fetch_add(by, Relaxed);
+}
+
+pub fn db_counter(db: DbId, counter: DbCounter) -> i64 {
+    let all = DATABASES.read();
+    all.get(&db)
+        .map_or(0, |cells| cells.0[counter as usize].load(Relaxed))
+}
+
+/// Every counter of every database that has counted something.
+pub fn db_counters() -> Vec<(DbId, Vec<CounterValue>)> {
+    let all = DATABASES.read();
+    all.iter()
+        .map(|(&db, cells)| {
+            let value = |&c: &DbCounter| c.valued(cells.0[c as usize].load(Relaxed));
+            (db, DbCounter::ALL.iter().map(value).collect())
+        })
+        .collect()
+}
+
+/// A database is gone; its number may come back for another one.
+pub fn forget_db(db: DbId) {
+    DATABASES.write().remove(&db);
+}

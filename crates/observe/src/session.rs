@@ -1,0 +1,200 @@
+//! Whose wait it is: the session a thread works for.
+//!
+//! A worker attaches to a session's [`SessionWaits`] for the time of a request; its waits then add to that session's
+//! statistics and are visible while they last.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use duramen_base::SessionId;
+use duramen_os::sync::Mutex;
+use duramen_os::time::Instant;
+
+use crate::WaitStat;
+use crate::waits::{NANOS_PER_MS, WaitType};
+
+/// The waits of one session; reset when the session is opened or reset by a pool.
+#[derive(Debug)]
+pub struct SessionWaits {
+    session: SessionId,
+    totals: Mutex<BTreeMap<WaitType, Totals>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    started: u64,
+    nanos: u64,
+    max_nanos: u64,
+    signal_nanos: u64,
+}
+
+/// One row of `sys.dm_os_waiting_tasks`: a wait that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingTask {
+    pub session: SessionId,
+    /// 0 for the session's own task, more for its parallel workers.
+    pub exec_context: u32,
+    pub wait_type: WaitType,
+    pub waited: Duration,
+    pub resource: String,
+    pub blocking_session: Option<u16>,
+}
+
+struct Entry {
+    session: SessionId,
+    exec_context: u32,
+    wait_type: WaitType,
+    start: Instant,
+    resource: String,
+    blocking_session: Option<u16>,
+}
+
+/// Waits in progress, by order of start.
+static WAITING: Mutex<BTreeMap<u64, Entry>> = Mutex::new(BTreeMap::new());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static CURRENT: RefCell<Option<(Arc<SessionWaits>, u32)>> = const { RefCell::new(None) };
+}
+
+impl SessionWaits {
+    pub fn new(session: SessionId) -> Arc<SessionWaits> {
+        Arc::new(SessionWaits {
+            session,
+            totals: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The types that this session has waited for, in key order.
+    pub fn stats(&self) -> Vec<WaitStat> {
+        let totals = self.totals.lock();
+        let row = |(&wait_type, t): (&WaitType, &Totals)| WaitStat {
+            wait_type,
+            name: wait_type.name(),
+            waiting_tasks_count: t.started,
+            wait_time_ms: t.nanos / NANOS_PER_MS,
+            max_wait_time_ms: t.max_nanos / NANOS_PER_MS,
+            signal_wait_time_ms: t.signal_nanos / NANOS_PER_MS,
+        };
+        totals.iter().map(row).collect()
+    }
+
+    pub fn clear(&self) {
+        self.totals.lock().clear();
+    }
+
+    /// Adds a wait that no thread sat through (a finished request held by the packet gate).
+    pub fn add(&self, wait_type: WaitType, waited: Duration, signal: Duration) {
+        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        self.totals.lock().entry(wait_type).or_default().started += 1;
+        self.finish(wait_type, nanos(waited), nanos(signal));
+    }
+
+    fn finish(&self, wait_type: WaitType, waited: u64, signal: u64) {
+        let mut totals = self.totals.lock();
+        let t = totals.entry(wait_type).or_default();
+        t.nanos += waited;
+        t.max_nanos = t.max_nanos.max(waited);
+        t.signal_nanos += signal;
+    }
+}
+
+/// While it lives, the thread works for a session; dropping it restores what was before.
+#[must_use = "the thread is detached when this is dropped"]
+#[derive(Debug)]
+pub struct Attached {
+    before: Option<(Arc<SessionWaits>, u32)>,
+}
+
+/// Makes the calling thread work for a session. `exec_context` is 0 for the session's own task.
+pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
+    let now = Some((waits.clone(), exec_context));
+    Attached {
+        before: CURRENT.with(|c| c.replace(now)),
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // An error means that the thread is ending.
+        let _ = CURRENT.try_with(|c| c.replace(before));
+    }
+}
+
+/// The session the calling thread works for.
+pub fn current_session() -> Option<SessionId> {
+    current().map(|(waits, _)| waits.session)
+}
+
+fn current() -> Option<(Arc<SessionWaits>, u32)> {
+    CURRENT.try_with(|c| c.borrow().clone()).ok().flatten()
+}
+
+/// Every wait in progress of threads that work for a session, longest first.
+pub fn waiting_tasks() -> Vec<WaitingTask> {
+    let now = duramen_os::time::now();
+    let row = |e: &Entry| WaitingTask {
+        session: e.session,
+        exec_context: e.exec_context,
+        wait_type: e.wait_type,
+        waited: now - e.start,
+        resource: e.resource.clone(),
+        blocking_session: e.blocking_session,
+    };
+    WAITING.lock().values().map(row).collect()
+}
+
+/// A wait that is visible in [`waiting_tasks`].
+#[derive(Debug)]
+pub(crate) struct Pending {
+    key: u64,
+    waits: Arc<SessionWaits>,
+    wait_type: WaitType,
+}
+
+pub(crate) fn begin_wait(
+    wait_type: WaitType,
+    start: Instant,
+    resource: String,
+    blocking_session: Option<u16>,
+) -> Option<Pending> {
+    let (waits, exec_context) = current()?;
+    let key = NEXT.fetch_add(1, Relaxed);
+    waits.totals.lock().entry(wait_type).or_default().started += 1;
+    let entry = Entry {
+        session: waits.session,
+        exec_context,
+        wait_type,
+        start,
+        resource,
+        blocking_session,
+    };
+    WAITING.lock().insert(key, entry);
+    Some(Pending {
+        key,
+        waits,
+        wait_type,
+    })
+}
+
+impl Pending {
+    pub(crate) fn end(self, waited: u64, signal: u64) {
+        WAITING.lock().remove(&self.key);
+        self.waits.finish(self.wait_type, waited, signal);
+    }
+}
+
+pub(crate) fn add_finished(wait_type: WaitType, waited: u64, signal: u64) {
+    if let Some((waits, _)) = current() {
+        waits.totals.lock().entry(wait_type).or_default().started += 1;
+        waits.finish(wait_type, waited, signal);
+    }
+}

@@ -1,0 +1,146 @@
+//! Waits and counters. The totals are the process's, so tests use types and databases of their own.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use duramen_base::{DbId, FileId, SessionId};
+use duramen_os::sim::Simulation;
+use duramen_os::{thread, time};
+
+use super::*;
+
+fn stat(wait_type: WaitType) -> WaitStat {
+    wait_stats()[wait_type as usize]
+}
+
+#[test]
+fn a_wait_is_counted_at_its_start_and_timed_at_its_end() {
+    Simulation::new(1).run(|_| {
+        let mut guard = wait(WaitType::LOGBUFFER);
+        assert_eq!(stat(WaitType::LOGBUFFER).waiting_tasks_count, 1);
+        assert_eq!(stat(WaitType::LOGBUFFER).wait_time_ms, 0);
+        thread::sleep(Duration::from_millis(30));
+        guard.signalled_at(time::now());
+        thread::sleep(Duration::from_millis(12));
+        drop(guard);
+        record_wait(
+            WaitType::LOGBUFFER,
+            Duration::from_millis(8),
+            Duration::ZERO,
+        );
+        let s = stat(WaitType::LOGBUFFER);
+        assert_eq!(s.waiting_tasks_count, 2);
+        assert_eq!(
+            (s.wait_time_ms, s.max_wait_time_ms, s.signal_wait_time_ms),
+            (50, 42, 12)
+        );
+    });
+}
+
+#[test]
+fn an_external_wait_has_no_signal_part() {
+    Simulation::new(2).run(|_| {
+        let mut guard = wait(WaitType::PREEMPTIVE_OS_FILEOPS);
+        guard.signalled_at(time::now());
+        thread::sleep(Duration::from_millis(5));
+        drop(guard);
+        let s = stat(WaitType::PREEMPTIVE_OS_FILEOPS);
+        assert_eq!((s.wait_time_ms, s.signal_wait_time_ms), (5, 0));
+    });
+}
+
+#[test]
+fn names_are_unique_and_found_in_any_case() {
+    let names: BTreeSet<_> = WaitType::ALL.iter().map(|w| w.name()).collect();
+    assert_eq!(names.len(), WaitType::COUNT);
+    for (i, w) in WaitType::ALL.iter().enumerate() {
+        assert_eq!(w.key() as usize, i);
+        assert_eq!(WaitType::from_name(&w.name().to_lowercase()), Some(*w));
+        let external = w.name().starts_with("PREEMPTIVE_");
+        assert_eq!(w.kind() == WaitKind::External, external);
+    }
+    assert_eq!(WaitType::LCK_M_RIn_NL.to_string(), "LCK_M_RIn_NL");
+}
+
+/// system_health compares keys by range.
+#[test]
+fn keys_are_ordered_as_scripts_expect() {
+    use WaitType::*;
+    assert!(LCK_M_SCH_S as u16 == 0 && LCK_M_RX_X < LATCH_NL);
+    assert!(LATCH_NL < LATCH_SH && LATCH_SH < LATCH_EX && LATCH_EX < LATCH_DT);
+    assert!(LATCH_DT < PAGELATCH_NL && PAGELATCH_DT < PAGEIOLATCH_NL);
+    assert!(PAGEIOLATCH_DT < IO_COMPLETION && IO_COMPLETION < NETWORK_IO);
+    assert!(FCB_REPLICA_WRITE < WRITELOG);
+}
+
+#[test]
+fn a_session_sees_its_own_waits() {
+    Simulation::new(3).run(|_| {
+        let waits = SessionWaits::new(SessionId(951));
+        let attached = attach(&waits, 0);
+        assert_eq!(current_session(), Some(SessionId(951)));
+        let guard = wait_on(WaitType::LCK_M_U, "RID: 5:1:121:0", Some(952));
+        thread::sleep(Duration::from_millis(7));
+        let mine: Vec<_> = waiting_tasks()
+            .into_iter()
+            .filter(|t| t.session == SessionId(951))
+            .collect();
+        assert_eq!(mine.len(), 1);
+        assert_eq!(mine[0].blocking_session, Some(952));
+        assert_eq!(mine[0].resource, "RID: 5:1:121:0");
+        assert!(mine[0].waited >= Duration::from_millis(7));
+        drop(guard);
+        drop(attached);
+        assert_eq!(current_session(), None);
+        drop(wait(WaitType::LCK_M_U));
+        let stats = waits.stats();
+        assert_eq!(stats.len(), 1);
+        assert_eq!(
+            (stats[0].waiting_tasks_count, stats[0].wait_time_ms),
+            (1, 7)
+        );
+        waits.clear();
+        assert!(waits.stats().is_empty());
+    });
+}
+
+#[test]
+fn counters_count() {
+    let before = counter(Counter::PageSplits);
+    count(Counter::PageSplits, 3);
+    assert_eq!(counter(Counter::PageSplits) - before, 3);
+    gauge(Counter::UserConnections, 2);
+    gauge(Counter::UserConnections, -2);
+    let row = counters()[Counter::PageSplits as usize];
+    assert_eq!(
+        (row.object, row.name),
+        ("Access Methods", "Page Splits/sec")
+    );
+    assert_eq!(row.kind.cntr_type(), 272_696_576);
+    let db = DbId(30_001);
+    count_db(db, DbCounter::LogFlushes, 4);
+    count_db(db, DbCounter::LogFlushes, 1);
+    assert_eq!(db_counter(db, DbCounter::LogFlushes), 5);
+    assert!(db_counters().iter().any(|(id, _)| *id == db));
+    forget_db(db);
+    assert_eq!(db_counter(db, DbCounter::LogFlushes), 0);
+}
+
+#[test]
+fn file_statistics_live_as_long_as_the_file() {
+    let io = file_io(DbId(30_002), FileId(2));
+    io.write(61_440, Duration::from_millis(3));
+    io.read(8192, Duration::from_millis(1));
+    let find = || file_io_stats().into_iter().find(|f| f.db == DbId(30_002));
+    let seen = find().unwrap();
+    assert_eq!(
+        (seen.writes, seen.bytes_written, seen.write_stall_ms),
+        (1, 61_440, 3)
+    );
+    assert_eq!(
+        (seen.reads, seen.bytes_read, seen.read_stall_ms),
+        (1, 8192, 1)
+    );
+    drop(io);
+    assert_eq!(find(), None);
+}

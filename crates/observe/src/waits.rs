@@ -1,0 +1,155 @@
+//! Wait statistics of the whole server.
+
+mod list;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use duramen_os::time::{self, Instant};
+
+use crate::session::{self, Pending};
+pub use list::{WaitKind, WaitType};
+
+/// Totals of one wait type; a cache line each, since unrelated waits end at the same time on different cores.
+#[repr(align(64))]
+struct Totals {
+    started: AtomicU64,
+    nanos: AtomicU64,
+    max_nanos: AtomicU64,
+    signal_nanos: AtomicU64,
+}
+
+static TOTALS: [Totals; WaitType::COUNT] = [const {
+    Totals {
+        started: AtomicU64::new(0),
+        nanos: AtomicU64::new(0),
+        max_nanos: AtomicU64::new(0),
+        signal_nanos: AtomicU64::new(0),
+    }
+}; WaitType::COUNT];
+
+/// One row of `sys.dm_os_wait_stats`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitStat {
+    pub wait_type: WaitType,
+    pub name: &'static str,
+    pub waiting_tasks_count: u64,
+    pub wait_time_ms: u64,
+    pub max_wait_time_ms: u64,
+    pub signal_wait_time_ms: u64,
+}
+
+/// A wait in progress; it ends when this is dropped.
+#[must_use = "the wait ends when the guard is dropped"]
+#[derive(Debug)]
+pub struct WaitGuard {
+    wait_type: WaitType,
+    start: Instant,
+    signalled: Option<Instant>,
+    /// Where this wait shows in `sys.dm_os_waiting_tasks`, when a session is attached to the thread.
+    pending: Option<Pending>,
+}
+
+/// Starts a wait of the calling thread.
+pub fn wait(wait_type: WaitType) -> WaitGuard {
+    begin(wait_type, String::new(), None)
+}
+
+/// The same with what is waited for (`KEY: 5:72057594043432960 (98ec012aa510)`) and the session that blocks.
+pub fn wait_on(
+    wait_type: WaitType,
+    resource: impl Into<String>,
+    blocking_session: Option<u16>,
+) -> WaitGuard {
+    begin(wait_type, resource.into(), blocking_session)
+}
+
+fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -> WaitGuard {
+    TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
+    let start = time::now();
+    WaitGuard {
+        wait_type,
+        start,
+        signalled: None,
+        pending: session::begin_wait(wait_type, start, resource, blocking_session),
+    }
+}
+
+/// Records a wait that has already happened, for example one that no thread sat through (a packet in the gate).
+pub fn record_wait(wait_type: WaitType, waited: Duration, signal: Duration) {
+    TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
+    let (waited, signal) = (nanos(waited), nanos(signal));
+    add(wait_type, waited, signal);
+    session::add_finished(wait_type, waited, signal);
+}
+
+impl WaitGuard {
+    pub fn wait_type(&self) -> WaitType {
+        self.wait_type
+    }
+
+    /// When the waker woke this waiter: what follows is signal time.
+    pub fn signalled_at(&mut self, at: Instant) {
+        self.signalled = Some(at);
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        let end = time::now();
+        let waited = nanos(end - self.start);
+        let signal = match self.signalled {
+            Some(at) if self.wait_type.kind() != WaitKind::External => nanos(end - at).min(waited),
+            _ => 0,
+        };
+        add(self.wait_type, waited, signal);
+        if let Some(pending) = self.pending.take() {
+            pending.end(waited, signal);
+        }
+    }
+}
+
+fn add(wait_type: WaitType, waited: u64, signal: u64) {
+    let totals = &TOTALS[wait_type as usize];
+    totals.nanos.fetch_add(waited, Relaxed);
+    totals.max_nanos.fetch_max(waited, Relaxed);
+    totals.signal_nanos.fetch_add(signal, Relaxed);
+}
+
+fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+}
+
+pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
+
+/// One row per known type, in the order of the list, zeros included.
+pub fn wait_stats() -> Vec<WaitStat> {
+    WaitType::ALL
+        .iter()
+        .map(|&wait_type| {
+            let totals = &TOTALS[wait_type as usize];
+            WaitStat {
+                wait_type,
+                name: wait_type.name(),
+                waiting_tasks_count: totals.started.load(Relaxed),
+                wait_time_ms: totals.nanos.load(Relaxed) / NANOS_PER_MS,
+                max_wait_time_ms: totals.max_nanos.load(Relaxed) / NANOS_PER_MS,
+                signal_wait_time_ms: totals.signal_nanos.load(Relaxed) / NANOS_PER_MS,
+            }
+        })
+        .collect()
+}
+
+/// `DBCC SQLPERF('sys.dm_os_wait_stats', CLEAR)`. Waits in progress add to the new totals when they end.
+pub fn clear_wait_stats() {
+    for totals in &TOTALS {
+        totals.started.store(0, Relaxed);
+        totals.nanos.store(0, Relaxed);
+        totals.max_nanos.store(0, Relaxed);
+        totals.signal_nanos.store(0, Relaxed);
+    }
+}
