@@ -11,9 +11,16 @@
 
 pub mod alloc;
 pub mod boot;
+pub mod layout;
 pub mod page;
+pub mod row;
+
+pub use layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for, layout_in_order};
+pub use row::Field;
 
 use std::fmt;
+
+use duramen_base::{SqlError, messages};
 
 /// Bytes that are not what the format says, or an operation that does not fit the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +44,23 @@ impl fmt::Display for FormatError {
 }
 
 impl std::error::Error for FormatError {}
+
+/// A client sees that something is inconsistent; the reference number tells which field.
+impl From<FormatError> for SqlError {
+    fn from(e: FormatError) -> SqlError {
+        let reference = match e {
+            FormatError::NoSpace => {
+                let args: [&dyn fmt::Display; 2] = [&"(unknown)", &page::MAX_RECORD_BYTES];
+                return SqlError::new(&messages::ROW_TOO_LARGE, &args);
+            }
+            FormatError::NoSlot(slot) => u32::from(slot),
+            FormatError::Corrupt(what) => what.bytes().fold(0, |n: u32, b| {
+                n.wrapping_mul(31).wrapping_add(u32::from(b)) & 0x7fff_ffff
+            }),
+        };
+        SqlError::new(&messages::INCONSISTENCY, &[&reference])
+    }
+}
 
 pub type FormatResult<T> = Result<T, FormatError>;
 
