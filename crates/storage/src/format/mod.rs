@@ -14,9 +14,13 @@ pub mod boot;
 pub mod layout;
 pub mod page;
 pub mod row;
+pub mod value;
+pub mod values;
 
 pub use layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for, layout_in_order};
 pub use row::Field;
+pub use value::{decode_value, encode_value};
+pub use values::{decode_row, decode_row_with, encode_node_row, encode_row};
 
 use std::fmt;
 
