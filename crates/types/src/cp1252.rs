@@ -9,7 +9,7 @@ const HIGH: [u16; 32] = [
 
 /// The UTF-16 unit of one byte.
 #[inline]
-pub fn to_utf16(b: u8) -> u16 {
+pub const fn to_utf16(b: u8) -> u16 {
     match b {
         0x80..=0x9f => HIGH[(b - 0x80) as usize],
         _ => b as u16,
@@ -25,6 +25,14 @@ pub fn from_utf16(u: u16) -> Option<u8> {
     }
 }
 
+/// The plain letter of Latin Extended-A that `best_fit` gives, 0 for none.
+pub(crate) const fn best_fit_letter(u: u16) -> u8 {
+    match latin_extended(u) {
+        c @ (b'A'..=b'Z' | b'a'..=b'z') => c,
+        _ => 0,
+    }
+}
+
 /// Like `from_utf16`, with the best fits a Windows conversion makes, and `?` for everything else.
 /// Only the Latin part of Windows' best-fit table is here: letters lose diacritics the code page lacks,
 /// full-width ASCII becomes ASCII.
@@ -34,6 +42,15 @@ pub fn best_fit(u: u16) -> u8 {
     }
     match u {
         0xff01..=0xff5e => (u - 0xff01) as u8 + b'!',
+        0x2000..=0x2006 | 0x3000 => b' ',
+        0x2010 | 0x2011 | 0x2212 => b'-',
+        0x2032 | 0x2bc => b'\'',
+        _ => latin_extended(u),
+    }
+}
+
+const fn latin_extended(u: u16) -> u8 {
+    match u {
         0x100 | 0x102 | 0x104 | 0x1cd => b'A',
         0x101 | 0x103 | 0x105 | 0x1ce => b'a',
         0x106 | 0x108 | 0x10a | 0x10c => b'C',
@@ -73,9 +90,6 @@ pub fn best_fit(u: u16) -> u8 {
         0x177 => b'y',
         0x179 | 0x17b => b'Z',
         0x17a | 0x17c => b'z',
-        0x2000..=0x2006 | 0x3000 => b' ',
-        0x2010 | 0x2011 | 0x2212 => b'-',
-        0x2032 | 0x2bc => b'\'',
         _ => b'?',
     }
 }

@@ -5,7 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+mod codec;
+pub mod collate;
 mod collation;
+mod compare;
 pub mod cp1252;
 mod decimal;
 mod sqltype;
@@ -13,6 +16,7 @@ pub mod temporal;
 mod value;
 
 pub use collation::CollationId;
+pub use compare::{compare, compare_decimals, guid_key, hash_key};
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
 pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
 pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
