@@ -13,7 +13,14 @@
 #![forbid(unsafe_code)]
 
 pub mod bytes;
+pub mod client;
 pub mod login;
 pub mod packet;
 pub mod prelogin;
 pub mod request;
+pub mod rpc;
+pub mod token;
+pub mod typeinfo;
+pub mod value;
+
+pub use bytes::{TdsError, TdsResult};
