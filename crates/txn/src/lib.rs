@@ -1,1 +1,36 @@
-//! txn
+//! Transactions: locks, deadlocks, commit and rollback in the log, what a commit owes to whom, snapshots.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`lock`] | the lock manager |
+//! | [`transaction`] | a transaction's state, its parts in databases, savepoints |
+//! | [`txlog`] | its records: lazy BEGIN, chain of previous LSNs, COMMIT, ABORT, two phases |
+//! | [`table`] | the active transactions of a database, for checkpoints and truncation |
+//! | [`commits`], [`durability`], [`gate`] | when the world may hear of a commit |
+//! | [`versions`] | row versions for readers that do not lock |
+
+#![forbid(unsafe_code)]
+
+pub mod commits;
+pub mod durability;
+pub mod errors;
+pub mod gate;
+mod hash;
+pub mod lock;
+pub mod log;
+pub mod table;
+pub mod transaction;
+pub mod txlog;
+pub mod versions;
+
+pub use commits::CommitTracker;
+pub use durability::{DelayedDurability, Durability, decide};
+pub use lock::{
+    Acquired, Entity, LockDuration, LockError, LockInfo, LockManager, LockMode, LockOutcome,
+    LockOwner, Resource,
+};
+pub use log::RecordLog;
+pub use table::TxnTable;
+pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
+pub use txlog::{CommitLsns, TransactionLog};
+pub use versions::{Snapshot, VersionStore, VersionWriter, Visible};

@@ -1,0 +1,321 @@
+//! The packet gate: no packet leaves the process before what it tells is durable.
+//!
+//! COMMIT appends its record, releases its locks and goes on; the debt moves to the packets. When the server seals a
+//! response packet it asks the session what the packet *depends* on ([`SessionDeps::seal`]): for every database the
+//! LSN up to which that database's log must be on disk. The gate keeps the packet until all of it is.
+//!
+//! Invariants
+//! 1. The packets of a connection leave in the order in which they were submitted.
+//! 2. A packet leaves only when every database it depends on is durable up to the LSN named.
+//! 3. A packet that depends on a poisoned database beyond its durable prefix never leaves; its connection ends, and
+//!    with it everything held behind that packet. Connections without such a packet are not touched.
+//! 4. Nothing waits without a reason: whenever a call returns, the first held packet of every connection has a
+//!    dependency that is not yet durable.
+//!
+//! Because of (1) a dependency need not be repeated: once one packet has carried it, later packets are behind that one.
+//!
+//! This is plain code: no threads, no clock, no sockets. The server calls it under a lock and moves the bytes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use duramen_base::{DbId, Lsn};
+use duramen_os::sync::Mutex;
+
+use crate::commits::CommitTracker;
+
+/// A connection, as the server numbers them. Never reused while packets of it are held.
+pub type ConnectionId = u64;
+
+/// For each database the LSN that must be durable: sorted by database, one entry each.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dependencies {
+    entries: Vec<(DbId, Lsn)>,
+}
+
+impl Dependencies {
+    pub const fn none() -> Dependencies {
+        Dependencies {
+            entries: Vec::new(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Raises what `db` must reach. tempdb is never waited for: it does not survive a restart.
+    pub fn add(&mut self, db: DbId, lsn: Lsn) {
+        if db == DbId::TEMPDB || lsn.is_null() {
+            return;
+        }
+        match self.entries.binary_search_by_key(&db, |e| e.0) {
+            Ok(at) => self.entries[at].1 = self.entries[at].1.max(lsn),
+            Err(at) => self.entries.insert(at, (db, lsn)),
+        }
+    }
+
+    pub fn merge(&mut self, other: &Dependencies) {
+        for &(db, lsn) in &other.entries {
+            self.add(db, lsn);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (DbId, Lsn)> + '_ {
+        self.entries.iter().copied()
+    }
+
+    pub fn get(&self, db: DbId) -> Lsn {
+        self.entries
+            .binary_search_by_key(&db, |e| e.0)
+            .map_or(Lsn::NULL, |at| self.entries[at].1)
+    }
+}
+
+/// What became of a submitted packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Submit<P> {
+    /// Send it now.
+    Released(P),
+    /// The gate has it. Ask these logs for a flush; `durable` gives the packet back later.
+    Held(Vec<(DbId, Lsn)>),
+    /// It can never be sent: end the connection (error 9001, severity 21).
+    Ended,
+}
+
+#[derive(Debug)]
+struct Queue<P> {
+    held: VecDeque<(Dependencies, P)>,
+    /// The dependency under which the first held packet is filed in `waiting`.
+    filed: (DbId, Lsn),
+}
+
+/// Packets held back, by connection, and why.
+#[derive(Debug)]
+pub struct PacketGate<P> {
+    durable: BTreeMap<DbId, Lsn>,
+    poisoned: BTreeSet<DbId>,
+    queues: BTreeMap<ConnectionId, Queue<P>>,
+    /// One entry for every queue: the first unmet dependency of its first packet.
+    waiting: BTreeSet<(DbId, Lsn, ConnectionId)>,
+    held: usize,
+}
+
+impl<P> Default for PacketGate<P> {
+    fn default() -> Self {
+        PacketGate::new()
+    }
+}
+
+impl<P> PacketGate<P> {
+    pub fn new() -> PacketGate<P> {
+        PacketGate {
+            durable: BTreeMap::new(),
+            poisoned: BTreeSet::new(),
+            queues: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            held: 0,
+        }
+    }
+
+    fn first_unmet(&self, deps: &Dependencies) -> Option<(DbId, Lsn)> {
+        deps.iter().find(|&(db, lsn)| self.durable_lsn(db) < lsn)
+    }
+
+    fn is_hopeless(&self, deps: &Dependencies) -> bool {
+        !self.poisoned.is_empty()
+            && deps
+                .iter()
+                .any(|(db, lsn)| self.poisoned.contains(&db) && self.durable_lsn(db) < lsn)
+    }
+
+    /// A sealed packet of `connection`, behind every packet submitted for it before.
+    pub fn submit(&mut self, connection: ConnectionId, deps: Dependencies, packet: P) -> Submit<P> {
+        if self.is_hopeless(&deps) {
+            self.disconnect(connection);
+            return Submit::Ended;
+        }
+        let unmet: Vec<_> = deps
+            .iter()
+            .filter(|&(db, lsn)| self.durable_lsn(db) < lsn)
+            .collect();
+        if let Some(queue) = self.queues.get_mut(&connection) {
+            queue.held.push_back((deps, packet));
+            self.held += 1;
+            return Submit::Held(unmet);
+        }
+        let Some(&filed) = unmet.first() else {
+            return Submit::Released(packet);
+        };
+        self.queues.insert(
+            connection,
+            Queue {
+                held: VecDeque::from([(deps, packet)]),
+                filed,
+            },
+        );
+        self.waiting.insert((filed.0, filed.1, connection));
+        self.held += 1;
+        Submit::Held(unmet)
+    }
+
+    /// The log of `db` is on disk up to `lsn`. Gives what may leave now, each connection's packets in order.
+    pub fn durable(&mut self, db: DbId, lsn: Lsn) -> Vec<(ConnectionId, P)> {
+        let known = self.durable.entry(db).or_insert(Lsn::NULL);
+        if lsn <= *known {
+            return Vec::new();
+        }
+        *known = lsn;
+        let due: Vec<_> = self
+            .waiting
+            .range((db, Lsn::NULL, 0)..=(db, lsn, ConnectionId::MAX))
+            .copied()
+            .collect();
+        let mut released = Vec::new();
+        for entry in due {
+            self.waiting.remove(&entry);
+            self.advance(entry.2, &mut released);
+        }
+        released
+    }
+
+    /// Releases the ready head of a queue that is not filed, and files the rest.
+    fn advance(&mut self, connection: ConnectionId, released: &mut Vec<(ConnectionId, P)>) {
+        let Some(mut queue) = self.queues.remove(&connection) else {
+            return;
+        };
+        while let Some((deps, packet)) = queue.held.pop_front() {
+            if let Some((db, lsn)) = self.first_unmet(&deps) {
+                queue.held.push_front((deps, packet));
+                queue.filed = (db, lsn);
+                self.waiting.insert((db, lsn, connection));
+                self.queues.insert(connection, queue);
+                return;
+            }
+            self.held -= 1;
+            released.push((connection, packet));
+        }
+    }
+
+    /// The log of `db` has failed: nothing beyond its durable prefix will ever be durable. Gives the connections to
+    /// end; their held packets are gone.
+    pub fn poisoned(&mut self, db: DbId) -> Vec<ConnectionId> {
+        self.poisoned.insert(db);
+        let ends: Vec<_> = self
+            .queues
+            .iter()
+            .filter(|(_, queue)| queue.held.iter().any(|(deps, _)| self.is_hopeless(deps)))
+            .map(|(&connection, _)| connection)
+            .collect();
+        for &connection in &ends {
+            self.disconnect(connection);
+        }
+        ends
+    }
+
+    /// The connection is gone; its packets with it.
+    pub fn disconnect(&mut self, connection: ConnectionId) {
+        if let Some(queue) = self.queues.remove(&connection) {
+            self.held -= queue.held.len();
+            let (db, lsn) = queue.filed;
+            self.waiting.remove(&(db, lsn, connection));
+        }
+    }
+
+    /// `db` was closed or dropped and its id may come back with another log. A clean close has reported its last
+    /// durable LSN before; whatever still waits for `db` can never leave, and the connections to end are given back.
+    pub fn forget(&mut self, db: DbId) -> Vec<ConnectionId> {
+        let ends = self.poisoned(db);
+        self.poisoned.remove(&db);
+        self.durable.remove(&db);
+        ends
+    }
+
+    pub fn durable_lsn(&self, db: DbId) -> Lsn {
+        self.durable.get(&db).copied().unwrap_or(Lsn::NULL)
+    }
+
+    /// Does the connection have packets held (its finished request is then `suspended` on WRITELOG)?
+    pub fn is_holding(&self, connection: ConnectionId) -> bool {
+        self.queues.contains_key(&connection)
+    }
+
+    /// Packets held in all.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// The highest LSN of each database that a held packet waits for.
+    pub fn wanted(&self) -> Dependencies {
+        let mut all = Dependencies::none();
+        for queue in self.queues.values() {
+            for (deps, _) in &queue.held {
+                for (db, lsn) in deps.iter().filter(|&(db, lsn)| self.durable_lsn(db) < lsn) {
+                    all.add(db, lsn);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What the next packet of a session depends on. Shared by the session, which notes, and the packet writer, which
+/// seals; both on the worker that runs the request, so the lock is never contended.
+#[derive(Debug, Default)]
+pub struct SessionDeps {
+    state: Mutex<DepsState>,
+}
+
+#[derive(Debug, Default)]
+struct DepsState {
+    /// Own commits and fixed read points since the last seal.
+    own: Dependencies,
+    /// Databases read by the running request, whose rows may have been put in place by others.
+    reads: Vec<Arc<CommitTracker>>,
+}
+
+impl SessionDeps {
+    pub fn new() -> Arc<SessionDeps> {
+        Arc::default()
+    }
+
+    /// This session has committed with full durability at `lsn`.
+    pub fn note_commit(&self, db: DbId, lsn: Lsn) {
+        self.state.lock().own.add(db, lsn);
+    }
+
+    /// The running request reads current rows: what it sees may be as new as the last full commit of that database
+    /// at the moment a packet is sealed. Stands until `request_done`.
+    pub fn note_read(&self, tracker: &Arc<CommitTracker>) {
+        if tracker.db() == DbId::TEMPDB {
+            return;
+        }
+        let mut state = self.state.lock();
+        if !state.reads.iter().any(|known| Arc::ptr_eq(known, tracker)) {
+            state.reads.push(Arc::clone(tracker));
+        }
+    }
+
+    /// The running request reads row versions as of a moment at which the last full commit was `lsn`.
+    pub fn note_read_at(&self, db: DbId, lsn: Lsn) {
+        self.state.lock().own.add(db, lsn);
+    }
+
+    /// What a packet that is complete now depends on. Call it after the last byte was put into the packet.
+    pub fn seal(&self) -> Dependencies {
+        let mut state = self.state.lock();
+        let mut deps = std::mem::take(&mut state.own);
+        for tracker in &state.reads {
+            deps.add(tracker.db(), tracker.last_full());
+        }
+        deps
+    }
+
+    /// The last packet of the request is sealed and no cursor is left open: nothing more will be sent of what it read.
+    pub fn request_done(&self) {
+        self.state.lock().reads.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

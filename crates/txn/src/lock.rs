@@ -1,0 +1,580 @@
+//! The lock manager: who may touch which data until when.
+//!
+//! ```text
+//!   LockOwner (one per session)                 partitions, by hash of the resource
+//!   held: resource -> mode         lock()       [ Table ] [ Table ] [ Table ] ...
+//!   waiting: resource, waiter   <---------->     resource -> grants, queue of requests
+//! ```
+//!
+//! A request looks into the owner's own list first: what is held already costs no shared access. Otherwise one
+//! partition is locked, and an uncontended grant is one insertion. A request that must wait sleeps on its own
+//! [`Waiter`](table::Waiter); whoever releases grants to those it unblocks and wakes exactly them.
+//!
+//! Order of the mutexes: owner's `held`, partition (one; all of them in order for the deadlock search), owner's
+//! `waiting`, waiter's state. None is held while sleeping.
+//!
+//! Deadlocks are found by the blocked themselves. The last request that closes a cycle finds it when it has waited for
+//! [`DEADLOCK_FIRST_LOOK`]; a cycle cannot close in any other way, because a lock is only ever granted to an owner that
+//! then runs. SQL Server's monitor looks every 5 seconds; this one is sooner, on the same rules for the victim.
+
+mod deadlock;
+mod mode;
+mod owner;
+mod resource;
+mod table;
+mod waits;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_os::sync::{Mutex, MutexGuard};
+use duramen_os::time;
+
+pub use deadlock::{DeadlockProcess, DeadlockReport};
+pub use mode::LockMode;
+pub use owner::{ESCALATION_FIRST, ESCALATION_STEP, Entity, LockDuration, LockOwner};
+pub use resource::Resource;
+
+use owner::{HeldLock, Waiting};
+use table::{Ask, Table, WaitState, Waiter};
+
+/// How long a request has waited when it first looks for a deadlock, and how often it looks again.
+pub const DEADLOCK_FIRST_LOOK: Duration = Duration::from_millis(10);
+const DEADLOCK_NEXT_LOOK: Duration = Duration::from_secs(1);
+
+const PARTITIONS: usize = 64;
+
+/// What a granted request changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Acquired {
+    /// The owner held nothing on the resource before; giving it back is `unlock`.
+    New,
+    /// What is held covers it: nothing to give back.
+    Already,
+    /// A weaker mode was held.
+    Converted { from: LockMode },
+    /// An instant lock: nothing is held of it.
+    Instant,
+}
+
+/// A granted request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockOutcome {
+    pub acquired: Acquired,
+    /// The owner slept for it: what was read before may be stale.
+    pub waited: bool,
+    /// The statement has taken so many locks of the table that it should call [`LockManager::escalate`].
+    pub escalate: bool,
+}
+
+/// Why a lock was not granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockError {
+    /// 1222
+    Timeout,
+    /// 1205; the transaction must be rolled back.
+    Deadlock,
+    /// The client's attention, or KILL.
+    Cancelled,
+}
+
+/// One row of `sys.dm_tran_locks`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockInfo {
+    pub resource: Resource,
+    pub mode: LockMode,
+    pub status: LockStatus,
+    pub spid: SessionId,
+    pub owner: u64,
+    pub rowset: RowsetId,
+    /// How long the request has been waiting.
+    pub waited: Option<Duration>,
+    /// Sessions in the way, of a waiting request.
+    pub blocked_by: Vec<SessionId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockStatus {
+    Grant,
+    Wait,
+    Convert,
+}
+
+impl LockStatus {
+    /// `sys.dm_tran_locks.request_status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LockStatus::Grant => "GRANT",
+            LockStatus::Wait => "WAIT",
+            LockStatus::Convert => "CONVERT",
+        }
+    }
+}
+
+/// What the manager has counted since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockStats {
+    pub requests: u64,
+    pub waits: u64,
+    pub timeouts: u64,
+    pub deadlocks: u64,
+    pub escalations: u64,
+}
+
+/// A point in the sequence of an owner's locks; see [`LockManager::release_to`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockMark(u64);
+
+#[repr(align(64))]
+#[derive(Debug, Default)]
+struct Partition(Mutex<Table>);
+
+type DeadlockHook = Box<dyn Fn(&DeadlockReport) + Send + Sync>;
+
+pub struct LockManager {
+    partitions: Vec<Partition>,
+    next_owner: AtomicU64,
+    waits: AtomicU64,
+    timeouts: AtomicU64,
+    deadlocks: AtomicU64,
+    escalations: AtomicU64,
+    on_deadlock: OnceLock<DeadlockHook>,
+}
+
+impl std::fmt::Debug for LockManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LockManager")
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for LockManager {
+    fn default() -> Self {
+        LockManager::new()
+    }
+}
+
+impl LockManager {
+    pub fn new() -> LockManager {
+        LockManager {
+            partitions: (0..PARTITIONS).map(|_| Partition::default()).collect(),
+            next_owner: AtomicU64::new(1),
+            waits: AtomicU64::new(0),
+            timeouts: AtomicU64::new(0),
+            deadlocks: AtomicU64::new(0),
+            escalations: AtomicU64::new(0),
+            on_deadlock: OnceLock::new(),
+        }
+    }
+
+    /// A new holder of locks, normally one for each session.
+    pub fn owner(&self, spid: SessionId) -> LockOwner {
+        LockOwner::new(self.next_owner.fetch_add(1, Ordering::Relaxed), spid)
+    }
+
+    /// Called with every deadlock found, by the thread that found it. Only the first call sets it.
+    pub fn set_on_deadlock(&self, hook: DeadlockHook) {
+        let _ = self.on_deadlock.set(hook);
+    }
+
+    fn partition(&self, resource: &Resource) -> MutexGuard<'_, Table> {
+        let at = (resource.hash64() >> 40) as usize % PARTITIONS;
+        self.partitions[at].0.lock()
+    }
+
+    /// Locks `resource` for `owner`, waiting while others are in the way: for ever with `timeout` `None`, not at all
+    /// with zero. What an owner holds is joined: S and then IX gives SIX.
+    pub fn lock(
+        &self,
+        owner: &LockOwner,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+        timeout: Option<Duration>,
+    ) -> Result<LockOutcome, LockError> {
+        self.lock_in(owner, &Entity::default(), resource, mode, duration, timeout)
+    }
+
+    /// `lock` for a row, key or page of a table: counts towards escalation and tells `sys.dm_tran_locks` the HoBT.
+    pub fn lock_in(
+        &self,
+        owner: &LockOwner,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+        timeout: Option<Duration>,
+    ) -> Result<LockOutcome, LockError> {
+        if let Some(outcome) = self.try_lock_in(owner, entity, resource, mode, duration) {
+            return Ok(outcome);
+        }
+        if timeout == Some(Duration::ZERO) {
+            self.timeouts.fetch_add(1, Ordering::Relaxed);
+            return Err(LockError::Timeout);
+        }
+        self.lock_slow(owner, entity, resource, mode, duration, timeout)
+    }
+
+    /// Locks without waiting; `None` when somebody is in the way. Safe to call with a page latch held.
+    pub fn try_lock_in(
+        &self,
+        owner: &LockOwner,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+    ) -> Option<LockOutcome> {
+        let mut held = owner.0.held.lock();
+        let before = held.map.get(resource).map(|h| h.mode);
+        let target = before.map_or(mode, |b| b.join(mode));
+        let covered = before == Some(target);
+        if !covered {
+            let ask = ask(owner, entity, resource, mode, duration, before);
+            if !self.partition(resource).try_grant(&ask) {
+                return None;
+            }
+        }
+        Some(record(&mut held, entity, resource, mode, duration, false))
+    }
+
+    fn lock_slow(
+        &self,
+        owner: &LockOwner,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+        timeout: Option<Duration>,
+    ) -> Result<LockOutcome, LockError> {
+        let before = owner.holds(resource);
+        let ask = ask(owner, entity, resource, mode, duration, before);
+        let waiter = {
+            let mut table = self.partition(resource);
+            if table.try_grant(&ask) {
+                None
+            } else {
+                let waiter = table.enqueue(&ask, time::now());
+                *owner.0.waiting.lock() = Some(Waiting {
+                    resource: *resource,
+                    waiter: waiter.clone(),
+                });
+                Some(waiter)
+            }
+        };
+        let waited = waiter.is_some();
+        if let Some(waiter) = waiter {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+            if let Some(hook) = owner.0.before_wait.get() {
+                hook();
+            }
+            let _timed = waits::start(mode);
+            self.sleep(owner, resource, &waiter, timeout)?;
+        }
+        let mut held = owner.0.held.lock();
+        Ok(record(&mut held, entity, resource, mode, duration, waited))
+    }
+
+    fn sleep(
+        &self,
+        owner: &LockOwner,
+        resource: &Resource,
+        waiter: &std::sync::Arc<Waiter>,
+        timeout: Option<Duration>,
+    ) -> Result<(), LockError> {
+        let deadline = timeout.map(|limit| time::now() + limit);
+        let mut next_look = time::now() + DEADLOCK_FIRST_LOOK;
+        if owner.0.cancelled.load(Ordering::SeqCst) {
+            self.cancel(owner);
+        }
+        loop {
+            let state = {
+                let mut state = waiter.state.lock();
+                if *state == WaitState::Waiting {
+                    let until = deadline.map_or(next_look, |d| d.min(next_look));
+                    let now = time::now();
+                    if until > now {
+                        waiter.wake.wait_for(&mut state, until.since(now));
+                    }
+                }
+                *state
+            };
+            match state {
+                WaitState::Granted => return Ok(()),
+                WaitState::Victim => return Err(LockError::Deadlock),
+                WaitState::Cancelled => return Err(LockError::Cancelled),
+                WaitState::Waiting => {}
+            }
+            let now = time::now();
+            if deadline.is_some_and(|d| d <= now) {
+                // Granted in the meantime? Then `withdraw` finds nothing and the loop sees the state.
+                if self
+                    .partition(resource)
+                    .withdraw(resource, waiter, WaitState::Cancelled)
+                {
+                    self.timeouts.fetch_add(1, Ordering::Relaxed);
+                    return Err(LockError::Timeout);
+                }
+            } else if next_look <= now {
+                next_look = now + DEADLOCK_NEXT_LOOK;
+                self.search_deadlock(owner);
+            }
+        }
+    }
+
+    /// Gives back one lock taken with outcome `New` before the transaction ends (read committed, a row that did not
+    /// qualify). Nothing happens when the owner meanwhile holds another mode.
+    pub fn unlock(&self, owner: &LockOwner, resource: &Resource, mode: LockMode) {
+        let mut held = owner.0.held.lock();
+        let Some(lock) = held.map.get(resource) else {
+            return;
+        };
+        if lock.mode != mode || lock.session.is_some() {
+            return;
+        }
+        let object = lock.entity.object;
+        held.map.remove(resource);
+        if object.0 != 0 && resource.is_fine() {
+            held.uncount_fine(resource.db(), object);
+        }
+        self.partition(resource).release(resource, owner);
+    }
+
+    /// Gives back what the session holds beyond its transactions on `resource`; what the running transaction needs of
+    /// it stays until its end.
+    pub fn unlock_session(&self, owner: &LockOwner, resource: &Resource, in_transaction: bool) {
+        let mut held = owner.0.held.lock();
+        let Some(lock) = held.map.get_mut(resource) else {
+            return;
+        };
+        if lock.session.take().is_none() || in_transaction {
+            return;
+        }
+        held.map.remove(resource);
+        self.partition(resource).release(resource, owner);
+    }
+
+    /// The end of a transaction: everything goes but what the session keeps.
+    pub fn release_all(&self, owner: &LockOwner) {
+        let mut held = owner.0.held.lock();
+        held.clear_counts();
+        if held.map.is_empty() {
+            return;
+        }
+        let mut kept = Vec::new();
+        for (resource, mut lock) in held.map.drain() {
+            match lock.session {
+                None => self.partition(&resource).release(&resource, owner),
+                Some(mode) => {
+                    if mode != lock.mode {
+                        lock.mode = mode;
+                        self.partition(&resource).demote(&resource, owner, mode);
+                    }
+                    kept.push((resource, lock));
+                }
+            }
+        }
+        if held.map.capacity() > 4096 {
+            held.map = Default::default();
+        }
+        held.map.extend(kept);
+    }
+
+    /// The end of a session.
+    pub fn release_session(&self, owner: &LockOwner) {
+        let mut held = owner.0.held.lock();
+        held.clear_counts();
+        for (resource, _) in held.map.drain() {
+            self.partition(&resource).release(&resource, owner);
+        }
+    }
+
+    /// The point to which a rollback to a savepoint may give locks back.
+    pub fn mark(&self, owner: &LockOwner) -> LockMark {
+        LockMark(owner.0.held.lock().sequence)
+    }
+
+    /// Gives back locks that were first taken after `mark`. Conversions of older locks stay.
+    pub fn release_to(&self, owner: &LockOwner, mark: LockMark) {
+        let mut held = owner.0.held.lock();
+        held.map.retain(|resource, lock| {
+            let keep = lock.sequence <= mark.0 || lock.session.is_some();
+            if !keep {
+                self.partition(resource).release(resource, owner);
+            }
+            keep
+        });
+    }
+
+    /// Trades the owner's row and page locks of a table for one lock on the table (X when one of them is stronger
+    /// than S). False, and nothing changed, when another owner is in the way: the caller goes on with fine locks.
+    pub fn escalate(&self, owner: &LockOwner, db: DbId, object: ObjectId) -> bool {
+        let mine = |resource: &Resource, lock: &HeldLock| {
+            resource.is_fine() && resource.db() == db && lock.entity.object == object
+        };
+        let mode = {
+            let held = owner.0.held.lock();
+            let write = held
+                .map
+                .iter()
+                .any(|(r, l)| mine(r, l) && !LockMode::S.covers(l.mode));
+            if write { LockMode::X } else { LockMode::S }
+        };
+        let table = Resource::Object(db, object);
+        let granted = self.try_lock_in(
+            owner,
+            &Entity::default(),
+            &table,
+            mode,
+            LockDuration::Normal,
+        );
+        if granted.is_none() {
+            return false;
+        }
+        let mut held = owner.0.held.lock();
+        held.map.retain(|resource, lock| {
+            let goes = mine(resource, lock) && lock.session.is_none();
+            if goes {
+                self.partition(resource).release(resource, owner);
+            }
+            !goes
+        });
+        self.escalations.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Ends a wait of `owner`, and every wait it starts until its `clear_cancel`.
+    pub fn cancel(&self, owner: &LockOwner) {
+        owner.0.cancelled.store(true, Ordering::SeqCst);
+        let waiting = owner.0.waiting.lock().clone();
+        if let Some(w) = waiting {
+            self.partition(&w.resource)
+                .withdraw(&w.resource, &w.waiter, WaitState::Cancelled);
+        }
+    }
+
+    /// Every lock and every request. Partitions are copied one after the other.
+    pub fn snapshot(&self) -> Vec<LockInfo> {
+        let now = time::now();
+        let mut all = Vec::new();
+        for partition in &self.partitions {
+            let table = partition.0.lock();
+            for (resource, holders) in &table.map {
+                all.extend(holders.grants().map(|g| LockInfo {
+                    resource: *resource,
+                    mode: g.mode,
+                    status: LockStatus::Grant,
+                    spid: g.owner.spid(),
+                    owner: g.owner.id(),
+                    rowset: g.rowset,
+                    waited: None,
+                    blocked_by: Vec::new(),
+                }));
+                all.extend(holders.queue.iter().enumerate().map(|(at, r)| LockInfo {
+                    resource: *resource,
+                    mode: r.mode,
+                    status: if r.conversion {
+                        LockStatus::Convert
+                    } else {
+                        LockStatus::Wait
+                    },
+                    spid: r.owner.spid(),
+                    owner: r.owner.id(),
+                    rowset: r.rowset,
+                    waited: Some(now.since(r.since)),
+                    blocked_by: holders.blockers(at).iter().map(|o| o.spid()).collect(),
+                }));
+            }
+        }
+        all.sort_by(|a, b| (a.resource, a.owner).cmp(&(b.resource, b.owner)));
+        all
+    }
+
+    pub fn stats(&self) -> LockStats {
+        LockStats {
+            requests: self.partitions.iter().map(|p| p.0.lock().requests).sum(),
+            waits: self.waits.load(Ordering::Relaxed),
+            timeouts: self.timeouts.load(Ordering::Relaxed),
+            deadlocks: self.deadlocks.load(Ordering::Relaxed),
+            escalations: self.escalations.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn ask<'a>(
+    owner: &'a LockOwner,
+    entity: &Entity,
+    resource: &'a Resource,
+    mode: LockMode,
+    duration: LockDuration,
+    before: Option<LockMode>,
+) -> Ask<'a> {
+    let instant = duration == LockDuration::Instant;
+    Ask {
+        owner,
+        resource,
+        mode: match before {
+            Some(before) if !instant => before.join(mode),
+            _ => mode,
+        },
+        rowset: entity.rowset,
+        conversion: before.is_some(),
+        instant,
+    }
+}
+
+/// Enters a granted request into the owner's list.
+fn record(
+    held: &mut owner::Held,
+    entity: &Entity,
+    resource: &Resource,
+    mode: LockMode,
+    duration: LockDuration,
+    waited: bool,
+) -> LockOutcome {
+    use std::collections::hash_map::Entry;
+    let mut outcome = LockOutcome {
+        acquired: Acquired::New,
+        waited,
+        escalate: false,
+    };
+    if duration == LockDuration::Instant {
+        outcome.acquired = Acquired::Instant;
+        return outcome;
+    }
+    let session = duration == LockDuration::Session;
+    held.sequence += 1;
+    let sequence = held.sequence;
+    match held.map.entry(*resource) {
+        Entry::Occupied(mut occupied) => {
+            let lock = occupied.get_mut();
+            let from = lock.mode;
+            lock.mode = from.join(mode);
+            if session {
+                lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
+            }
+            outcome.acquired = if lock.mode == from {
+                Acquired::Already
+            } else {
+                Acquired::Converted { from }
+            };
+        }
+        Entry::Vacant(vacant) => {
+            vacant.insert(HeldLock {
+                mode,
+                session: session.then_some(mode),
+                entity: *entity,
+                sequence,
+            });
+            if entity.object.0 != 0 && resource.is_fine() {
+                outcome.escalate = held.count_fine(resource.db(), entity.object);
+            }
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

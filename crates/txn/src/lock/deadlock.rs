@@ -1,0 +1,149 @@
+//! The deadlock search: is the owner that waits here waiting for itself?
+//!
+//! All partitions are locked, in order, so the graph that is searched is the graph as it is: no cycle is imagined.
+//! That stops the lock manager for microseconds, and only for requests that have already waited long.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use duramen_base::SessionId;
+use duramen_os::sync::MutexGuard;
+use duramen_os::time;
+
+use super::table::{Table, WaitState};
+use super::{LockManager, LockMode, LockOwner, PARTITIONS, Resource};
+
+/// One member of a cycle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeadlockProcess {
+    pub spid: SessionId,
+    pub owner: u64,
+    pub priority: i8,
+    pub log_used: u64,
+    pub resource: Resource,
+    pub mode: LockMode,
+    pub waited: Duration,
+}
+
+/// A deadlock that was found: each process waits for the next one, the last for the first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeadlockReport {
+    pub victim: SessionId,
+    pub victim_owner: u64,
+    pub processes: Vec<DeadlockProcess>,
+}
+
+struct Frozen<'a> {
+    tables: Vec<MutexGuard<'a, Table>>,
+}
+
+impl Frozen<'_> {
+    fn table(&mut self, resource: &Resource) -> &mut Table {
+        &mut self.tables[(resource.hash64() >> 40) as usize % PARTITIONS]
+    }
+
+    /// Whom a waiting owner waits for.
+    fn blockers(&mut self, owner: &LockOwner) -> Vec<LockOwner> {
+        let Some(waiting) = owner.0.waiting.lock().clone() else {
+            return Vec::new();
+        };
+        let Some(holders) = self.table(&waiting.resource).map.get(&waiting.resource) else {
+            return Vec::new();
+        };
+        let at = holders
+            .queue
+            .iter()
+            .position(|r| std::sync::Arc::ptr_eq(&r.waiter, &waiting.waiter));
+        at.map_or(Vec::new(), |at| holders.blockers(at))
+    }
+
+    /// A cycle through `start`, in waiting order.
+    fn cycle(&mut self, start: &LockOwner) -> Option<Vec<LockOwner>> {
+        // Depth first; `came_from` marks what has been seen and gives the way back.
+        let mut came_from: BTreeMap<u64, LockOwner> = BTreeMap::new();
+        let mut open = vec![start.clone()];
+        while let Some(owner) = open.pop() {
+            for next in self.blockers(&owner) {
+                if next == *start {
+                    let mut path = vec![owner.clone()];
+                    let mut at = owner.id();
+                    while at != start.id() {
+                        let before = came_from.get(&at)?.clone();
+                        at = before.id();
+                        path.push(before);
+                    }
+                    path.reverse();
+                    return Some(path);
+                }
+                if let std::collections::btree_map::Entry::Vacant(new) = came_from.entry(next.id())
+                {
+                    new.insert(owner.clone());
+                    open.push(next);
+                }
+            }
+        }
+        None
+    }
+
+    fn process(&mut self, owner: &LockOwner) -> Option<DeadlockProcess> {
+        let waiting = owner.0.waiting.lock().clone()?;
+        let holders = self.table(&waiting.resource).map.get(&waiting.resource)?;
+        let request = holders
+            .queue
+            .iter()
+            .find(|r| std::sync::Arc::ptr_eq(&r.waiter, &waiting.waiter))?;
+        Some(DeadlockProcess {
+            spid: owner.spid(),
+            owner: owner.id(),
+            priority: owner.deadlock_priority(),
+            log_used: owner.log_used(),
+            resource: waiting.resource,
+            mode: request.mode,
+            waited: time::now().since(request.since),
+        })
+    }
+}
+
+impl LockManager {
+    /// Breaks every cycle that `start` is part of. The victim of each is the member with the lowest priority, then the
+    /// least log to roll back, then the youngest owner.
+    pub(super) fn search_deadlock(&self, start: &LockOwner) {
+        let mut reports = Vec::new();
+        {
+            let mut frozen = Frozen {
+                tables: self.partitions.iter().map(|p| p.0.lock()).collect(),
+            };
+            while let Some(cycle) = frozen.cycle(start) {
+                let victim = cycle.iter().min_by_key(|o| {
+                    (
+                        o.deadlock_priority(),
+                        o.log_used(),
+                        std::cmp::Reverse(o.id()),
+                    )
+                });
+                let Some(victim) = victim else { break };
+                let processes = cycle.iter().filter_map(|o| frozen.process(o)).collect();
+                let Some(waiting) = victim.0.waiting.lock().clone() else {
+                    break;
+                };
+                frozen.table(&waiting.resource).withdraw(
+                    &waiting.resource,
+                    &waiting.waiter,
+                    WaitState::Victim,
+                );
+                reports.push(DeadlockReport {
+                    victim: victim.spid(),
+                    victim_owner: victim.id(),
+                    processes,
+                });
+            }
+        }
+        for report in &reports {
+            self.deadlocks
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if let Some(hook) = self.on_deadlock.get() {
+                hook(report);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Who holds locks: one owner per session, used by one transaction after the other.
+//!
+//! The owner keeps the list of what it holds, so that asking again for something held, and giving everything back,
+//! do not search the shared table. Its mutex is taken by the session's own worker and is not contended.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_os::sync::Mutex;
+
+use super::mode::LockMode;
+use super::resource::Resource;
+use super::table::Waiter;
+use crate::hash::FixedHashMap;
+
+/// Locks of one table at which a statement first tries to escalate, and the step after which it tries again.
+pub const ESCALATION_FIRST: u32 = 5000;
+pub const ESCALATION_STEP: u32 = 1250;
+
+/// The table and the HoBT that a fine lock belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Entity {
+    pub object: ObjectId,
+    pub rowset: RowsetId,
+}
+
+/// How long a lock is meant to be held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockDuration {
+    /// Granted and given back in the same moment: "nobody holds anything against it now".
+    Instant,
+    /// Until unlocked or until the transaction ends.
+    Normal,
+    /// Until the session gives it back: survives `release_all`.
+    Session,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldLock {
+    pub mode: LockMode,
+    /// The part of `mode` that the session keeps beyond the transaction.
+    pub session: Option<LockMode>,
+    pub entity: Entity,
+    pub sequence: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub map: FixedHashMap<Resource, HeldLock>,
+    pub sequence: u64,
+    counts: Vec<FineCount>,
+}
+
+#[derive(Debug)]
+struct FineCount {
+    db: DbId,
+    object: ObjectId,
+    locks: u32,
+    next_try: u32,
+}
+
+impl Held {
+    /// Counts a new fine lock of the running statement; true when it is time to try the table lock.
+    pub fn count_fine(&mut self, db: DbId, object: ObjectId) -> bool {
+        let found = self
+            .counts
+            .iter_mut()
+            .find(|c| c.object == object && c.db == db);
+        let count = match found {
+            Some(count) => count,
+            None => {
+                self.counts.push(FineCount {
+                    db,
+                    object,
+                    locks: 0,
+                    next_try: ESCALATION_FIRST,
+                });
+                self.counts.last_mut().expect("just pushed")
+            }
+        };
+        count.locks += 1;
+        if count.locks < count.next_try {
+            return false;
+        }
+        count.next_try += ESCALATION_STEP;
+        true
+    }
+
+    /// A fine lock was given back before the end of the statement.
+    pub fn uncount_fine(&mut self, db: DbId, object: ObjectId) {
+        if let Some(c) = self
+            .counts
+            .iter_mut()
+            .find(|c| c.object == object && c.db == db)
+        {
+            c.locks = c.locks.saturating_sub(1);
+        }
+    }
+
+    pub fn clear_counts(&mut self) {
+        self.counts.clear();
+    }
+}
+
+/// What an owner is waiting for, as the deadlock search sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub resource: Resource,
+    pub waiter: Arc<Waiter>,
+}
+
+pub(super) struct OwnerState {
+    pub id: u64,
+    pub spid: SessionId,
+    pub priority: AtomicI8,
+    pub log_used: AtomicU64,
+    pub cancelled: AtomicBool,
+    pub held: Mutex<Held>,
+    /// Set and cleared only under the lock of the partition that holds the request.
+    pub waiting: Mutex<Option<Waiting>>,
+    pub before_wait: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// A holder of locks. Cheap to clone; all clones are the same owner.
+#[derive(Clone)]
+pub struct LockOwner(pub(super) Arc<OwnerState>);
+
+impl LockOwner {
+    pub(super) fn new(id: u64, spid: SessionId) -> LockOwner {
+        LockOwner(Arc::new(OwnerState {
+            id,
+            spid,
+            priority: AtomicI8::new(0),
+            log_used: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            held: Mutex::new(Held::default()),
+            waiting: Mutex::new(None),
+            before_wait: OnceLock::new(),
+        }))
+    }
+
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    pub fn spid(&self) -> SessionId {
+        self.0.spid
+    }
+
+    /// SET DEADLOCK_PRIORITY, -10 to 10; the lowest is the first victim.
+    pub fn set_deadlock_priority(&self, priority: i8) {
+        self.0
+            .priority
+            .store(priority.clamp(-10, 10), Ordering::Relaxed);
+    }
+
+    pub fn deadlock_priority(&self) -> i8 {
+        self.0.priority.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of log that rolling back the running transaction would have to read: among equals the cheaper dies.
+    pub fn set_log_used(&self, bytes: u64) {
+        self.0.log_used.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn add_log_used(&self, bytes: u64) {
+        self.0.log_used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn log_used(&self) -> u64 {
+        self.0.log_used.load(Ordering::Relaxed)
+    }
+
+    /// Called once before every lock wait, with no lock of the manager held: the place to ask for the flush of what
+    /// the session has committed (whoever blocks asks first). Only the first call sets it.
+    pub fn set_before_wait(&self, hook: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.0.before_wait.set(hook);
+    }
+
+    /// A new request begins: an attention of the previous one no longer counts.
+    pub fn clear_cancel(&self) {
+        self.0.cancelled.store(false, Ordering::SeqCst);
+    }
+
+    /// A new statement begins: escalation counts start again.
+    pub fn statement_start(&self) {
+        self.0.held.lock().clear_counts();
+    }
+
+    /// How many locks are held.
+    pub fn held_count(&self) -> usize {
+        self.0.held.lock().map.len()
+    }
+
+    /// The mode held on `resource`.
+    pub fn holds(&self, resource: &Resource) -> Option<LockMode> {
+        self.0.held.lock().map.get(resource).map(|h| h.mode)
+    }
+
+    /// What is waited for right now.
+    pub fn waiting_for(&self) -> Option<Resource> {
+        self.0.waiting.lock().as_ref().map(|w| w.resource)
+    }
+}
+
+impl PartialEq for LockOwner {
+    fn eq(&self, other: &LockOwner) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for LockOwner {}
+
+impl fmt::Debug for LockOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LockOwner({}, spid {})", self.0.id, self.0.spid.0)
+    }
+}

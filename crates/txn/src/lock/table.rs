@@ -1,0 +1,310 @@
+//! One partition of the lock table: resources, who holds them, who queues. A plain state machine.
+//!
+//! Invariants
+//! 1. The grants of a resource belong to different owners and are pairwise compatible.
+//! 2. A queued request is incompatible with the grant of another owner, or with a request queued before it.
+//! 3. Conversions stand before new requests; within each class the order is that of arrival.
+//! 4. A resource without grants and requests has no entry.
+//!
+//! A new request may pass queued ones that it is compatible with: that delays none of them.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use duramen_base::RowsetId;
+use duramen_os::sync::{Condvar, Mutex};
+use duramen_os::time::Instant;
+
+use super::mode::LockMode;
+use super::owner::LockOwner;
+use super::resource::Resource;
+use crate::hash::FixedHashMap;
+
+/// How a wait stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WaitState {
+    Waiting,
+    Granted,
+    Victim,
+    Cancelled,
+}
+
+/// The place where one blocked request sleeps.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub state: Mutex<WaitState>,
+    pub wake: Condvar,
+}
+
+impl Waiter {
+    pub fn new() -> Arc<Waiter> {
+        Arc::new(Waiter {
+            state: Mutex::new(WaitState::Waiting),
+            wake: Condvar::new(),
+        })
+    }
+
+    fn end(&self, state: WaitState) {
+        *self.state.lock() = state;
+        self.wake.notify_all();
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub owner: LockOwner,
+    pub mode: LockMode,
+    pub rowset: RowsetId,
+}
+
+#[derive(Debug)]
+pub(super) struct Request {
+    pub owner: LockOwner,
+    /// What the owner will hold when granted: for a conversion the joined mode.
+    pub mode: LockMode,
+    pub rowset: RowsetId,
+    pub conversion: bool,
+    pub instant: bool,
+    pub since: Instant,
+    pub waiter: Arc<Waiter>,
+}
+
+/// The state of one resource. The first grant is kept inline: an uncontended row lock allocates nothing.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    first: Option<Grant>,
+    more: Vec<Grant>,
+    pub queue: VecDeque<Request>,
+}
+
+impl Holders {
+    pub fn grants(&self) -> impl Iterator<Item = &Grant> {
+        self.first.iter().chain(self.more.iter())
+    }
+
+    fn grant_of(&mut self, owner: &LockOwner) -> Option<&mut Grant> {
+        self.first
+            .iter_mut()
+            .chain(self.more.iter_mut())
+            .find(|g| g.owner == *owner)
+    }
+
+    fn push(&mut self, grant: Grant) {
+        if self.first.is_none() {
+            self.first = Some(grant);
+        } else {
+            self.more.push(grant);
+        }
+    }
+
+    fn remove(&mut self, owner: &LockOwner) -> bool {
+        if self.first.as_ref().is_some_and(|g| g.owner == *owner) {
+            self.first = self.more.pop();
+            return true;
+        }
+        match self.more.iter().position(|g| g.owner == *owner) {
+            Some(at) => {
+                self.more.swap_remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn free_of_others(&self, owner: &LockOwner, mode: LockMode) -> bool {
+        self.grants()
+            .all(|g| g.owner == *owner || g.mode.compatible(mode))
+    }
+
+    /// Who keeps the queued request `at` from being granted.
+    pub fn blockers(&self, at: usize) -> Vec<LockOwner> {
+        let Some(request) = self.queue.get(at) else {
+            return Vec::new();
+        };
+        let holders = self
+            .grants()
+            .filter(|g| g.owner != request.owner && !g.mode.compatible(request.mode))
+            .map(|g| g.owner.clone());
+        let ahead = self
+            .queue
+            .iter()
+            .take(at)
+            .filter(|r| !r.mode.compatible(request.mode))
+            .map(|r| r.owner.clone());
+        holders.chain(ahead).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.queue.is_empty()
+    }
+
+    /// Grants every queued request that nothing stands against, in order.
+    fn grant_queued(&mut self) {
+        let mut at = 0;
+        while at < self.queue.len() {
+            let request = &self.queue[at];
+            let free = self.free_of_others(&request.owner, request.mode)
+                && self
+                    .queue
+                    .iter()
+                    .take(at)
+                    .all(|r| r.mode.compatible(request.mode));
+            if !free {
+                at += 1;
+                continue;
+            }
+            let Some(request) = self.queue.remove(at) else {
+                return;
+            };
+            if !request.instant {
+                match self.grant_of(&request.owner) {
+                    Some(grant) => grant.mode = request.mode,
+                    None => self.push(Grant {
+                        owner: request.owner.clone(),
+                        mode: request.mode,
+                        rowset: request.rowset,
+                    }),
+                }
+            }
+            *request.owner.0.waiting.lock() = None;
+            request.waiter.end(WaitState::Granted);
+        }
+    }
+}
+
+/// What a request asks for.
+pub(super) struct Ask<'a> {
+    pub owner: &'a LockOwner,
+    pub resource: &'a Resource,
+    /// The mode to hold afterwards (joined with what is held).
+    pub mode: LockMode,
+    pub rowset: RowsetId,
+    pub conversion: bool,
+    pub instant: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub map: FixedHashMap<Resource, Holders>,
+    pub requests: u64,
+}
+
+impl Table {
+    /// Grants at once where possible; never queues.
+    pub fn try_grant(&mut self, ask: &Ask<'_>) -> bool {
+        self.requests += 1;
+        match self.map.entry(*ask.resource) {
+            Entry::Vacant(vacant) => {
+                if !ask.instant {
+                    vacant.insert(Holders {
+                        first: Some(Grant {
+                            owner: ask.owner.clone(),
+                            mode: ask.mode,
+                            rowset: ask.rowset,
+                        }),
+                        ..Holders::default()
+                    });
+                }
+                true
+            }
+            Entry::Occupied(mut occupied) => {
+                let holders = occupied.get_mut();
+                let free = holders.free_of_others(ask.owner, ask.mode)
+                    && (ask.conversion
+                        || holders
+                            .queue
+                            .iter()
+                            .all(|r| r.mode.compatible(ask.mode)));
+                if free && !ask.instant {
+                    match holders.grant_of(ask.owner) {
+                        Some(grant) => grant.mode = ask.mode,
+                        None => holders.push(Grant {
+                            owner: ask.owner.clone(),
+                            mode: ask.mode,
+                            rowset: ask.rowset,
+                        }),
+                    }
+                }
+                free
+            }
+        }
+    }
+
+    /// Queues a request that `try_grant` has just refused (under the same hold of the partition's lock).
+    pub fn enqueue(&mut self, ask: &Ask<'_>, since: Instant) -> Arc<Waiter> {
+        let waiter = Waiter::new();
+        let queue = &mut self.map.entry(*ask.resource).or_default().queue;
+        let at = if ask.conversion {
+            queue.iter().take_while(|r| r.conversion).count()
+        } else {
+            queue.len()
+        };
+        queue.insert(
+            at,
+            Request {
+                owner: ask.owner.clone(),
+                mode: ask.mode,
+                rowset: ask.rowset,
+                conversion: ask.conversion,
+                instant: ask.instant,
+                since,
+                waiter: Arc::clone(&waiter),
+            },
+        );
+        waiter
+    }
+
+    /// Takes a queued request out and ends its wait; false when it is not queued any more.
+    pub fn withdraw(&mut self, resource: &Resource, waiter: &Arc<Waiter>, why: WaitState) -> bool {
+        let Some(holders) = self.map.get_mut(resource) else {
+            return false;
+        };
+        let Some(at) = holders
+            .queue
+            .iter()
+            .position(|r| Arc::ptr_eq(&r.waiter, waiter))
+        else {
+            return false;
+        };
+        if let Some(request) = holders.queue.remove(at) {
+            *request.owner.0.waiting.lock() = None;
+            request.waiter.end(why);
+        }
+        self.settle(resource);
+        true
+    }
+
+    pub fn release(&mut self, resource: &Resource, owner: &LockOwner) {
+        let Entry::Occupied(mut occupied) = self.map.entry(*resource) else {
+            return;
+        };
+        let holders = occupied.get_mut();
+        holders.remove(owner);
+        if !holders.queue.is_empty() {
+            holders.grant_queued();
+        }
+        if holders.is_empty() {
+            occupied.remove();
+        }
+    }
+
+    /// Lowers what `owner` holds.
+    pub fn demote(&mut self, resource: &Resource, owner: &LockOwner, mode: LockMode) {
+        if let Some(holders) = self.map.get_mut(resource) {
+            if let Some(grant) = holders.grant_of(owner) {
+                grant.mode = mode;
+            }
+            self.settle(resource);
+        }
+    }
+
+    fn settle(&mut self, resource: &Resource) {
+        if let Entry::Occupied(mut occupied) = self.map.entry(*resource) {
+            occupied.get_mut().grant_queued();
+            if occupied.get().is_empty() {
+                occupied.remove();
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What transactions need of a log. `wal::Log` is one; tests have one in memory.
+
+use duramen_base::{Lsn, SqlResult};
+
+/// An append-only log of records, addressed by LSN. Failures come as the errors a client sees (9001, 9002).
+pub trait RecordLog: Send + Sync {
+    /// Appends a complete record and reserves `undo_reserve` bytes for undoing it. Not durable yet.
+    fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn>;
+    /// The LSN of the last record appended.
+    fn last_lsn(&self) -> Lsn;
+    /// Every record up to here is on disk.
+    fn durable_lsn(&self) -> Lsn;
+    /// Asks for a flush up to `lsn` without waiting.
+    fn request_flush(&self, lsn: Lsn);
+    /// Waits until every record up to `lsn` is on disk.
+    fn flush(&self, lsn: Lsn) -> SqlResult<()>;
+    /// Gives back undo space.
+    fn release_reserve(&self, bytes: u64);
+}

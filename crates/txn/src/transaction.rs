@@ -1,0 +1,314 @@
+//! A transaction: its locks, its parts in databases, its savepoints, and whether it can still commit.
+//!
+//! A session makes one when work begins (BEGIN TRAN, an implicit transaction, or each autocommit statement) and gives
+//! `&Transaction` to everything below. A database becomes part of it with the first change logged there: BEGIN TRAN
+//! alone writes nothing, and a transaction that only read leaves no trace in any log.
+//!
+//! What must not change while others look is behind one mutex that only the session's own worker takes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use duramen_base::{DbId, Lsn, SessionId, XdesId};
+use duramen_os::sync::Mutex;
+use duramen_os::time::{self, WallTime};
+
+use crate::lock::{LockMark, LockOwner};
+use crate::table::ActiveTxn;
+use crate::txlog::TransactionLog;
+use crate::versions::{Snapshot, VersionWriter};
+
+/// SET TRANSACTION ISOLATION LEVEL, numbered as in `sys.dm_exec_sessions`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[repr(u8)]
+pub enum IsolationLevel {
+    ReadUncommitted = 1,
+    #[default]
+    ReadCommitted = 2,
+    RepeatableRead = 3,
+    Serializable = 4,
+    Snapshot = 5,
+}
+
+impl IsolationLevel {
+    fn from_code(code: u8) -> IsolationLevel {
+        match code {
+            1 => IsolationLevel::ReadUncommitted,
+            3 => IsolationLevel::RepeatableRead,
+            4 => IsolationLevel::Serializable,
+            5 => IsolationLevel::Snapshot,
+            _ => IsolationLevel::ReadCommitted,
+        }
+    }
+}
+
+/// How the transaction came to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum TxnKind {
+    /// One statement; the name is the statement's kind (`INSERT`).
+    Autocommit,
+    /// BEGIN TRAN.
+    Explicit,
+    /// SET IMPLICIT_TRANSACTIONS ON.
+    Implicit,
+    /// A structure change that commits on its own whatever becomes of the user's work (`SplitPage`).
+    System,
+}
+
+/// XACT_STATE().
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(i8)]
+pub enum XactState {
+    Doomed = -1,
+    None = 0,
+    Active = 1,
+}
+
+/// The transaction in one database where it has logged something.
+#[derive(Clone, Debug)]
+pub struct DbPart {
+    pub db: DbId,
+    pub xdes: XdesId,
+    pub begin_lsn: Lsn,
+    pub last_lsn: Lsn,
+    pub spid: SessionId,
+    /// Undo space not yet given back.
+    pub reserved: u64,
+    pub records: u64,
+    pub bytes: u64,
+    pub(crate) log: Arc<TransactionLog>,
+    pub(crate) active: Arc<ActiveTxn>,
+}
+
+impl DbPart {
+    pub fn log(&self) -> &Arc<TransactionLog> {
+        &self.log
+    }
+}
+
+/// A point to roll back to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SavePoint {
+    /// Empty for a statement's own point.
+    pub name: String,
+    lsns: Vec<(DbId, Lsn)>,
+    pub locks: LockMark,
+    number: u64,
+}
+
+impl SavePoint {
+    /// The last record to keep in `db`; NULL when the part began later and goes as a whole.
+    pub fn lsn(&self, db: DbId) -> Lsn {
+        self.lsns
+            .iter()
+            .find(|e| e.0 == db)
+            .map_or(Lsn::NULL, |e| e.1)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub parts: Vec<DbPart>,
+    pub savepoints: Vec<SavePoint>,
+    pub points: u64,
+    pub snapshot: Option<Snapshot>,
+    pub writer: Option<VersionWriter>,
+    /// Databases whose current rows were read: a commit elsewhere must not be durable before these.
+    pub reads: Vec<Arc<TransactionLog>>,
+}
+
+#[derive(Debug)]
+pub struct Transaction {
+    /// `sys.dm_tran_active_transactions.transaction_id`, also the descriptor of TDS.
+    pub id: u64,
+    pub owner: LockOwner,
+    pub name: String,
+    pub kind: TxnKind,
+    pub started: WallTime,
+    /// The login's SID, for BEGIN_XACT.
+    pub sid: Vec<u8>,
+    isolation: AtomicU8,
+    nesting: AtomicU32,
+    doomed: AtomicBool,
+    /// Milliseconds; -1 waits for ever.
+    lock_timeout: AtomicI64,
+    pub(crate) state: Mutex<State>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Transaction {
+    pub fn new(
+        owner: &LockOwner,
+        kind: TxnKind,
+        name: &str,
+        isolation: IsolationLevel,
+    ) -> Transaction {
+        Transaction {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            owner: owner.clone(),
+            name: name.to_owned(),
+            kind,
+            started: time::wall(),
+            sid: Vec::new(),
+            isolation: AtomicU8::new(isolation as u8),
+            nesting: AtomicU32::new(1),
+            doomed: AtomicBool::new(false),
+            lock_timeout: AtomicI64::new(-1),
+            state: Mutex::new(State::default()),
+        }
+    }
+
+    /// A system transaction under the locks of `self`: a page split, an allocation. It is committed by itself
+    /// (`txlog::commit`), holds no locks of its own, and survives the rollback of `self`.
+    pub fn system(&self, name: &str) -> Transaction {
+        let inner = Transaction::new(&self.owner, TxnKind::System, name, self.isolation());
+        inner
+            .lock_timeout
+            .store(self.lock_timeout.load(Ordering::Relaxed), Ordering::Relaxed);
+        inner
+    }
+
+    pub fn with_sid(mut self, sid: &[u8]) -> Transaction {
+        self.sid = sid.to_vec();
+        self
+    }
+
+    pub fn spid(&self) -> SessionId {
+        self.owner.spid()
+    }
+
+    pub fn isolation(&self) -> IsolationLevel {
+        IsolationLevel::from_code(self.isolation.load(Ordering::Relaxed))
+    }
+
+    pub fn set_isolation(&self, level: IsolationLevel) {
+        self.isolation.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// SET LOCK_TIMEOUT: `None` waits for ever.
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        u64::try_from(self.lock_timeout.load(Ordering::Relaxed))
+            .ok()
+            .map(Duration::from_millis)
+    }
+
+    pub fn set_lock_timeout(&self, ms: i64) {
+        self.lock_timeout.store(ms, Ordering::Relaxed);
+    }
+
+    /// @@TRANCOUNT as far as this transaction counts: autocommit and system transactions count nothing.
+    pub fn nesting(&self) -> u32 {
+        match self.kind {
+            TxnKind::Explicit | TxnKind::Implicit => self.nesting.load(Ordering::Relaxed),
+            TxnKind::Autocommit | TxnKind::System => 0,
+        }
+    }
+
+    /// BEGIN TRAN inside.
+    pub fn enter(&self) -> u32 {
+        self.nesting.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// COMMIT: true when it was the outermost, and the transaction is to be committed.
+    pub fn leave(&self) -> bool {
+        let before = self
+            .nesting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        matches!(before, Ok(1) | Err(_))
+    }
+
+    /// After an error that ends the transaction in a TRY block: only ROLLBACK is possible.
+    pub fn doom(&self) {
+        self.doomed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Relaxed)
+    }
+
+    pub fn xact_state(&self) -> XactState {
+        if self.is_doomed() {
+            XactState::Doomed
+        } else if self.nesting() == 0 {
+            XactState::None
+        } else {
+            XactState::Active
+        }
+    }
+
+    /// Copies of the parts, in the order in which the databases were first written.
+    pub fn parts(&self) -> Vec<DbPart> {
+        self.state.lock().parts.clone()
+    }
+
+    pub fn part(&self, db: DbId) -> Option<DbPart> {
+        self.state.lock().parts.iter().find(|p| p.db == db).cloned()
+    }
+
+    /// Has it logged anything anywhere?
+    pub fn has_written(&self) -> bool {
+        !self.state.lock().parts.is_empty()
+    }
+
+    /// Bytes of log in all databases.
+    pub fn log_bytes(&self) -> u64 {
+        self.state.lock().parts.iter().map(|p| p.bytes).sum()
+    }
+
+    /// Current rows of this database were read under the transaction.
+    pub fn note_read(&self, log: &Arc<TransactionLog>) {
+        let mut state = self.state.lock();
+        if !state.reads.iter().any(|known| Arc::ptr_eq(known, log)) {
+            state.reads.push(Arc::clone(log));
+        }
+    }
+
+    /// The point before a statement, for undoing the statement alone. Writes nothing.
+    pub fn statement_point(&self, locks: LockMark) -> SavePoint {
+        let mut state = self.state.lock();
+        state.points += 1;
+        SavePoint {
+            name: String::new(),
+            lsns: state.parts.iter().map(|p| (p.db, p.last_lsn)).collect(),
+            locks,
+            number: state.points,
+        }
+    }
+
+    pub(crate) fn push_savepoint(&self, name: &str, locks: LockMark) {
+        let mut point = self.statement_point(locks);
+        point.name = name.to_owned();
+        self.state.lock().savepoints.push(point);
+    }
+
+    /// The last savepoint of that name. Names compare exactly, as transaction names do.
+    pub fn savepoint(&self, name: &str) -> Option<SavePoint> {
+        let state = self.state.lock();
+        state
+            .savepoints
+            .iter()
+            .rev()
+            .find(|s| s.name == name)
+            .cloned()
+    }
+
+    /// After a rollback to `point`: later savepoints are gone, `point` itself stays usable.
+    pub fn rolled_back_to(&self, point: &SavePoint) {
+        self.state
+            .lock()
+            .savepoints
+            .retain(|s| s.number <= point.number);
+    }
+
+    /// The snapshot that reads of this transaction use (SNAPSHOT: for its whole life; versioned READ COMMITTED: of
+    /// the statement).
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.state.lock().snapshot.clone()
+    }
+
+    pub fn set_snapshot(&self, snapshot: Option<Snapshot>) {
+        self.state.lock().snapshot = snapshot;
+    }
+}

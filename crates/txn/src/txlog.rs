@@ -1,0 +1,400 @@
+//! Transactions in the log: the lazy BEGIN, the chain of previous LSNs, COMMIT, ABORT, savepoints, two phases.
+//!
+//! Order at a commit, which everything above relies on:
+//! 1. whatever the transaction read from or wrote to *other* databases becomes durable;
+//! 2. the COMMIT record is appended;
+//! 3. the commit is noted in the database's [`CommitTracker`] (full durability only);
+//! 4. the caller makes it visible: publishes row versions, releases locks.
+//!
+//! Nothing here waits for the COMMIT record itself to become durable (unless a second database must follow it): that
+//! is owed to the client, and the packet gate or the caller waits for it.
+//!
+//! Two databases or more: every participant but the first (the *coordinator*) gets a PREP_XACT and is made durable; the
+//! COMMIT record in the coordinator's log, made durable, is the decision; then the participants commit, and a
+//! FORGET_XACT in the coordinator's log says, once their commits are durable, that nobody will ask again. Recovery
+//! keeps a prepared transaction in doubt until it has looked for that COMMIT.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use duramen_base::{DbId, Lsn, SqlResult, XdesId};
+use duramen_os::time;
+use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns};
+
+use crate::commits::CommitTracker;
+use crate::durability::{DelayedDurability, Durability, decide};
+use crate::lock::LockMark;
+use crate::log::RecordLog;
+use crate::table::TxnTable;
+use crate::transaction::{DbPart, State, Transaction};
+
+/// Undo space of a transaction's own end: its ABORT_XACT and block overhead.
+const ABORT_RESERVE: u32 = 128;
+
+/// The transactions of one database and the log they are written to.
+pub struct TransactionLog {
+    pub db: DbId,
+    pub log: Arc<dyn RecordLog>,
+    pub table: TxnTable,
+    pub commits: Arc<CommitTracker>,
+    delayed: AtomicU8,
+}
+
+impl fmt::Debug for TransactionLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionLog")
+            .field("db", &self.db)
+            .field("active", &self.table.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a transaction's commit records are, and what was promised.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommitLsns {
+    /// One for each database that was written; empty for a transaction that only read.
+    pub parts: Vec<(DbId, Lsn)>,
+    pub durability: Durability,
+}
+
+/// Where the decision about a prepared transaction is found: the payload of PREP_XACT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    pub coordinator: DbId,
+    pub xdes: XdesId,
+    /// The coordinator's BEGIN_XACT: no decision is older.
+    pub begin_lsn: Lsn,
+}
+
+impl Decision {
+    pub fn to_bytes(self) -> [u8; 18] {
+        let mut b = [0; 18];
+        b[..2].copy_from_slice(&self.coordinator.0.to_le_bytes());
+        b[2..8].copy_from_slice(&self.xdes.0.to_le_bytes()[..6]);
+        b[8..].copy_from_slice(&self.begin_lsn.to_bytes());
+        b
+    }
+
+    pub fn from_bytes(b: &[u8]) -> Option<Decision> {
+        let b = b.get(..18)?;
+        let mut xdes = [0; 8];
+        xdes[..6].copy_from_slice(&b[2..8]);
+        Some(Decision {
+            coordinator: DbId(u16::from_le_bytes([b[0], b[1]])),
+            xdes: XdesId(u64::from_le_bytes(xdes)),
+            begin_lsn: Lsn::from_bytes(&b[8..])?,
+        })
+    }
+}
+
+fn now() -> [u8; 8] {
+    datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
+}
+
+/// Puts the transaction's fields into a record that was built without them.
+fn stamp(record: &mut [u8], prev: Lsn, xdes: XdesId) {
+    if let Some(field) = record.get_mut(4..14) {
+        field.copy_from_slice(&prev.to_bytes());
+    }
+    if let Some(field) = record.get_mut(16..22) {
+        field.copy_from_slice(&xdes.0.to_le_bytes()[..6]);
+    }
+}
+
+impl TransactionLog {
+    /// `next_xdes` must be above every transaction id in the log, `durable` is the log's end.
+    pub fn new(db: DbId, log: Arc<dyn RecordLog>, next_xdes: XdesId) -> Arc<TransactionLog> {
+        let durable = log.durable_lsn();
+        Arc::new(TransactionLog {
+            db,
+            log,
+            table: TxnTable::new(next_xdes),
+            commits: Arc::new(CommitTracker::new(db, durable)),
+            delayed: AtomicU8::new(DelayedDurability::Disabled as u8),
+        })
+    }
+
+    pub fn set_delayed_durability(&self, setting: DelayedDurability) {
+        self.delayed.store(setting as u8, Ordering::Relaxed);
+    }
+
+    pub fn delayed_durability(&self) -> DelayedDurability {
+        match self.delayed.load(Ordering::Relaxed) {
+            1 => DelayedDurability::Allowed,
+            2 => DelayedDurability::Forced,
+            _ => DelayedDurability::Disabled,
+        }
+    }
+
+    /// Asks for the flush of a full commit that nobody waits for. Call it every few milliseconds.
+    pub fn harden(&self) {
+        let last = self.commits.last_full();
+        if last > self.log.durable_lsn() {
+            self.log.request_flush(last);
+        }
+    }
+
+    fn part<'s>(
+        self: &Arc<Self>,
+        tx: &Transaction,
+        state: &'s mut State,
+    ) -> SqlResult<&'s mut DbPart> {
+        if let Some(at) = state.parts.iter().position(|p| p.db == self.db) {
+            return Ok(&mut state.parts[at]);
+        }
+        let active = self.table.begin(self.log.last_lsn());
+        let record = RecordBuilder::begin_xact(active.xdes, tx.spid().0, now(), &tx.name, &tx.sid);
+        let lsn = match self.log.append(&record, ABORT_RESERVE) {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.table.end(active.xdes);
+                return Err(error);
+            }
+        };
+        active.began(lsn);
+        tx.owner.add_log_used(record.len() as u64);
+        state.parts.push(DbPart {
+            db: self.db,
+            xdes: active.xdes,
+            begin_lsn: lsn,
+            last_lsn: lsn,
+            spid: tx.spid(),
+            reserved: ABORT_RESERVE as u64,
+            records: 1,
+            bytes: record.len() as u64,
+            log: Arc::clone(self),
+            active,
+        });
+        Ok(state.parts.last_mut().expect("just pushed"))
+    }
+
+    /// Makes sure that BEGIN_XACT is in the log; gives the transaction's id and last LSN here.
+    pub fn begin_if_needed(self: &Arc<Self>, tx: &Transaction) -> SqlResult<(XdesId, Lsn)> {
+        let mut state = tx.state.lock();
+        let part = self.part(tx, &mut state)?;
+        Ok((part.xdes, part.last_lsn))
+    }
+
+    /// Appends a record of `tx`: begins the transaction here if this is its first, fills in the previous LSN and the
+    /// transaction id, and keeps the chain. `undo_reserve` is what its compensation record will need.
+    pub fn append(
+        self: &Arc<Self>,
+        tx: &Transaction,
+        record: &mut [u8],
+        undo_reserve: u32,
+    ) -> SqlResult<Lsn> {
+        let mut state = tx.state.lock();
+        let part = self.part(tx, &mut state)?;
+        stamp(record, part.last_lsn, part.xdes);
+        let lsn = self.log.append(record, undo_reserve)?;
+        note(part, lsn, record.len(), undo_reserve);
+        tx.owner.add_log_used(record.len() as u64);
+        Ok(lsn)
+    }
+
+    /// Appends a compensation record. Its previous LSN is `undo_next`, the record that undo goes on with, so that a
+    /// repeated undo skips what is undone. `undone` is the reserve given when the undone record was appended.
+    pub fn append_compensation(
+        self: &Arc<Self>,
+        tx: &Transaction,
+        record: &mut [u8],
+        undo_next: Lsn,
+        undone: u32,
+    ) -> SqlResult<Lsn> {
+        let mut state = tx.state.lock();
+        let part = self.part(tx, &mut state)?;
+        stamp(record, undo_next, part.xdes);
+        let given = part.reserved.min(undone as u64);
+        part.reserved -= given;
+        self.log.release_reserve(given);
+        let lsn = self.log.append(record, 0)?;
+        note(part, lsn, record.len(), 0);
+        Ok(lsn)
+    }
+
+    /// Enters a loser that recovery has found, so that its undo can append here.
+    pub fn adopt(self: &Arc<Self>, tx: &Transaction, xdes: XdesId, begin: Lsn, last: Lsn) {
+        let active = self.table.adopt(xdes, begin, last);
+        tx.state.lock().parts.push(DbPart {
+            db: self.db,
+            xdes,
+            begin_lsn: begin,
+            last_lsn: last,
+            spid: tx.spid(),
+            reserved: 0,
+            records: 0,
+            bytes: 0,
+            log: Arc::clone(self),
+            active,
+        });
+    }
+
+    fn append_commit(&self, part: &DbPart, durability: Durability) -> SqlResult<Lsn> {
+        let record = RecordBuilder::commit_xact(part.xdes, part.begin_lsn, now());
+        let lsn = self.log.append(&record, 0)?;
+        if durability == Durability::Full {
+            self.commits.note(lsn);
+        }
+        self.table.end(part.xdes);
+        self.log.release_reserve(part.reserved);
+        Ok(lsn)
+    }
+
+    fn append_prepare(&self, part: &mut DbPart, decision: Decision) -> SqlResult<Lsn> {
+        let record = RecordBuilder::prep_xact(
+            part.xdes,
+            part.last_lsn,
+            part.begin_lsn,
+            &decision.to_bytes(),
+        );
+        let lsn = self.log.append(&record, 0)?;
+        note(part, lsn, record.len(), 0);
+        part.active.prepared();
+        Ok(lsn)
+    }
+
+    fn append_forget(&self, part: &DbPart) -> SqlResult<Lsn> {
+        let record = RecordBuilder::new(Lop::FORGET_XACT, Lcx::NULL)
+            .xdes(part.xdes)
+            .prev_lsn(part.begin_lsn)
+            .finish(&[]);
+        self.log.append(&record, 0)
+    }
+}
+
+fn note(part: &mut DbPart, lsn: Lsn, bytes: usize, reserve: u32) {
+    part.last_lsn = lsn;
+    part.records += 1;
+    part.bytes += bytes as u64;
+    part.reserved += reserve as u64;
+    part.active.logged(lsn);
+}
+
+/// SAVE TRAN: a MARK_SAVEPOINT record in every database written so far, and the point to come back to.
+pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
+    {
+        let mut state = tx.state.lock();
+        for part in &mut state.parts {
+            let record = RecordBuilder::savepoint(part.xdes, part.last_lsn, name);
+            let lsn = part.log.log.append(&record, 0)?;
+            note(part, lsn, record.len(), 0);
+        }
+    }
+    tx.push_savepoint(name, locks);
+    Ok(())
+}
+
+/// Appends the commit records of every part. `option` is the DELAYED_DURABILITY option of COMMIT. On success the
+/// transaction has no parts left; the caller then publishes versions, releases locks and owes the client durability
+/// up to the LSNs given. An error before the decision leaves the transaction to be rolled back.
+pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
+    let mut state = tx.state.lock();
+    if state.parts.is_empty() {
+        return Ok(CommitLsns {
+            parts: Vec::new(),
+            durability: Durability::Full,
+        });
+    }
+    for read in &state.reads {
+        let other = state.parts.len() > 1 || state.parts[0].db != read.db;
+        if other && read.db != DbId::TEMPDB {
+            let lsn = read.commits.last_full();
+            if read.log.durable_lsn() < lsn {
+                read.log.flush(lsn)?;
+            }
+        }
+    }
+    // tempdb dies with the process: it takes no part in a decision.
+    let durable_parts = state
+        .parts
+        .iter()
+        .filter(|p| p.db != DbId::TEMPDB)
+        .count();
+    let setting = state.parts[0].log.delayed_durability();
+    let durability = decide(setting, option, durable_parts > 1);
+    let mut lsns = Vec::with_capacity(state.parts.len());
+    if durable_parts > 1 {
+        commit_two_phase(&mut state, &mut lsns)?;
+    } else {
+        for part in &state.parts {
+            lsns.push((part.db, part.log.append_commit(part, durability)?));
+        }
+    }
+    state.parts.clear();
+    state.savepoints.clear();
+    state.reads.clear();
+    tx.owner.set_log_used(0);
+    Ok(CommitLsns {
+        parts: lsns,
+        durability,
+    })
+}
+
+fn commit_two_phase(state: &mut State, lsns: &mut Vec<(DbId, Lsn)>) -> SqlResult<()> {
+    // The coordinator is the first database written that survives a restart.
+    let first = state
+        .parts
+        .iter()
+        .position(|p| p.db != DbId::TEMPDB)
+        .unwrap_or(0);
+    let decision = Decision {
+        coordinator: state.parts[first].db,
+        xdes: state.parts[first].xdes,
+        begin_lsn: state.parts[first].begin_lsn,
+    };
+    let participant = |p: &DbPart| p.db != decision.coordinator && p.db != DbId::TEMPDB;
+    let mut prepared = Vec::new();
+    for part in state.parts.iter_mut().filter(|p| participant(p)) {
+        let log = Arc::clone(&part.log);
+        prepared.push((Arc::clone(&log), log.append_prepare(part, decision)?));
+    }
+    for (log, lsn) in &prepared {
+        log.log.request_flush(*lsn);
+    }
+    for (log, lsn) in &prepared {
+        log.log.flush(*lsn)?;
+    }
+    let coordinator = &state.parts[first];
+    let decided = coordinator
+        .log
+        .append_commit(coordinator, Durability::Full)?;
+    coordinator.log.log.flush(decided)?;
+    lsns.push((coordinator.db, decided));
+    for part in state.parts.iter().filter(|p| p.db != decision.coordinator) {
+        // A participant whose log fails now is decided all the same: its recovery asks the coordinator.
+        if let Ok(lsn) = part.log.append_commit(part, Durability::Full) {
+            lsns.push((part.db, lsn));
+        }
+    }
+    Ok(())
+}
+
+/// After the commits of all participants are durable: lets the coordinator forget. `parts` are the parts before the
+/// commit. Left out after a crash it costs a look-up, never correctness.
+pub fn forget(coordinator: &DbPart) -> SqlResult<Lsn> {
+    coordinator.log.append_forget(coordinator)
+}
+
+/// The end of a rollback, after every change is undone: ABORT_XACT in each part. A log that has failed gets none;
+/// its recovery rolls back again. The caller releases the locks.
+pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
+    let mut state = tx.state.lock();
+    let mut lsns = Vec::new();
+    for part in std::mem::take(&mut state.parts) {
+        let log = &part.log;
+        log.log.release_reserve(part.reserved);
+        let record = RecordBuilder::abort_xact(part.xdes, part.begin_lsn, now());
+        if let Ok(lsn) = log.log.append(&record, 0) {
+            lsns.push((part.db, lsn));
+        }
+        log.table.end(part.xdes);
+    }
+    state.savepoints.clear();
+    state.reads.clear();
+    tx.owner.set_log_used(0);
+    lsns
+}
+
+#[cfg(test)]
+mod tests;
