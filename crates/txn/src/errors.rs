@@ -7,9 +7,7 @@ use crate::lock::{LockError, Resource};
 /// The client's form of a lock failure. `None` for a cancelled wait: an attention has no error of its own.
 pub fn lock_error(error: LockError, spid: SessionId) -> Option<SqlError> {
     match error {
-        LockError::Timeout => {
-            Some(SqlError::new(&messages::LOCK_TIMEOUT, &[]).with_state(51))
-        }
+        LockError::Timeout => Some(SqlError::new(&messages::LOCK_TIMEOUT, &[]).with_state(51)),
         LockError::Deadlock => {
             Some(SqlError::new(&messages::DEADLOCK_VICTIM, &[&spid.0, &"lock"]).with_state(51))
         }

@@ -24,11 +24,12 @@ mod resource;
 mod table;
 mod waits;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_observe::{Counter, count};
 use duramen_os::sync::{Mutex, MutexGuard};
 use duramen_os::time;
 
@@ -116,7 +117,6 @@ impl LockStatus {
 /// What the manager has counted since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockStats {
-    pub requests: u64,
     pub waits: u64,
     pub timeouts: u64,
     pub deadlocks: u64,
@@ -213,6 +213,7 @@ impl LockManager {
         }
         if timeout == Some(Duration::ZERO) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
+            count(Counter::LockTimeouts, 1);
             return Err(LockError::Timeout);
         }
         self.lock_slow(owner, entity, resource, mode, duration, timeout)
@@ -233,6 +234,7 @@ impl LockManager {
         let covered = before == Some(target);
         if !covered {
             let ask = ask(owner, entity, resource, mode, duration, before);
+            count(Counter::LockRequests, 1);
             if !self.partition(resource).try_grant(&ask) {
                 return None;
             }
@@ -256,22 +258,24 @@ impl LockManager {
             if table.try_grant(&ask) {
                 None
             } else {
-                let waiter = table.enqueue(&ask, time::now());
+                let (waiter, blocker) = table.enqueue(&ask, time::now());
                 *owner.0.waiting.lock() = Some(Waiting {
                     resource: *resource,
                     waiter: waiter.clone(),
                 });
-                Some(waiter)
+                Some((waiter, blocker))
             }
         };
         let waited = waiter.is_some();
-        if let Some(waiter) = waiter {
+        if let Some((waiter, blocker)) = waiter {
             self.waits.fetch_add(1, Ordering::Relaxed);
             if let Some(hook) = owner.0.before_wait.get() {
                 hook();
             }
-            let _timed = waits::start(mode);
-            self.sleep(owner, resource, &waiter, timeout)?;
+            let mut timed = waits::start(mode, resource, blocker.map(|b| b.spid()));
+            let result = self.sleep(owner, resource, &waiter, timeout);
+            timed.woken(waiter.ended.get().copied());
+            result?;
         }
         let mut held = owner.0.held.lock();
         Ok(record(&mut held, entity, resource, mode, duration, waited))
@@ -281,7 +285,7 @@ impl LockManager {
         &self,
         owner: &LockOwner,
         resource: &Resource,
-        waiter: &std::sync::Arc<Waiter>,
+        waiter: &Arc<Waiter>,
         timeout: Option<Duration>,
     ) -> Result<(), LockError> {
         let deadline = timeout.map(|limit| time::now() + limit);
@@ -315,6 +319,8 @@ impl LockManager {
                     .withdraw(resource, waiter, WaitState::Cancelled)
                 {
                     self.timeouts.fetch_add(1, Ordering::Relaxed);
+                    count(Counter::LockTimeouts, 1);
+                    count(Counter::LockTimeoutsPositive, 1);
                     return Err(LockError::Timeout);
                 }
             } else if next_look <= now {
@@ -442,6 +448,7 @@ impl LockManager {
             !goes
         });
         self.escalations.fetch_add(1, Ordering::Relaxed);
+        count(Counter::TableLockEscalations, 1);
         true
     }
 
@@ -494,7 +501,6 @@ impl LockManager {
 
     pub fn stats(&self) -> LockStats {
         LockStats {
-            requests: self.partitions.iter().map(|p| p.0.lock().requests).sum(),
             waits: self.waits.load(Ordering::Relaxed),
             timeouts: self.timeouts.load(Ordering::Relaxed),
             deadlocks: self.deadlocks.load(Ordering::Relaxed),

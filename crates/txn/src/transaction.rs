@@ -17,7 +17,7 @@ use duramen_os::time::{self, WallTime};
 use crate::lock::{LockMark, LockOwner};
 use crate::table::ActiveTxn;
 use crate::txlog::TransactionLog;
-use crate::versions::{Snapshot, VersionWriter};
+use crate::versions::{Snapshot, VersionStore, VersionWriter};
 
 /// SET TRANSACTION ISOLATION LEVEL, numbered as in `sys.dm_exec_sessions`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -306,6 +306,20 @@ impl Transaction {
     /// the statement).
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.state.lock().snapshot.clone()
+    }
+
+    /// The writer under which this transaction pushes row versions, made at its first push.
+    pub fn version_writer(&self, store: &VersionStore) -> VersionWriter {
+        self.state
+            .lock()
+            .writer
+            .get_or_insert_with(|| store.writer())
+            .clone()
+    }
+
+    /// The writer, if anything was pushed.
+    pub fn writer(&self) -> Option<VersionWriter> {
+        self.state.lock().writer.clone()
     }
 
     pub fn set_snapshot(&self, snapshot: Option<Snapshot>) {

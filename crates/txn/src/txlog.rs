@@ -306,11 +306,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
         }
     }
     // tempdb dies with the process: it takes no part in a decision.
-    let durable_parts = state
-        .parts
-        .iter()
-        .filter(|p| p.db != DbId::TEMPDB)
-        .count();
+    let durable_parts = state.parts.iter().filter(|p| p.db != DbId::TEMPDB).count();
     let setting = state.parts[0].log.delayed_durability();
     let durability = decide(setting, option, durable_parts > 1);
     let mut lsns = Vec::with_capacity(state.parts.len());
@@ -359,7 +355,12 @@ fn commit_two_phase(state: &mut State, lsns: &mut Vec<(DbId, Lsn)>) -> SqlResult
     let decided = coordinator
         .log
         .append_commit(coordinator, Durability::Full)?;
-    coordinator.log.log.flush(decided)?;
+    if let Err(error) = coordinator.log.log.flush(decided) {
+        // Whether the decision is on disk is known only after the restart: nobody may roll the participants back now.
+        // They stay in their tables, in doubt.
+        state.parts.clear();
+        return Err(error);
+    }
     lsns.push((coordinator.db, decided));
     for part in state.parts.iter().filter(|p| p.db != decision.coordinator) {
         // A participant whose log fails now is decided all the same: its recovery asks the coordinator.

@@ -20,7 +20,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use duramen_base::{DbId, Lsn, RowsetId};
+use duramen_base::{DbId, RowsetId};
 use duramen_os::sync::Mutex;
 
 use crate::hash::FixedHashMap;
@@ -343,13 +343,6 @@ impl VersionStore {
         }
         stats
     }
-}
-
-/// What a snapshot read depends on: the last full commit of the database when the snapshot was taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SnapshotLsn {
-    pub db: DbId,
-    pub lsn: Lsn,
 }
 
 fn resolve(chain: &[Entry], number: u64, own: Option<&VersionWriter>) -> Visible {

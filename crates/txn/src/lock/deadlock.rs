@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use duramen_base::SessionId;
+use duramen_observe::{Counter, count};
 use duramen_os::sync::MutexGuard;
 use duramen_os::time;
 
@@ -141,6 +142,7 @@ impl LockManager {
         for report in &reports {
             self.deadlocks
                 .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            count(Counter::Deadlocks, 1);
             if let Some(hook) = self.on_deadlock.get() {
                 hook(report);
             }

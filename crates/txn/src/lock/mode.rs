@@ -178,38 +178,41 @@ const fn with_row(range: LockMode, s: LockMode, u: LockMode, x: LockMode, row: u
 }
 
 /// The weakest mode that covers the union of the sets.
-const fn cover(set: u16) -> LockMode {
-    if set & C_SCH_M != 0 {
+const fn cover(all: u16) -> LockMode {
+    if all & C_SCH_M != 0 {
         return SchM;
     }
-    let set_ = set & !C_SCH_S; // every other mode keeps the schema stable too
-    if set_ == 0 {
+    let set = all & !C_SCH_S; // every other mode keeps the schema stable too
+    if set == 0 {
         return SchS;
     }
-    if set_ & C_BU != 0 {
-        // A bulk load that also reads or writes by rows needs the table to itself.
-        return if set_ == C_BU { BU } else { X };
+    if set == C_BU {
+        return BU;
     }
-    if set_ & C_RANGES != 0 {
-        let shared = set_ & C_RANGE_S != 0;
-        let insert = set_ & C_RANGE_I != 0;
-        if set_ & C_RANGE_X != 0 || (shared && insert) || (shared && set_ & C_X != 0) {
-            return with_row(RangeXS, RangeXS, RangeXU, RangeXX, set_);
+    // A bulk load that also reads or writes by rows needs the table to itself.
+    let set = if set & C_BU != 0 { set | C_X } else { set };
+    if set & C_RANGES != 0 {
+        // Ranges are of keys, intents of what holds keys: no resource sees both, but the algebra stays whole.
+        let set = set | ((set & (C_IS | C_IU | C_IX)) << 3);
+        let shared = set & C_RANGE_S != 0;
+        let insert = set & C_RANGE_I != 0;
+        if set & C_RANGE_X != 0 || (shared && insert) || (shared && set & C_X != 0) {
+            return with_row(RangeXS, RangeXS, RangeXU, RangeXX, set);
         }
         if shared {
-            return with_row(RangeSS, RangeSS, RangeSU, RangeXX, set_);
+            return with_row(RangeSS, RangeSS, RangeSU, RangeXX, set);
         }
-        return with_row(RangeIN, RangeIS, RangeIU, RangeIX, set_);
+        return with_row(RangeIN, RangeIS, RangeIU, RangeIX, set);
     }
-    if set_ & C_X != 0 {
+    if set & C_X != 0 {
         return X;
     }
-    let ix = set_ & C_IX != 0;
-    let iu = set_ & C_IU != 0;
-    if set_ & C_U != 0 {
+    let ix = set & C_IX != 0;
+    let iu = set & C_IU != 0;
+    if set & C_U != 0 {
         return if ix { UIX } else { U };
     }
-    if set_ & C_S != 0 {
+    if set & C_S != 0 {
         return if ix {
             SIX
         } else if iu {

@@ -10,11 +10,11 @@
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::RowsetId;
 use duramen_os::sync::{Condvar, Mutex};
-use duramen_os::time::Instant;
+use duramen_os::time::{self, Instant};
 
 use super::mode::LockMode;
 use super::owner::LockOwner;
@@ -35,6 +35,8 @@ pub(super) enum WaitState {
 pub(super) struct Waiter {
     pub state: Mutex<WaitState>,
     pub wake: Condvar,
+    /// When the wait was ended by somebody; set before `wake`.
+    pub ended: OnceLock<Instant>,
 }
 
 impl Waiter {
@@ -42,10 +44,12 @@ impl Waiter {
         Arc::new(Waiter {
             state: Mutex::new(WaitState::Waiting),
             wake: Condvar::new(),
+            ended: OnceLock::new(),
         })
     }
 
     fn end(&self, state: WaitState) {
+        let _ = self.ended.set(time::now());
         *self.state.lock() = state;
         self.wake.notify_all();
     }
@@ -187,13 +191,11 @@ pub(super) struct Ask<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub map: FixedHashMap<Resource, Holders>,
-    pub requests: u64,
 }
 
 impl Table {
     /// Grants at once where possible; never queues.
     pub fn try_grant(&mut self, ask: &Ask<'_>) -> bool {
-        self.requests += 1;
         match self.map.entry(*ask.resource) {
             Entry::Vacant(vacant) => {
                 if !ask.instant {
@@ -212,10 +214,7 @@ impl Table {
                 let holders = occupied.get_mut();
                 let free = holders.free_of_others(ask.owner, ask.mode)
                     && (ask.conversion
-                        || holders
-                            .queue
-                            .iter()
-                            .all(|r| r.mode.compatible(ask.mode)));
+                        || holders.queue.iter().all(|r| r.mode.compatible(ask.mode)));
                 if free && !ask.instant {
                     match holders.grant_of(ask.owner) {
                         Some(grant) => grant.mode = ask.mode,
@@ -231,10 +230,12 @@ impl Table {
         }
     }
 
-    /// Queues a request that `try_grant` has just refused (under the same hold of the partition's lock).
-    pub fn enqueue(&mut self, ask: &Ask<'_>, since: Instant) -> Arc<Waiter> {
+    /// Queues a request that `try_grant` has just refused (under the same hold of the partition's lock). Gives also
+    /// one of those in the way.
+    pub fn enqueue(&mut self, ask: &Ask<'_>, since: Instant) -> (Arc<Waiter>, Option<LockOwner>) {
         let waiter = Waiter::new();
-        let queue = &mut self.map.entry(*ask.resource).or_default().queue;
+        let holders = self.map.entry(*ask.resource).or_default();
+        let queue = &mut holders.queue;
         let at = if ask.conversion {
             queue.iter().take_while(|r| r.conversion).count()
         } else {
@@ -252,7 +253,8 @@ impl Table {
                 waiter: Arc::clone(&waiter),
             },
         );
-        waiter
+        let blocker = holders.blockers(at).into_iter().next();
+        (waiter, blocker)
     }
 
     /// Takes a queued request out and ends its wait; false when it is not queued any more.
