@@ -3,6 +3,7 @@
 //! ```
 //! use duramen_os::{sim::Simulation, thread};
 //! let sum = Simulation::new(42).run(|sim| {
+//!     let _disk = sim.disk();
 //!     let other = thread::spawn("other", || 40);
 //!     2 + other.join().unwrap()
 //! });
@@ -19,8 +20,10 @@
 //! 2. No result may depend on addresses, on the order of a randomly seeded map, or on threads outside.
 //! 3. `catch_unwind` must let [`ending`] through: a simulation ends by unwinding its threads.
 
+mod disk;
 pub(crate) mod sched;
 
+pub use disk::{DiskOp, Fault, SimDisk};
 pub use sched::{Sim, Simulation, ending};
 
 /// The seeds a test runs: the one in the environment variable `DURAMEN_SEED`, or `first..first + count`.

@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::SimDisk;
+use crate::Env;
 use crate::random::Rng;
 use crate::time;
 
@@ -166,7 +168,6 @@ impl Here {
     }
 
     /// Adds something that happened to the trace.
-    #[expect(dead_code, reason = "the simulated disk will call it")]
     pub(crate) fn trace(&self, what: u64) {
         self.core.state.lock().mix(what);
     }
@@ -460,12 +461,14 @@ pub struct Simulation {
     seed: u64,
     max_steps: u64,
     start: u64,
+    disk: Option<Arc<SimDisk>>,
 }
 
 /// The running simulation, as its first thread sees it.
 #[derive(Debug)]
 pub struct Sim {
     here: Here,
+    disk: Arc<SimDisk>,
 }
 
 /// How long the threads of an ended simulation may take to unwind, in real time.
@@ -477,7 +480,14 @@ impl Simulation {
             seed,
             max_steps: 100_000_000,
             start: 0,
+            disk: None,
         }
+    }
+
+    /// Starts on a disk that survived; a new one of the same seed otherwise.
+    pub fn on_disk(mut self, disk: Arc<SimDisk>) -> Simulation {
+        self.disk = Some(disk);
+        self
     }
 
     /// The simulation fails when it has made this many steps (a step is one primitive).
@@ -506,7 +516,11 @@ impl Simulation {
         };
         LIVE.fetch_add(1, Relaxed);
         set_here(Some(here.clone()));
-        let sim = Sim { here: here.clone() };
+        let disk = self.disk.unwrap_or_else(|| SimDisk::new(seed));
+        let sim = Sim {
+            here: here.clone(),
+            disk,
+        };
         let result = catch_unwind(AssertUnwindSafe(|| process(&sim)));
         let stuck = here.finish();
         set_here(None);
@@ -582,6 +596,16 @@ impl Here {
 }
 
 impl Sim {
+    /// The disk of this world.
+    pub fn disk(&self) -> Arc<SimDisk> {
+        self.disk.clone()
+    }
+
+    /// The environment to start the engine in.
+    pub fn env(&self) -> Env {
+        self.disk.env()
+    }
+
     pub fn seed(&self) -> u64 {
         self.here.core.seed
     }
