@@ -117,8 +117,7 @@ fn readers_share_and_writers_do_not() {
             })
             .collect();
         threads.into_iter().for_each(|t| t.join().unwrap());
-        let both = *pair.read();
-        both
+        *pair.read()
     };
     assert_eq!(run(), (40, 40));
     for seed in seeds(0, 50) {
