@@ -19,6 +19,8 @@ mod hash;
 pub mod lock;
 pub mod log;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod transaction;
 pub mod txlog;
 pub mod versions;

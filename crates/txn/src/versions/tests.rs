@@ -1,1 +1,189 @@
+//! The version store against a model that keeps every committed state of every row, in a random order of statements.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use duramen_base::{DbId, RowsetId};
+use duramen_os::random::Rng;
+
+use super::{Snapshot, VersionStore, VersionWriter, Visible};
+
+const DB: DbId = DbId(5);
+const ROWS: RowsetId = RowsetId(72);
+
+type Rows = BTreeMap<u8, Vec<u8>>;
+
+struct Session {
+    snapshot: Snapshot,
+    /// What the snapshot must see, own changes included.
+    sees: Rows,
+    writer: Option<VersionWriter>,
+    undo: Vec<(u8, Option<Vec<u8>>)>,
+}
+
+#[test]
+fn agrees_with_the_model() {
+    for seed in 0..80 {
+        let mut dice = Rng::new(seed);
+        let store = VersionStore::new();
+        let mut page = Rows::new();
+        let mut committed = Rows::new();
+        let mut locked: BTreeMap<u8, usize> = BTreeMap::new();
+        let mut sessions: Vec<Option<Session>> = (0..4).map(|_| None).collect();
+        for step in 0..400u32 {
+            let who = dice.below(4) as usize;
+            let Some(session) = sessions[who].as_mut() else {
+                sessions[who] = Some(Session {
+                    snapshot: store.snapshot(),
+                    sees: committed.clone(),
+                    writer: None,
+                    undo: Vec::new(),
+                });
+                continue;
+            };
+            match dice.below(10) {
+                0..=3 => {
+                    let key = dice.below(6) as u8;
+                    if locked.get(&key).is_some_and(|&o| o != who) {
+                        continue;
+                    }
+                    let conflict = store.conflicts(
+                        DB,
+                        ROWS,
+                        &[key],
+                        &session.snapshot,
+                        session.writer.as_ref(),
+                    );
+                    let mine = locked.contains_key(&key);
+                    if !mine {
+                        // A row that differs from what is seen was changed after the snapshot.
+                        assert!(
+                            conflict || page.get(&key) == session.sees.get(&key),
+                            "seed {seed} step {step}"
+                        );
+                    }
+                    if conflict {
+                        continue;
+                    }
+                    let writer = session.writer.get_or_insert_with(|| store.writer());
+                    let before = page.get(&key).cloned();
+                    store.push(DB, ROWS, &[key], writer, before.as_deref());
+                    locked.insert(key, who);
+                    session.undo.push((key, before));
+                    if dice.one_in(3) {
+                        page.remove(&key);
+                        session.sees.remove(&key);
+                    } else {
+                        let row = step.to_le_bytes().to_vec();
+                        page.insert(key, row.clone());
+                        session.sees.insert(key, row);
+                    }
+                }
+                4..=6 => {
+                    let own = session.writer.as_ref();
+                    for key in 0..6u8 {
+                        let got = match store.visible(DB, ROWS, &[key], &session.snapshot, own) {
+                            Visible::Current => page.get(&key).cloned(),
+                            Visible::Image(image) => Some(image.to_vec()),
+                            Visible::Absent => None,
+                        };
+                        assert_eq!(
+                            got.as_ref(),
+                            session.sees.get(&key),
+                            "seed {seed} step {step} key {key}"
+                        );
+                    }
+                    let mut scan = page.clone();
+                    let all = (Bound::Unbounded, Bound::Unbounded);
+                    for (key, v) in store.changed(DB, ROWS, all, &session.snapshot, own) {
+                        match v {
+                            Visible::Image(image) => scan.insert(key[0], image.to_vec()),
+                            _ => scan.remove(&key[0]),
+                        };
+                    }
+                    assert_eq!(scan, session.sees, "seed {seed} step {step}");
+                }
+                7..=8 => {
+                    let session = sessions[who].take().expect("there");
+                    let commit = dice.below(3) > 0;
+                    if !commit {
+                        for (key, before) in session.undo.into_iter().rev() {
+                            match before {
+                                Some(row) => page.insert(key, row),
+                                None => page.remove(&key),
+                            };
+                        }
+                    } else {
+                        for (key, _) in &session.undo {
+                            match page.get(key) {
+                                Some(row) => committed.insert(*key, row.clone()),
+                                None => committed.remove(key),
+                            };
+                        }
+                    }
+                    if let Some(writer) = &session.writer {
+                        if commit {
+                            store.commit(writer);
+                        } else {
+                            store.abort(writer);
+                        }
+                    }
+                    locked.retain(|_, o| *o != who);
+                }
+                _ => {
+                    store.clean();
+                }
+            }
+        }
+        sessions.clear();
+        let open = store.stats();
+        assert_eq!(open.open_snapshots, 0);
+    }
+}
+
+#[test]
+fn versions_go_with_the_last_snapshot_that_needs_them() {
+    let store = VersionStore::new();
+    let reader = store.snapshot();
+    let writer = store.writer();
+    store.push(DB, ROWS, b"k", &writer, Some(b"old"));
+    store.push(DB, ROWS, b"k", &writer, Some(b"never looked at"));
+    assert_eq!(store.stats().entries, 1);
+    store.commit(&writer);
+    assert_eq!(store.clean(), 0);
+    assert_eq!(
+        store.visible(DB, ROWS, b"k", &reader, None),
+        Visible::Image(Arc::from(&b"old"[..]))
+    );
+    let late = store.snapshot();
+    assert_eq!(store.visible(DB, ROWS, b"k", &late, None), Visible::Current);
+    assert!(store.conflicts(DB, ROWS, b"k", &reader, None));
+    assert!(!store.conflicts(DB, ROWS, b"k", &late, None));
+    let second = reader.clone();
+    drop(reader);
+    assert_eq!(store.clean(), 0);
+    drop(second);
+    assert_eq!(store.clean(), 1);
+    assert!(!store.has_versions(DB, ROWS, b"k"));
+    assert_eq!(store.stats().bytes, 0);
+}
+
+#[test]
+fn an_active_writer_keeps_its_versions_without_any_reader() {
+    let store = VersionStore::new();
+    let writer = store.writer();
+    store.push(DB, ROWS, b"k", &writer, None);
+    assert_eq!(store.clean(), 0);
+    let reader = store.snapshot();
+    assert_eq!(
+        store.visible(DB, ROWS, b"k", &reader, None),
+        Visible::Absent
+    );
+    assert_eq!(
+        store.visible(DB, ROWS, b"k", &reader, Some(&writer)),
+        Visible::Current
+    );
+    store.forget_rowset(DB, ROWS);
+    assert_eq!(store.stats().entries, 0);
+}
