@@ -14,6 +14,7 @@
 
 mod counters;
 mod files;
+mod latches;
 mod session;
 mod waits;
 
@@ -22,6 +23,7 @@ pub use counters::{
     counters, db_counter, db_counters, forget_db, gauge, gauge_db,
 };
 pub use files::{FileIo, FileIoSnapshot, file_io, file_io_stats};
+pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};
 pub use session::{Attached, SessionWaits, WaitingTask, attach, current_session, waiting_tasks};
 pub use waits::{
     WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, record_wait, wait, wait_on,

@@ -144,3 +144,16 @@ fn file_statistics_live_as_long_as_the_file() {
     drop(io);
     assert_eq!(find(), None);
 }
+
+#[test]
+fn a_latch_wait_counts_in_its_class_and_its_type() {
+    Simulation::new(4).run(|_| {
+        let guard = latch_wait(LatchClass::FGCB_ADD_REMOVE, WaitType::LATCH_UP, "");
+        thread::sleep(Duration::from_millis(9));
+        drop(guard);
+        let class = latch_stats()[LatchClass::FGCB_ADD_REMOVE as usize];
+        assert_eq!((class.waiting_requests_count, class.wait_time_ms), (1, 9));
+        assert_eq!(class.name, "FGCB_ADD_REMOVE");
+        assert_eq!(stat(WaitType::LATCH_UP).wait_time_ms, 9);
+    });
+}

@@ -20,6 +20,7 @@
 mod aligned;
 mod disk;
 mod error;
+pub mod machine;
 pub mod random;
 mod real;
 pub mod sim;

@@ -102,3 +102,16 @@ pub fn wall() -> WallTime {
         Err(before) => WallTime(-(nanos(before.duration()) as i128)),
     }
 }
+
+/// Processor time that the calling thread has used; zero-based at its start. In a simulation the virtual clock, so that
+/// whatever depends on it replays.
+pub fn thread_cpu() -> Duration {
+    if let Some(here) = sched::here() {
+        return Duration::from_nanos(here.now());
+    }
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
+/// Minutes between the server's local time and UTC: always none, as in containers; `GETDATE` equals `GETUTCDATE`.
+pub const LOCAL_OFFSET_MINUTES: i16 = 0;

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustix::fs::{FallocateFlags, StatxFlags};
+use rustix::fs::{FallocateFlags, FlockOperation, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::{AlignedBuf, DiskFile, IoError};
@@ -194,6 +194,14 @@ impl DiskFile for RealFile {
 
     fn is_direct(&self) -> bool {
         self.direct.is_some()
+    }
+
+    fn try_lock(&self) -> Result<bool, IoError> {
+        match rustix::fs::flock(&self.buffered, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(e) => Err(IoError::from_errno(e, "flock")),
+        }
     }
 }
 

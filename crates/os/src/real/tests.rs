@@ -68,6 +68,18 @@ fn errors_name_the_situation() {
 }
 
 #[test]
+fn a_lock_keeps_others_out_until_the_file_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Env::real().disk;
+    let path = dir.path().join("lock");
+    let first = disk.open(&path, &options(false)).unwrap();
+    let second = disk.open(&path, &options(false)).unwrap();
+    assert_eq!((first.try_lock(), second.try_lock()), (Ok(true), Ok(false)));
+    drop(first);
+    assert_eq!(second.try_lock(), Ok(true));
+}
+
+#[test]
 fn names_can_be_made_listed_renamed_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Env::real().disk;

@@ -389,6 +389,11 @@ impl DiskFile for SimFile {
     fn is_direct(&self) -> bool {
         self.direct
     }
+
+    /// A simulation is one process: nobody else is there.
+    fn try_lock(&self) -> Result<bool, IoError> {
+        Ok(true)
+    }
 }
 
 impl fmt::Debug for SimDisk {

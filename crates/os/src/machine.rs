@@ -1,0 +1,109 @@
+//! What the machine gives this process: memory, a name, a number. Facts, never settings.
+
+use std::path::Path;
+
+use crate::sim::sched;
+
+/// A simulated machine is the same everywhere: what the engine sizes itself by must not differ between replays.
+const SIM_MEMORY: u64 = 1 << 30;
+
+/// Bytes of memory this process may use: the smallest limit of its control groups, or the machine's memory.
+pub fn memory_bytes() -> u64 {
+    if sched::here().is_some() {
+        return SIM_MEMORY;
+    }
+    let machine = proc_kb("/proc/meminfo", "MemTotal:").unwrap_or(SIM_MEMORY);
+    cgroup_limit().map_or(machine, |limit| limit.min(machine))
+}
+
+/// Bytes of the machine's memory that are free or can be freed at once.
+pub fn available_bytes() -> u64 {
+    if sched::here().is_some() {
+        return SIM_MEMORY;
+    }
+    proc_kb("/proc/meminfo", "MemAvailable:").unwrap_or(0)
+}
+
+/// Bytes of memory that this process occupies; `None` where the kernel does not say.
+pub fn resident_bytes() -> Option<u64> {
+    if sched::here().is_some() {
+        return None;
+    }
+    proc_kb("/proc/self/status", "VmRSS:")
+}
+
+/// The host's name, empty when it has none.
+pub fn host_name() -> String {
+    if sched::here().is_some() {
+        return "SIMULATED".to_owned();
+    }
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+/// The number of this process.
+pub fn process_id() -> u32 {
+    if sched::here().is_some() {
+        return 1;
+    }
+    std::process::id()
+}
+
+/// The value of a `Name:   n kB` line.
+fn proc_kb(file: &str, field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    parse_kb(&text, field)
+}
+
+fn parse_kb(text: &str, field: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
+    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kb.checked_mul(1024)
+}
+
+/// The smallest `memory.max` from this process's group up to the root (version 2), or version 1's limit.
+fn cgroup_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let read = |path: &Path| {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    let own = groups.lines().find_map(|l| l.strip_prefix("0::"));
+    let own = own.unwrap_or("/").trim_start_matches('/');
+    let leaf = Path::new("/sys/fs/cgroup").join(own);
+    let v2 = leaf
+        .ancestors()
+        .take_while(|d| d.starts_with("/sys/fs/cgroup"))
+        .filter_map(|d| read(&d.join("memory.max")))
+        .min();
+    v2.or_else(|| read(Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    //! The files of this machine are read, and their format is understood.
+
+    use super::*;
+
+    #[test]
+    fn memory_is_known() {
+        assert!(memory_bytes() > 1 << 20);
+        assert!(resident_bytes().is_none_or(|b| b > 0 && b < memory_bytes()));
+        assert!(process_id() > 0);
+    }
+
+    #[test]
+    fn lines_of_proc_are_parsed() {
+        let text = "MemTotal:       1024 kB\nMemFree:  oops kB\n";
+        assert_eq!(parse_kb(text, "MemTotal:"), Some(1 << 20));
+        assert_eq!(parse_kb(text, "MemFree:"), None);
+        assert_eq!(parse_kb(text, "Swap:"), None);
+    }
+
+    #[test]
+    fn a_simulated_machine_is_always_the_same() {
+        crate::sim::Simulation::new(1).run(|_| {
+            assert_eq!((memory_bytes(), process_id()), (SIM_MEMORY, 1));
+        });
+    }
+}
