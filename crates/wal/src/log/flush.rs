@@ -1,0 +1,366 @@
+//! From the queue to the disk: batches, writes, the durable prefix, the flusher.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_base::Lsn;
+use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_os::sync::MutexGuard;
+use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
+
+use super::state::{Flight, Item, Sealed, State};
+use super::{BATCH_BYTES, DEPTH, Log, WINDOW};
+use crate::block::{self, OwnFields, SealInfo};
+use crate::config::{DurableState, LogError};
+use crate::planted::Bug;
+use crate::vlf::{HEADER_BYTES, VlfHeader};
+
+/// Below this a batch is made ready under the mutex: cheaper than taking it twice.
+const SEAL_INLINE_BYTES: usize = 16 << 10;
+
+/// What one write consists of.
+pub(super) enum Batch {
+    Header {
+        file: usize,
+        header: VlfHeader,
+    },
+    /// Neighbours on disk.
+    Blocks(Vec<Arc<Sealed>>),
+}
+
+impl State {
+    /// Takes the next batch when one may be submitted now. The open block is sealed when somebody wants what is in it.
+    pub(super) fn take_batch(&mut self) -> Option<Batch> {
+        if self.poisoned.is_some() || self.sealing || self.header_in_flight || self.writing >= DEPTH
+        {
+            return None;
+        }
+        if self.queue_bytes < BATCH_BYTES
+            && !self.open_offsets.is_empty()
+            && self.wanted > self.last_sealed()
+        {
+            self.seal_open();
+        }
+        match self.queue.front()? {
+            Item::Header { file, header } => {
+                let batch = Batch::Header {
+                    file: *file,
+                    header: *header,
+                };
+                self.queue.pop_front();
+                self.header_in_flight = true;
+                Some(batch)
+            }
+            Item::Block(_) => {
+                let blocks = self.take_blocks();
+                (!blocks.is_empty()).then_some(Batch::Blocks(blocks))
+            }
+        }
+    }
+
+    /// The last record that is in a sealed block.
+    fn last_sealed(&self) -> Lsn {
+        let vlf = self.vlfs[self.current].header.seq;
+        let block = (self.offset / block::UNIT as u64) as u32;
+        Lsn::new(vlf, block, 0)
+    }
+
+    fn take_blocks(&mut self) -> Vec<Arc<Sealed>> {
+        let mut taken: Vec<Arc<Sealed>> = Vec::new();
+        let mut bytes = 0;
+        while let Some(Item::Block(next)) = self.queue.front() {
+            let neighbour = taken.last().is_none_or(|l| {
+                l.file == next.file && l.file_offset + l.bytes as u64 == next.file_offset
+            });
+            let fits = bytes + next.bytes <= BATCH_BYTES
+                && self.flight_bytes + (bytes + next.bytes) as u64 <= WINDOW;
+            if !neighbour || !fits {
+                break;
+            }
+            bytes += next.bytes;
+            taken.push(next.clone());
+            self.queue.pop_front();
+        }
+        self.queue_bytes -= bytes;
+        taken
+    }
+
+    /// Whether a batch could be taken if there were room for it.
+    fn has_work(&self) -> bool {
+        (!self.queue.is_empty() || !self.open_offsets.is_empty()) && self.wanted > self.durable
+    }
+}
+
+impl Log {
+    /// Writes and waits until `lsn` is durable.
+    pub(super) fn flush_locked<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+        lsn: Lsn,
+    ) -> Result<(), LogError> {
+        s.wanted = s.wanted.max(lsn);
+        loop {
+            if s.durable >= lsn {
+                return Ok(());
+            }
+            if let Some(e) = &s.poisoned {
+                return Err(e.clone());
+            }
+            match s.take_batch() {
+                Some(batch) => s = self.write_batch(s, batch),
+                None => {
+                    s.waiters += 1;
+                    self.progress.wait(&mut s);
+                    s.waiters -= 1;
+                }
+            }
+        }
+    }
+
+    /// The queue is full: writes a part of it, or waits until others have.
+    pub(super) fn wait_for_queue<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let _wait = wait(WaitType::LOGBUFFER);
+        s.wanted = s.wanted.max(s.last);
+        match s.take_batch() {
+            Some(batch) => self.write_batch(s, batch),
+            None => {
+                if s.poisoned.is_none() && !s.closed {
+                    s.waiters += 1;
+                    self.progress.wait(&mut s);
+                    s.waiters -= 1;
+                }
+                s
+            }
+        }
+    }
+
+    /// Makes a batch ready, writes it, and moves the durable prefix.
+    fn write_batch<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+        batch: Batch,
+    ) -> MutexGuard<'a, State> {
+        let id = s.next_flight;
+        s.next_flight += 1;
+        s.writing += 1;
+        let (file_index, offset, buf, s) = match batch {
+            Batch::Header { file, header } => {
+                s.flights.push_back(Flight {
+                    id,
+                    bytes: HEADER_BYTES,
+                    last: Lsn::NULL,
+                    end: None,
+                    done: false,
+                });
+                s.flight_bytes += HEADER_BYTES;
+                let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
+                header.encode(&mut buf);
+                (file, header.offset, buf, s)
+            }
+            Batch::Blocks(blocks) => self.prepare_blocks(s, id, &blocks),
+        };
+        let file = s.files[file_index].file.clone();
+        let io = s.files[file_index].io.clone();
+        let more = s.waiters > 0 && s.has_work() && s.writing < DEPTH;
+        drop(s);
+        if more {
+            self.progress.notify_one();
+        }
+        let started = time::now();
+        let result = self.write_once(&*file, &buf, offset);
+        let took = started.elapsed();
+        io.write(buf.len() as u64, took);
+        count_db(self.cfg.db_id, DbCounter::LogFlushes, 1);
+        count_db(self.cfg.db_id, DbCounter::LogBytesFlushed, buf.len() as u64);
+        self.complete(id, result)
+    }
+
+    /// Copies the blocks into one aligned buffer and seals them there, chain and all.
+    fn prepare_blocks<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+        id: u64,
+        blocks: &[Arc<Sealed>],
+    ) -> (usize, u64, AlignedBuf, MutexGuard<'a, State>) {
+        let bytes: usize = blocks.iter().map(|b| b.bytes).sum();
+        let last = blocks
+            .iter()
+            .map(|b| b.last_lsn())
+            .max()
+            .unwrap_or_default();
+        let (file, offset) = (blocks[0].file, blocks[0].file_offset);
+        s.flights.push_back(Flight {
+            id,
+            bytes: bytes as u64,
+            last,
+            end: blocks.last().map(|b| b.end()),
+            done: false,
+        });
+        s.flight_bytes += bytes as u64;
+        if self.planted.on(Bug::AckBeforeDurable) {
+            s.durable = s.durable.max(last);
+        }
+        let mut chain = s.chain;
+        let own = OwnFields {
+            epoch: s.epoch,
+            previous_crc: 0,
+            durable: s.durable_end,
+        };
+        let mut s = Some(s);
+        if bytes > SEAL_INLINE_BYTES
+            && let Some(mut guard) = s.take()
+        {
+            guard.sealing = true;
+        }
+        let mut buf = AlignedBuf::zeroed(bytes);
+        let mut at = 0;
+        for b in blocks {
+            let out = &mut buf[at..at + b.bytes];
+            out[..b.data.len()].copy_from_slice(&b.data);
+            let info = SealInfo {
+                parity: b.parity,
+                vlf: b.vlf,
+                number: b.number,
+                previous_bytes: b.previous_bytes,
+                own: OwnFields {
+                    previous_crc: chain,
+                    ..own
+                },
+            };
+            chain = block::seal(out, b.data.len(), &b.offsets, &info);
+            at += b.bytes;
+        }
+        let mut guard = match s {
+            Some(guard) => guard,
+            None => {
+                let mut guard = self.lock();
+                guard.sealing = false;
+                guard
+            }
+        };
+        guard.chain = chain;
+        (file, offset, buf, guard)
+    }
+
+    fn write_once(&self, file: &dyn DiskFile, buf: &[u8], offset: u64) -> Result<(), IoError> {
+        let result = file.write_durable_at(buf, offset);
+        if result.is_err() && self.planted.on(Bug::RetriedWrite) {
+            return file.write_at(buf, offset).and_then(|()| file.sync());
+        }
+        result
+    }
+
+    /// A write has ended: moves the durable prefix, or poisons the log.
+    fn complete(&self, id: u64, result: Result<(), IoError>) -> MutexGuard<'_, State> {
+        let mut s = self.lock();
+        s.writing -= 1;
+        let before = s.durable;
+        let was_sound = s.poisoned.is_none();
+        match result {
+            Ok(()) => {
+                if let Some(flight) = s.flights.iter_mut().find(|f| f.id == id) {
+                    flight.done = true;
+                    if flight.end.is_none() {
+                        s.header_in_flight = false;
+                    }
+                }
+                self.move_prefix(&mut s);
+            }
+            Err(cause) => self.poison(&mut s, cause),
+        }
+        s.trim_cache();
+        let moved = (s.durable > before).then_some(s.durable);
+        let poisoned = was_sound && s.poisoned.is_some();
+        let wake_flusher = s.waiters == 0 && s.has_work();
+        let wake_waiters = s.waiters > 0;
+        drop(s);
+        if wake_waiters {
+            self.progress.notify_all();
+        }
+        if wake_flusher {
+            self.work.notify_one();
+        }
+        if poisoned {
+            self.publish(DurableState::Poisoned);
+        } else if let Some(lsn) = moved {
+            self.publish(DurableState::Upto(lsn));
+        }
+        self.lock()
+    }
+
+    fn move_prefix(&self, s: &mut State) {
+        if s.poisoned.is_some() {
+            return;
+        }
+        if self.planted.on(Bug::WrongPrefix) {
+            let reached = s.flights.iter().filter(|f| f.done).map(|f| f.last).max();
+            s.durable = s.durable.max(reached.unwrap_or_default());
+        }
+        while s.flights.front().is_some_and(|f| f.done) {
+            let Some(flight) = s.flights.pop_front() else {
+                break;
+            };
+            s.flight_bytes -= flight.bytes;
+            s.durable = s.durable.max(flight.last);
+            if let Some(end) = flight.end {
+                s.durable_end = end;
+            }
+        }
+    }
+
+    /// A write failed: nothing is tried again. Everybody who waits learns the cause.
+    pub(super) fn poison(&self, s: &mut State, cause: IoError) {
+        if s.poisoned.is_none() {
+            s.poisoned = Some(LogError::Poisoned {
+                db_name: self.cfg.db_name.clone(),
+                cause,
+            });
+        }
+        self.work.notify_all();
+        self.progress.notify_all();
+    }
+
+    /// Starts the flusher thread; it keeps the log alive until [`Log::shutdown`] or [`Log::abandon`].
+    pub(super) fn start_flusher(self: &Arc<Log>) {
+        let log = self.clone();
+        let harden_after = self.cfg.harden_after;
+        let handle = thread::spawn(
+            "log writer",
+            move || {
+                while log.flusher_step(harden_after) {}
+            },
+        );
+        *self.flusher.lock() = Some(handle);
+    }
+
+    /// One turn of the flusher: writes a batch, or waits for work. False when the log has ended.
+    fn flusher_step(&self, harden_after: Duration) -> bool {
+        let mut s = self.lock();
+        if s.closed || s.poisoned.is_some() {
+            return false;
+        }
+        if s.has_work()
+            && let Some(batch) = s.take_batch()
+        {
+            drop(self.write_batch(s, batch));
+            return true;
+        }
+        if s.has_work() {
+            // Others write; a completion wakes us when it leaves work behind.
+            self.work.wait_for(&mut s, harden_after);
+        } else if s.last > s.durable {
+            let goal = s.last;
+            if self.work.wait_for(&mut s, harden_after) {
+                s.wanted = s.wanted.max(goal);
+            }
+        } else {
+            s.flusher_idle = true;
+            self.work.wait(&mut s);
+            s.flusher_idle = false;
+        }
+        true
+    }
+}

@@ -1,0 +1,260 @@
+//! Growth: when no VLF is reusable, and when the administrator says so.
+//!
+//! One growth at a time; everybody who needs room waits for it (LOGMGR_RESERVE_APPEND). New space is written (stamped
+//! with 0xC0) and synced before it is used: a durable write into written space is twice as fast as into merely allocated
+//! space, and no byte in it can pass for a block. The 2022 profile skips the stamp for automatic growths up to 64 MB, as
+//! that version does; its space reads as zeros, which no block begins with.
+
+use std::sync::Arc;
+
+use duramen_base::FileId;
+use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_os::sync::MutexGuard;
+use duramen_os::{DiskFile, IoError, time};
+
+use super::open::{make_file, write_vlfs};
+use super::state::{State, Vlf};
+use super::{Log, usable_bytes};
+use crate::config::{LogError, LogFileSpec, LogGrowth};
+use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth};
+
+/// No growth is smaller.
+const MIN_GROWTH: u64 = 256 << 10;
+/// Up to this the 2022 profile does not stamp an automatic growth.
+const INSTANT_GROWTH: u64 = 64 << 20;
+
+struct Plan {
+    file: usize,
+    old_bytes: u64,
+    automatic: bool,
+    vlfs: Vec<Vlf>,
+}
+
+impl Log {
+    /// Finds room for an append: waits for a growth in progress, or grows. `Full` when neither is possible.
+    pub(super) fn make_space<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+    ) -> Result<MutexGuard<'a, State>, LogError> {
+        let _wait = wait(WaitType::LOGMGR_RESERVE_APPEND);
+        if s.growing {
+            self.progress.wait(&mut s);
+            return Ok(s);
+        }
+        let plan = s
+            .plan_growth(self.cfg.profile)
+            .ok_or_else(|| LogError::Full {
+                db_name: self.cfg.db_name.clone(),
+                reason: s.reuse_reason,
+            })?;
+        let (s, result) = self.grow_by(s, plan);
+        result.map(|()| s)
+    }
+
+    /// Grows a file to `new_bytes` (ALTER DATABASE ... MODIFY FILE). Not less than 256 KB more than it has.
+    pub fn grow_file(&self, file_id: FileId, new_bytes: u64) -> Result<(), LogError> {
+        let mut s = self.lock();
+        while s.growing {
+            self.progress.wait(&mut s);
+        }
+        s.check()?;
+        let plan = s
+            .files
+            .iter()
+            .position(|f| f.spec.file_id == file_id)
+            .and_then(|file| {
+                let growth = new_bytes.checked_sub(s.files[file].bytes)?;
+                s.plan(file, growth, self.cfg.profile, false)
+            })
+            .ok_or_else(|| LogError::Full {
+                db_name: self.cfg.db_name.clone(),
+                reason: s.reuse_reason,
+            })?;
+        self.grow_by(s, plan).1
+    }
+
+    /// Changes how a file grows.
+    pub fn set_growth(&self, spec: &LogFileSpec) {
+        let mut s = self.lock();
+        if let Some(f) = s.files.iter_mut().find(|f| f.spec.file_id == spec.file_id) {
+            f.spec.growth = spec.growth;
+            f.spec.max_size = spec.max_size;
+        }
+    }
+
+    /// Adds a log file; it is filled after those that exist.
+    pub fn add_file(&self, spec: &LogFileSpec, header_page: &[u8; 8192]) -> Result<(), LogError> {
+        let mut s = self.lock();
+        while s.growing {
+            self.progress.wait(&mut s);
+        }
+        s.check()?;
+        s.growing = true;
+        let index = s.files.len();
+        drop(s);
+        let made = make_file(&self.env, &self.cfg, spec, header_page, index, None);
+        let mut s = self.lock();
+        s.growing = false;
+        self.progress.notify_all();
+        let (file, vlfs) = made?;
+        s.files.push(file);
+        s.vlfs.extend(vlfs);
+        s.count_free();
+        Ok(())
+    }
+
+    fn grow_by<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+        plan: Plan,
+    ) -> (MutexGuard<'a, State>, Result<(), LogError>) {
+        s.growing = true;
+        let file = s.files[plan.file].file.clone();
+        let spec = s.files[plan.file].spec.clone();
+        drop(s);
+        let started = time::now();
+        let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
+        let skip_stamp =
+            plan.automatic && self.cfg.profile == LogProfile::V2022 && added <= INSTANT_GROWTH;
+        let result = self.write_growth(&spec, &file, &plan, added, !skip_stamp);
+        let event = LogGrowth {
+            file_id: spec.file_id,
+            old_bytes: plan.old_bytes,
+            new_bytes: plan.old_bytes + added,
+            vlfs: plan.vlfs.iter().map(|v| v.header.size).collect(),
+            duration: started.elapsed(),
+            automatic: plan.automatic,
+        };
+        let mut s = self.lock();
+        s.growing = false;
+        let answer = match result {
+            Ok(()) => {
+                s.install(plan, added);
+                Ok(())
+            }
+            Err(IoError::NoSpace) => Err(LogError::Full {
+                db_name: self.cfg.db_name.clone(),
+                reason: s.reuse_reason,
+            }),
+            Err(cause) => {
+                self.poison(&mut s, cause.clone());
+                Err(LogError::Poisoned {
+                    db_name: self.cfg.db_name.clone(),
+                    cause,
+                })
+            }
+        };
+        self.progress.notify_all();
+        if answer.is_ok() {
+            count_db(self.cfg.db_id, DbCounter::LogGrowths, 1);
+            if let Some(hook) = &self.cfg.on_grow {
+                drop(s);
+                hook(&event);
+                s = self.lock();
+            }
+        }
+        (s, answer)
+    }
+
+    fn write_growth(
+        &self,
+        spec: &LogFileSpec,
+        file: &Arc<dyn DiskFile>,
+        plan: &Plan,
+        added: u64,
+        stamp: bool,
+    ) -> Result<(), IoError> {
+        let dir = spec.path.parent().unwrap_or(&spec.path);
+        if self.env.disk.free_space(dir).is_ok_and(|free| free < added) {
+            return Err(IoError::NoSpace);
+        }
+        let allocated = {
+            let _wait = wait(WaitType::PREEMPTIVE_OS_FILEOPS);
+            file.allocate(plan.old_bytes, added)
+        };
+        let written = allocated.and_then(|()| {
+            let _wait = wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
+            write_vlfs(&**file, &plan.vlfs, stamp)
+        });
+        match written {
+            Ok(()) => {
+                let _wait = wait(WaitType::PREEMPTIVE_OS_FLUSHFILEBUFFERS);
+                file.sync()
+            }
+            Err(IoError::NoSpace) => {
+                // The half that was made is of no use; if it cannot be given back, the next open cuts it off.
+                let _ = file.set_len(plan.old_bytes);
+                Err(IoError::NoSpace)
+            }
+            Err(e) => Err(e),
+        }
+    }
+}
+
+impl State {
+    /// The growth of the first file that may grow.
+    fn plan_growth(&self, profile: LogProfile) -> Option<Plan> {
+        (0..self.files.len()).find_map(|i| {
+            let file = &self.files[i];
+            let mut growth = file.spec.growth.increment(file.bytes)?;
+            if let Some(max) = file.spec.max_size {
+                let left = max.saturating_sub(file.bytes) / 8192 * 8192;
+                growth = growth.min(left);
+            }
+            self.plan(i, growth, profile, true)
+        })
+    }
+
+    fn plan(&self, file: usize, growth: u64, profile: LogProfile, automatic: bool) -> Option<Plan> {
+        if growth < MIN_GROWTH {
+            return None;
+        }
+        let old_bytes = self.files[file].bytes;
+        let total: u64 = self.files.iter().map(|f| f.bytes).sum();
+        let create_lsn = self.next_lsn();
+        let mut offset = old_bytes;
+        let vlfs = split_growth(profile, total, growth)
+            .into_iter()
+            .map(|size| {
+                let header = VlfHeader {
+                    version: u16::from(FORMAT_VERSION),
+                    size,
+                    offset,
+                    create_lsn,
+                    ..VlfHeader::default()
+                };
+                offset += size;
+                Vlf {
+                    file,
+                    header,
+                    active: false,
+                }
+            })
+            .collect();
+        Some(Plan {
+            file,
+            old_bytes,
+            automatic,
+            vlfs,
+        })
+    }
+
+    fn install(&mut self, plan: Plan, added: u64) {
+        self.files[plan.file].bytes += added;
+        let at = self
+            .vlfs
+            .iter()
+            .rposition(|v| v.file <= plan.file)
+            .map_or(0, |i| i + 1);
+        if self.current >= at {
+            self.current += plan.vlfs.len();
+        }
+        self.free_bytes += plan
+            .vlfs
+            .iter()
+            .map(|v| usable_bytes(v.header.size))
+            .sum::<u64>();
+        self.vlfs.splice(at..at, plan.vlfs);
+        debug_assert!(self.vlfs[0].header.offset == HEADER_BYTES);
+    }
+}

@@ -1,0 +1,292 @@
+//! A log at work.
+//!
+//! ```text
+//! append -> open block -> sealed queue -> flights (up to four writes at once) -> durable prefix
+//!           (memory)      (memory, <= 8 MB)  any order of completion             in log order
+//! ```
+//! One mutex guards the whole state; an append holds it for a copy of the record. No file is touched while it is held.
+//! Whoever needs durability writes: [`Log::flush`] takes the next batch itself when fewer than [`DEPTH`] writes are in
+//! flight, and otherwise waits; one flusher thread per log does the same for those who only asked ([`Log::request_flush`])
+//! and for records that nobody asked for within `harden_after`.
+//!
+//! Invariants
+//! 1. The queue and the flights are in log order; the durable LSN moves only over the completed front of the flights.
+//! 2. A block is written once. Its VLF's header is durable before the block is submitted.
+//! 3. Flights hold at most [`WINDOW`] bytes, so that nothing of the current generation lies further beyond the end of
+//!    the log than that: recovery clears this much before it appends ([`open`]).
+//! 4. The chain (previous block's CRC32C) is made in log order: only one thread seals at a time (`sealing`).
+//! 5. An error of a write or sync poisons: `poisoned` is set once, the durable LSN stays where it is for ever.
+//! 6. `free_bytes` is the room of the reusable VLFs, and an append that could not be undone within the room that is
+//!    left is refused (or grows the log) before it is made.
+
+mod flush;
+mod grow;
+mod open;
+mod read;
+mod scan;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use duramen_base::{FileId, Lsn};
+use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
+use duramen_os::{Env, thread};
+
+use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, LogScan, LogSpace, VlfInfo};
+use crate::planted::Planted;
+use crate::record::RecordView;
+use crate::vlf::HEADER_BYTES;
+
+pub use read::{LogReader, LogRecord};
+use state::{Append, State};
+
+/// Writes in flight at once. Four is where the latency curve of the reference flattens.
+const DEPTH: usize = 4;
+/// Most bytes in flight, completed ones behind an incomplete one included.
+pub(crate) const WINDOW: u64 = 8 << 20;
+/// Most bytes of one write.
+const BATCH_BYTES: usize = 1 << 20;
+/// Sealed blocks that wait: beyond this, appends wait for the disk (LOGBUFFER).
+const QUEUE_BYTES: usize = 8 << 20;
+/// Sealed bytes from which the flusher starts although nobody asked.
+const EAGER_BYTES: usize = 512 << 10;
+/// Durable blocks kept in memory for readers: rollback mostly reads what was written a moment ago.
+const CACHE_BYTES: usize = 2 << 20;
+
+type Subscriber = Box<dyn Fn(DurableState) + Send + Sync>;
+
+/// The log of one database.
+pub struct Log {
+    env: Env,
+    cfg: LogConfig,
+    planted: Planted,
+    state: Mutex<State>,
+    /// Something became durable, or failed, or there is room again.
+    progress: Condvar,
+    /// There is work for the flusher.
+    work: Condvar,
+    subscribers: RwLock<Vec<Subscriber>>,
+    flusher: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("cfg", &self.cfg)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Makes a log file and the log in it. `header_page` is the caller's page 0.
+    pub fn create(
+        env: &Env,
+        cfg: LogConfig,
+        spec: &LogFileSpec,
+        header_page: &[u8; 8192],
+    ) -> Result<Arc<Log>, LogError> {
+        Log::create_planted(env, cfg, spec, header_page, Planted::default())
+    }
+
+    /// Opens a log: finds its end, starts a new epoch, clears what was in flight. `start` is the LSN of the boot page's
+    /// checkpoint; NULL scans from the oldest record.
+    pub fn open(
+        env: &Env,
+        cfg: LogConfig,
+        files: &[LogFileSpec],
+        start: Lsn,
+    ) -> Result<(Arc<Log>, LogScan), LogError> {
+        Log::open_planted(env, cfg, files, start, Planted::default())
+    }
+
+    /// Appends a complete record (see [`crate::record`]) and gives its LSN; it is not yet durable.
+    ///
+    /// `undo_reserve` bytes are set aside for the record that would undo it, until [`Log::release_reserve`]. A record
+    /// without reserve (compensation, commit, checkpoint) may use what others reserved, so that rollback never fails
+    /// for want of room. May wait for a growth or for the disk when eight megabytes are queued.
+    pub fn append(&self, record: &[u8], undo_reserve: u32) -> Result<Lsn, LogError> {
+        if RecordView::parse(record).map(|v| v.length()) != Some(record.len()) {
+            return Err(LogError::BadRecord);
+        }
+        let mut s = self.state.lock();
+        loop {
+            match s.append(record, u64::from(undo_reserve))? {
+                Append::Done { lsn, wake_flusher } => {
+                    drop(s);
+                    if wake_flusher {
+                        self.work.notify_one();
+                    }
+                    return Ok(lsn);
+                }
+                Append::NeedsSpace => s = self.make_space(s)?,
+                Append::QueueFull => s = self.wait_for_queue(s),
+            }
+        }
+    }
+
+    /// The last record that is durable together with all before it.
+    pub fn durable_lsn(&self) -> Lsn {
+        self.state.lock().durable
+    }
+
+    /// The last record appended.
+    pub fn last_lsn(&self) -> Lsn {
+        self.state.lock().last
+    }
+
+    /// Where the next record will be at the earliest; for checkpoints that need a position, not a record.
+    pub fn next_lsn(&self) -> Lsn {
+        self.state.lock().next_lsn()
+    }
+
+    /// Asks for everything up to `lsn` to become durable soon; does not wait.
+    pub fn request_flush(&self, lsn: Lsn) {
+        let mut s = self.state.lock();
+        let lsn = lsn.min(s.last);
+        if lsn > s.durable && lsn > s.wanted {
+            s.wanted = lsn;
+            drop(s);
+            self.work.notify_one();
+        }
+    }
+
+    /// Returns when everything up to `lsn` is durable, writing it itself when nobody else does. An `lsn` beyond the
+    /// last record means the last record.
+    pub fn flush(&self, lsn: Lsn) -> Result<(), LogError> {
+        let s = self.state.lock();
+        let lsn = lsn.min(s.last);
+        if s.durable >= lsn {
+            return Ok(());
+        }
+        s.check()?;
+        count_db(self.cfg.db_id, DbCounter::LogFlushWaits, 1);
+        let _wait = wait(WaitType::WRITELOG);
+        self.flush_locked(s, lsn)
+    }
+
+    /// [`Log::flush`] of everything appended so far.
+    pub fn flush_all(&self) -> Result<(), LogError> {
+        self.flush(Lsn::MAX)
+    }
+
+    /// `f` is called with every move of the durable LSN and once when the log is poisoned, by the thread that saw it;
+    /// it must be quick and must not call back into the log.
+    pub fn subscribe_durable(&self, f: Subscriber) {
+        self.subscribers.write().push(f);
+    }
+
+    /// Marks the VLFs reusable that hold only records before `min_lsn`. Writes nothing. Returns how many.
+    pub fn truncate(&self, min_lsn: Lsn) -> usize {
+        let freed = self.state.lock().truncate(min_lsn);
+        if freed > 0 {
+            count_db(self.cfg.db_id, DbCounter::LogTruncations, 1);
+            self.progress.notify_all();
+        }
+        freed
+    }
+
+    /// Gives back reserve that is no longer needed: at commit, or as compensation records are written.
+    pub fn release_reserve(&self, bytes: u64) {
+        let mut s = self.state.lock();
+        s.reserved = s.reserved.saturating_sub(bytes);
+    }
+
+    /// What 9002 reports while the log is full (`log_reuse_wait_desc`).
+    pub fn set_reuse_reason(&self, reason: &'static str) {
+        self.state.lock().reuse_reason = reason;
+    }
+
+    pub fn reuse_reason(&self) -> &'static str {
+        self.state.lock().reuse_reason
+    }
+
+    /// Every VLF, by file and offset.
+    pub fn vlfs(&self) -> Vec<VlfInfo> {
+        self.state.lock().vlf_infos()
+    }
+
+    pub fn space(&self) -> LogSpace {
+        self.state.lock().space()
+    }
+
+    /// Size of each file in bytes.
+    pub fn file_sizes(&self) -> Vec<(FileId, u64)> {
+        let s = self.state.lock();
+        s.files.iter().map(|f| (f.spec.file_id, f.bytes)).collect()
+    }
+
+    /// Bytes of log from `lsn` to the write head, headers and padding included.
+    pub fn bytes_since(&self, lsn: Lsn) -> u64 {
+        self.state.lock().bytes_since(lsn)
+    }
+
+    /// Whether a write has failed: the log takes nothing any more.
+    pub fn poisoned(&self) -> bool {
+        self.state.lock().poisoned.is_some()
+    }
+
+    /// The epoch of the blocks written now.
+    pub fn epoch(&self) -> u64 {
+        self.state.lock().epoch
+    }
+
+    pub fn config(&self) -> &LogConfig {
+        &self.cfg
+    }
+
+    /// Makes everything durable, ends the flusher and refuses further appends.
+    pub fn shutdown(&self) -> Result<(), LogError> {
+        let flushed = self.flush_all();
+        self.abandon();
+        flushed
+    }
+
+    /// Ends the flusher without a last flush, as a crash would: for tests, and after a log is poisoned.
+    pub fn abandon(&self) {
+        self.state.lock().closed = true;
+        self.work.notify_all();
+        self.progress.notify_all();
+        if let Some(handle) = self.flusher.lock().take() {
+            // A flusher that panicked has nothing to tell that the poisoned log does not.
+            let _ = handle.join();
+        }
+    }
+
+    /// Reads the records from `from` (or the first after it) to the last one appended when this is called.
+    pub fn read(self: &Arc<Log>, from: Lsn) -> LogReader {
+        LogReader::new(self.clone(), from)
+    }
+
+    /// One record, durable or not.
+    pub fn read_one(self: &Arc<Log>, lsn: Lsn) -> Result<Vec<u8>, LogError> {
+        read::read_one(self, lsn)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    fn damaged(&self, at: Lsn, what: &'static str) -> LogError {
+        LogError::Damaged {
+            db_name: self.cfg.db_name.clone(),
+            at,
+            what,
+        }
+    }
+
+    fn publish(&self, state: DurableState) {
+        for f in self.subscribers.read().iter() {
+            f(state);
+        }
+    }
+}
+
+/// Bytes of records that a VLF of `size` bytes takes, with allowance for block headers, marks and padding.
+fn usable_bytes(size: u64) -> u64 {
+    let body = size.saturating_sub(HEADER_BYTES);
+    body - body / 32
+}

@@ -1,0 +1,272 @@
+//! Reading blocks from files, and the end-of-log scan.
+//!
+//! The end of the log is stored nowhere. The scan walks block by block from a known start; the log ends before the first
+//! place where no block stands that continues it: right parity in every sector, sound checksums, this VLF's sequence
+//! number and this position, an epoch not older than the block before, and the CRC32C of that block.
+//!
+//! A torn tail and damage in the middle look alike at that place. What tells them apart is what lies behind: every block
+//! names the position before which everything was durable when it was sealed. If a sound block behind the end, of the
+//! same epoch or a later one, says that more was durable than the scan could read, then acknowledged records are
+//! missing, and the log is refused instead of cut.
+
+use std::sync::Arc;
+
+use duramen_base::Lsn;
+use duramen_os::{AlignedBuf, DiskFile, IoError};
+
+use super::WINDOW;
+use super::state::{FileState, Vlf};
+use crate::block::{self, OpenBlock, UNIT};
+use crate::config::LogError;
+use crate::planted::{Bug, Planted};
+use crate::vlf::HEADER_BYTES;
+
+const CHUNK_BYTES: u64 = 1 << 20;
+const ALIGN: u64 = 4096;
+const UNIT64: u64 = UNIT as u64;
+
+/// Reads a file forward in large pieces.
+pub(super) struct ChunkReader {
+    buf: AlignedBuf,
+    file: usize,
+    start: u64,
+    bytes: usize,
+}
+
+impl ChunkReader {
+    pub fn new() -> ChunkReader {
+        ChunkReader {
+            buf: AlignedBuf::zeroed(0),
+            file: usize::MAX,
+            start: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Forgets what was read: it may have been written since.
+    pub fn forget(&mut self) {
+        self.bytes = 0;
+    }
+
+    /// `bytes` bytes at `at`, which with its neighbours up to `limit` may be read ahead.
+    fn get(
+        &mut self,
+        index: usize,
+        file: &Arc<dyn DiskFile>,
+        at: u64,
+        bytes: usize,
+        limit: u64,
+    ) -> Result<&[u8], IoError> {
+        let held = self.file == index
+            && self.start <= at
+            && at + bytes as u64 <= self.start + self.bytes as u64;
+        if !held {
+            let start = at / ALIGN * ALIGN;
+            let end = limit.min(start + CHUNK_BYTES).max(at + bytes as u64);
+            let want = (end - start) as usize;
+            if self.buf.len() < want {
+                self.buf = AlignedBuf::zeroed(want.next_multiple_of(ALIGN as usize));
+            }
+            self.bytes = 0;
+            file.read_at(&mut self.buf[..want], start)?;
+            (self.file, self.start, self.bytes) = (index, start, want);
+        }
+        let from = (at - self.start) as usize;
+        Ok(&self.buf[from..from + bytes])
+    }
+
+    /// The block at `offset` of a VLF, when there is a sound one that belongs there.
+    pub fn block(
+        &mut self,
+        file: &Arc<dyn DiskFile>,
+        vlf: &Vlf,
+        offset: u64,
+        check: bool,
+    ) -> Result<Option<OpenBlock>, IoError> {
+        let header = &vlf.header;
+        let limit = header.offset + header.size;
+        let at = header.offset + offset;
+        if offset < HEADER_BYTES || offset + UNIT64 > header.size || header.seq == 0 {
+            return Ok(None);
+        }
+        let parity = header.parity();
+        let first = self.get(vlf.file, file, at, UNIT, limit)?;
+        let Some(bytes) = block::claimed_bytes(first, parity) else {
+            return Ok(None);
+        };
+        if at + bytes as u64 > limit {
+            return Ok(None);
+        }
+        let raw = self.get(vlf.file, file, at, bytes, limit)?;
+        let Ok(found) = block::open_checked(raw, parity, check) else {
+            return Ok(None);
+        };
+        let here =
+            found.header.vlf == header.seq && u64::from(found.header.number) * UNIT64 == offset;
+        Ok(here.then_some(found))
+    }
+}
+
+/// Where the log ends and what the next block continues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    /// Index of the VLF and offset in it; the offset may be the VLF's size.
+    pub vlf: usize,
+    pub offset: u64,
+    pub epoch: u64,
+    pub chain: u32,
+    pub previous_bytes: u16,
+    pub last: Lsn,
+    pub first: Lsn,
+}
+
+pub(super) struct Scan<'a> {
+    pub db_name: &'a str,
+    pub files: &'a [FileState],
+    pub vlfs: &'a [Vlf],
+    pub planted: Planted,
+}
+
+impl Scan<'_> {
+    /// Finds the end of the log.
+    pub fn run(&self, start: Lsn) -> Result<End, LogError> {
+        let run = self.contiguous_run()?;
+        let Some(&oldest) = run.first() else {
+            return Err(self.damaged(start, "no VLF has ever been used"));
+        };
+        let first = Lsn::new(self.seq(oldest), (HEADER_BYTES / UNIT64) as u32, 1);
+        let mut at = 0;
+        let mut offset = HEADER_BYTES;
+        if !start.is_null() {
+            at = run
+                .iter()
+                .position(|i| self.seq(*i) == start.vlf)
+                .ok_or_else(|| self.damaged(start, "the VLF of the checkpoint is missing"))?;
+            offset = u64::from(start.block) * UNIT64;
+        }
+        let check = !self.planted.on(Bug::SkipCrc);
+        let chained = !self.planted.on(Bug::NoEpochBump);
+        let mut reader = ChunkReader::new();
+        let mut end = End {
+            vlf: run[at],
+            offset,
+            epoch: 0,
+            chain: 0,
+            previous_bytes: 0,
+            last: Lsn::NULL,
+            first,
+        };
+        let mut blocks = 0u64;
+        loop {
+            if end.offset >= self.vlfs[end.vlf].header.size {
+                at += 1;
+                let Some(&next) = run.get(at) else { break };
+                (end.vlf, end.offset) = (next, HEADER_BYTES);
+            }
+            let Some(found) = self.read(&mut reader, end.vlf, end.offset, check)? else {
+                break;
+            };
+            let Some(own) = found.header.own else {
+                return Err(self.damaged(found.lsn(1), "written by another program"));
+            };
+            let continues =
+                own.epoch >= end.epoch && (blocks == 0 || own.previous_crc == end.chain);
+            if chained && !continues {
+                break;
+            }
+            blocks += 1;
+            end.epoch = end.epoch.max(own.epoch);
+            end.chain = found.crc;
+            end.previous_bytes = found.header.bytes;
+            if found.header.records > 0 {
+                end.last = found.lsn(found.header.records);
+            }
+            end.offset += u64::from(found.header.bytes);
+        }
+        if !start.is_null() && blocks == 0 {
+            return Err(self.damaged(start, "the checkpoint's record is missing"));
+        }
+        if chained {
+            self.look_behind(&run[at.min(run.len() - 1)..], &end, &mut reader)?;
+        }
+        Ok(end)
+    }
+
+    /// Damage or torn tail? Looks at what lies behind the end, twice the window far.
+    fn look_behind(
+        &self,
+        rest: &[usize],
+        end: &End,
+        reader: &mut ChunkReader,
+    ) -> Result<(), LogError> {
+        let here = (self.seq(end.vlf), (end.offset / UNIT64) as u32);
+        let mut budget = 2 * WINDOW;
+        for &vlf in rest {
+            let size = self.vlfs[vlf].header.size;
+            let mut offset = if vlf == end.vlf {
+                end.offset
+            } else {
+                HEADER_BYTES
+            };
+            while offset < size && budget > 0 {
+                if let Some(found) = self.read(reader, vlf, offset, true)?
+                    && let Some(own) = found.header.own
+                    && own.epoch >= end.epoch
+                    && own.durable > here
+                {
+                    return Err(self.damaged(
+                        Lsn::new(here.0, here.1, 1),
+                        "records that were durable are missing",
+                    ));
+                }
+                offset += UNIT64;
+                budget = budget.saturating_sub(UNIT64);
+            }
+        }
+        Ok(())
+    }
+
+    /// The VLFs whose sequence numbers run without a gap up to the highest, oldest first.
+    fn contiguous_run(&self) -> Result<Vec<usize>, LogError> {
+        let mut used: Vec<usize> = (0..self.vlfs.len()).filter(|i| self.seq(*i) != 0).collect();
+        used.sort_by_key(|i| self.seq(*i));
+        if let Some(pair) = used.windows(2).find(|p| self.seq(p[0]) == self.seq(p[1])) {
+            let at = Lsn::new(self.seq(pair[0]), 0, 0);
+            return Err(self.damaged(at, "two VLFs have the same sequence number"));
+        }
+        let mut from = used.len().saturating_sub(1);
+        while from > 0 && self.seq(used[from - 1]) + 1 == self.seq(used[from]) {
+            from -= 1;
+        }
+        Ok(used.split_off(from))
+    }
+
+    fn read(
+        &self,
+        reader: &mut ChunkReader,
+        vlf: usize,
+        offset: u64,
+        check: bool,
+    ) -> Result<Option<OpenBlock>, LogError> {
+        let vlf = &self.vlfs[vlf];
+        let file = &self.files[vlf.file];
+        reader
+            .block(&file.file, vlf, offset, check)
+            .map_err(|cause| LogError::Io {
+                path: file.spec.path.clone(),
+                cause,
+            })
+    }
+
+    fn seq(&self, vlf: usize) -> u32 {
+        self.vlfs[vlf].header.seq
+    }
+
+    fn damaged(&self, at: Lsn, what: &'static str) -> LogError {
+        LogError::Damaged {
+            db_name: self.db_name.to_string(),
+            at,
+            what,
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! The state under the log's mutex: VLFs, the open block, the queue of sealed blocks. No I/O here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use duramen_base::Lsn;
+use duramen_observe::FileIo;
+use duramen_os::DiskFile;
+
+use super::{CACHE_BYTES, EAGER_BYTES, QUEUE_BYTES, usable_bytes};
+use crate::block::{self, MAX_BYTES, MAX_RECORD_BYTES, UNIT};
+use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
+use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, VlfHeader};
+
+/// Room that only records without reserve may use: commits and a checkpoint must fit a full log.
+const SLACK: u64 = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct FileState {
+    pub spec: LogFileSpec,
+    pub file: Arc<dyn DiskFile>,
+    pub bytes: u64,
+    pub io: Arc<FileIo>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Vlf {
+    /// Index into the files.
+    pub file: usize,
+    pub header: VlfHeader,
+    pub active: bool,
+}
+
+/// A block that takes no more records.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    pub file: usize,
+    /// Byte offset in the file.
+    pub file_offset: u64,
+    pub vlf: u32,
+    pub parity: u8,
+    pub number: u32,
+    /// Bytes on disk.
+    pub bytes: usize,
+    pub previous_bytes: u16,
+    /// Header area and records.
+    pub data: Vec<u8>,
+    pub offsets: Vec<u16>,
+}
+
+impl Sealed {
+    /// Record `slot` (from 1) with its padding.
+    pub fn record(&self, slot: u16) -> Option<&[u8]> {
+        let i = usize::from(slot).checked_sub(1)?;
+        let start = usize::from(*self.offsets.get(i)?);
+        let end = self
+            .offsets
+            .get(i + 1)
+            .map_or(self.data.len(), |o| usize::from(*o));
+        self.data.get(start..end)
+    }
+
+    pub fn last_lsn(&self) -> Lsn {
+        match self.offsets.len() {
+            0 => Lsn::NULL,
+            n => Lsn::new(self.vlf, self.number, n as u16),
+        }
+    }
+
+    /// Position behind the block.
+    pub fn end(&self) -> (u32, u32) {
+        (self.vlf, self.number + (self.bytes / UNIT) as u32)
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Item {
+    Block(Arc<Sealed>),
+    /// A VLF is activated: its header must be durable before its blocks are submitted.
+    Header {
+        file: usize,
+        header: VlfHeader,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub id: u64,
+    pub bytes: u64,
+    /// The last record in it, NULL when there is none.
+    pub last: Lsn,
+    /// Position behind it; `None` for a VLF header.
+    pub end: Option<(u32, u32)>,
+    pub done: bool,
+}
+
+pub(super) enum Append {
+    Done { lsn: Lsn, wake_flusher: bool },
+    NeedsSpace,
+    QueueFull,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub sector: usize,
+    pub files: Vec<FileState>,
+    /// By file and offset.
+    pub vlfs: Vec<Vlf>,
+    /// Index of the VLF of the write head.
+    pub current: usize,
+    /// Where the open block begins in it.
+    pub offset: u64,
+    /// The open block: header area and records.
+    pub open: Vec<u8>,
+    pub open_offsets: Vec<u16>,
+    /// How large the open block may become.
+    pub open_limit: usize,
+    pub previous_bytes: u16,
+    pub last: Lsn,
+    pub queue: VecDeque<Item>,
+    pub queue_bytes: usize,
+    pub flights: VecDeque<Flight>,
+    pub flight_bytes: u64,
+    /// Flights that are not done.
+    pub writing: usize,
+    pub next_flight: u64,
+    pub header_in_flight: bool,
+    pub sealing: bool,
+    /// CRC32C of the last block made ready for the disk.
+    pub chain: u32,
+    pub epoch: u64,
+    pub durable: Lsn,
+    pub durable_end: (u32, u32),
+    /// Sealed blocks in log order: those not yet durable, and some that are.
+    pub cache: VecDeque<Arc<Sealed>>,
+    pub cache_bytes: usize,
+    /// Everything up to here should be made durable.
+    pub wanted: Lsn,
+    /// Threads waiting in flush.
+    pub waiters: usize,
+    pub flusher_idle: bool,
+    pub free_bytes: u64,
+    pub reserved: u64,
+    pub growing: bool,
+    pub reuse_reason: &'static str,
+    pub poisoned: Option<LogError>,
+    pub closed: bool,
+}
+
+impl State {
+    pub fn new(sector: usize, files: Vec<FileState>, vlfs: Vec<Vlf>) -> State {
+        let mut s = State {
+            sector,
+            files,
+            vlfs,
+            current: 0,
+            offset: HEADER_BYTES,
+            open: Vec::with_capacity(MAX_BYTES),
+            open_offsets: Vec::with_capacity(512),
+            open_limit: 0,
+            previous_bytes: 0,
+            last: Lsn::NULL,
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            flights: VecDeque::new(),
+            flight_bytes: 0,
+            writing: 0,
+            next_flight: 0,
+            header_in_flight: false,
+            sealing: false,
+            chain: 0,
+            epoch: 0,
+            durable: Lsn::NULL,
+            durable_end: (0, 0),
+            cache: VecDeque::new(),
+            cache_bytes: 0,
+            wanted: Lsn::NULL,
+            waiters: 0,
+            flusher_idle: false,
+            free_bytes: 0,
+            reserved: 0,
+            growing: false,
+            reuse_reason: "NOTHING",
+            poisoned: None,
+            closed: false,
+        };
+        s.count_free();
+        s
+    }
+
+    pub fn check(&self) -> Result<(), LogError> {
+        match &self.poisoned {
+            Some(e) => Err(e.clone()),
+            None if self.closed => Err(LogError::Closed),
+            None => Ok(()),
+        }
+    }
+
+    pub fn count_free(&mut self) {
+        self.free_bytes = self
+            .vlfs
+            .iter()
+            .filter(|v| !v.active)
+            .map(|v| usable_bytes(v.header.size))
+            .sum();
+    }
+
+    /// Puts the write head at `offset` of the current VLF.
+    pub fn start_block(&mut self, offset: u64) {
+        self.offset = offset;
+        self.open.clear();
+        self.open.resize(block::HEADER_BYTES, 0);
+        self.open_offsets.clear();
+        let left = self.vlfs[self.current].header.size - offset;
+        let bytes = left.min(MAX_BYTES as u64) as usize;
+        self.open_limit = bytes - bytes / UNIT;
+    }
+
+    fn open_number(&self) -> u32 {
+        (self.offset / UNIT as u64) as u32
+    }
+
+    pub fn next_lsn(&self) -> Lsn {
+        let vlf = &self.vlfs[self.current].header;
+        if self.offset >= vlf.size {
+            return Lsn::new(vlf.seq + 1, (HEADER_BYTES / UNIT as u64) as u32, 1);
+        }
+        Lsn::new(
+            vlf.seq,
+            self.open_number(),
+            self.open_offsets.len() as u16 + 1,
+        )
+    }
+
+    pub fn append(&mut self, record: &[u8], reserve: u64) -> Result<Append, LogError> {
+        self.check()?;
+        if record.len() > MAX_RECORD_BYTES {
+            return Err(LogError::BadRecord);
+        }
+        let need = record.len().next_multiple_of(8);
+        if reserve > 0 && !self.has_room(need as u64 + reserve) {
+            return Ok(Append::NeedsSpace);
+        }
+        while self.open.len() + need + 2 * (self.open_offsets.len() + 1) > self.open_limit {
+            if self.queue_bytes > QUEUE_BYTES {
+                return Ok(Append::QueueFull);
+            }
+            if !self.next_block(need) {
+                return Ok(Append::NeedsSpace);
+            }
+        }
+        let at = self.open.len();
+        self.open.extend_from_slice(record);
+        self.open.resize(at + need, 0);
+        self.open_offsets.push(at as u16);
+        self.reserved += reserve;
+        self.last = Lsn::new(
+            self.vlfs[self.current].header.seq,
+            self.open_number(),
+            self.open_offsets.len() as u16,
+        );
+        let wake_flusher = self.flusher_idle;
+        self.flusher_idle = false;
+        Ok(Append::Done {
+            lsn: self.last,
+            wake_flusher,
+        })
+    }
+
+    /// Whether `extra` bytes fit while every reservation stays good.
+    pub fn has_room(&self, extra: u64) -> bool {
+        let head = self.offset + self.open.len() as u64;
+        let left = self.vlfs[self.current].header.size.saturating_sub(head);
+        self.free_bytes + left >= extra + self.reserved + self.reserved / 8 + SLACK
+    }
+
+    /// Makes room for `need` bytes in a fresh block. False when a new VLF is needed and there is none.
+    fn next_block(&mut self, need: usize) -> bool {
+        if !self.open_offsets.is_empty() {
+            self.seal_open();
+            if self.open.len() + need + 2 <= self.open_limit {
+                return true;
+            }
+        }
+        let left = self.vlfs[self.current].header.size - self.offset;
+        if left > 0 && left < MAX_BYTES as u64 {
+            // What is left of the VLF takes no record of this size: an empty block covers it.
+            self.seal(left as usize);
+        }
+        self.vlfs[self.current].header.size > self.offset || self.activate_next()
+    }
+
+    /// Seals the open block at the size its records need.
+    pub fn seal_open(&mut self) {
+        let bytes = block::bytes_needed(self.open.len(), self.open_offsets.len(), self.sector);
+        self.seal(bytes);
+    }
+
+    fn seal(&mut self, bytes: usize) {
+        let vlf = &self.vlfs[self.current];
+        let offsets = self.open_offsets.clone();
+        // A large buffer moves on; a small block is copied out, or a thousand small commits would hold 60 MB.
+        let data = if self.open.len() > MAX_BYTES / 4 {
+            std::mem::replace(&mut self.open, Vec::with_capacity(MAX_BYTES))
+        } else {
+            self.open.clone()
+        };
+        let sealed = Arc::new(Sealed {
+            file: vlf.file,
+            file_offset: vlf.header.offset + self.offset,
+            vlf: vlf.header.seq,
+            parity: vlf.header.parity(),
+            number: self.open_number(),
+            bytes,
+            previous_bytes: self.previous_bytes,
+            data,
+            offsets,
+        });
+        self.previous_bytes = bytes as u16;
+        self.queue_bytes += bytes;
+        self.cache_bytes += sealed.data.len();
+        self.cache.push_back(sealed.clone());
+        self.queue.push_back(Item::Block(sealed));
+        if self.queue_bytes > EAGER_BYTES {
+            // Wakes the flusher with the append that follows.
+            self.flusher_idle = true;
+            self.wanted = self.wanted.max(self.last);
+        }
+        self.start_block(self.offset + bytes as u64);
+    }
+
+    /// Moves the write head to the next reusable VLF: the next in physical order, else the first from the front.
+    fn activate_next(&mut self) -> bool {
+        let n = self.vlfs.len();
+        let Some(next) = (1..n)
+            .map(|step| (self.current + step) % n)
+            .find(|i| !self.vlfs[*i].active)
+        else {
+            return false;
+        };
+        let seq = self.vlfs[self.current].header.seq + 1;
+        self.activate(next, seq);
+        true
+    }
+
+    /// Activates a VLF with a sequence number and puts the write head at its start.
+    pub fn activate(&mut self, index: usize, seq: u32) {
+        let vlf = &mut self.vlfs[index];
+        vlf.active = true;
+        vlf.header.version = u16::from(FORMAT_VERSION);
+        vlf.header.seq = seq;
+        vlf.header.use_count += 1;
+        self.free_bytes = self
+            .free_bytes
+            .saturating_sub(usable_bytes(vlf.header.size));
+        self.queue.push_back(Item::Header {
+            file: vlf.file,
+            header: vlf.header,
+        });
+        self.current = index;
+        self.start_block(HEADER_BYTES);
+    }
+
+    pub fn truncate(&mut self, min_lsn: Lsn) -> usize {
+        let keep = min_lsn
+            .vlf
+            .min(self.vlfs[self.current].header.seq)
+            .min(self.durable_end.0);
+        let mut freed = 0;
+        for vlf in &mut self.vlfs {
+            if vlf.active && vlf.header.seq < keep {
+                vlf.active = false;
+                self.free_bytes += usable_bytes(vlf.header.size);
+                freed += 1;
+            }
+        }
+        freed
+    }
+
+    /// Drops durable blocks from the cache beyond its size.
+    pub fn trim_cache(&mut self) {
+        while self.cache_bytes > CACHE_BYTES {
+            match self.cache.front() {
+                Some(b) if (b.vlf, b.number) < self.durable_end => {
+                    self.cache_bytes -= b.data.len();
+                    self.cache.pop_front();
+                }
+                _ => break,
+            }
+        }
+    }
+
+    pub fn vlf_infos(&self) -> Vec<VlfInfo> {
+        let info = |v: &Vlf| VlfInfo {
+            file_id: self.files[v.file].spec.file_id,
+            size: v.header.size,
+            offset: v.header.offset,
+            seq: v.header.seq,
+            status: if v.active { 2 } else { 0 },
+            parity: v.header.parity(),
+            create_lsn: v.header.create_lsn,
+        };
+        self.vlfs.iter().map(info).collect()
+    }
+
+    pub fn space(&self) -> LogSpace {
+        let total: u64 = self
+            .files
+            .iter()
+            .map(|f| f.bytes.saturating_sub(HEADER_BYTES))
+            .sum();
+        let current = self.vlfs[self.current].header.seq;
+        let behind: u64 = self
+            .vlfs
+            .iter()
+            .filter(|v| v.active && v.header.seq != current)
+            .map(|v| v.header.size)
+            .sum();
+        LogSpace {
+            total,
+            used: behind + self.offset + self.open.len() as u64,
+            reserved: self.reserved,
+        }
+    }
+
+    pub fn bytes_since(&self, lsn: Lsn) -> u64 {
+        let current = self.vlfs[self.current].header.seq;
+        let ahead: u64 = self
+            .vlfs
+            .iter()
+            .filter(|v| v.active && v.header.seq >= lsn.vlf && v.header.seq < current)
+            .map(|v| v.header.size)
+            .sum();
+        let head = ahead + self.offset + self.open.len() as u64;
+        head.saturating_sub(u64::from(lsn.block) * UNIT as u64)
+    }
+}
