@@ -1,5 +1,8 @@
 //! Round trips at every size, every kind of damage refused, and blocks of real log files read.
 
+// Fixtures and temporary directories are outside the simulated world.
+#![allow(clippy::disallowed_methods)]
+
 use super::*;
 use crate::record::{Lop, RecordView};
 use crate::vlf::VlfHeader;

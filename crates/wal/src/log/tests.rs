@@ -1,5 +1,8 @@
 //! A log on a real directory: append, flush, read, wrap, grow, fill, truncate, reopen, damage.
 
+// Fixtures and temporary directories are outside the simulated world.
+#![allow(clippy::disallowed_methods)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
