@@ -27,7 +27,7 @@ const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
 const NAME_AT: usize = 52;
 const NAME_UNITS: usize = 128;
-const PAD: u16 = 0x2020;
+const PAD: u16 = 0x20;
 
 /// The fields of the boot page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +83,9 @@ impl Boot {
         let units: Vec<u16> = row[NAME_AT..NAME_AT + 2 * NAME_UNITS]
             .chunks_exact(2)
             .map(|c| u16::from_le_bytes([c[0], c[1]]))
-            .take_while(|u| *u != PAD && *u != 0)
+            .take_while(|u| *u != 0)
             .collect();
+        let name = String::from_utf16_lossy(&units);
         let own = (row[MARK_AT..MARK_AT + 16] == MARK).then(|| read_own(row));
         Ok(Boot {
             version: u16_at(row, 4)?,
@@ -92,7 +93,7 @@ impl Boot {
             status: u32_at(row, 36)?,
             next_object_id: u32_at(row, 40)?,
             created: (u32_at(row, 48)? as i32, u32_at(row, 44)?),
-            name: String::from_utf16_lossy(&units),
+            name: name.trim_end().to_owned(),
             database_id: u16_at(row, 312)?,
             compatibility_level: u16_at(row, 314)?,
             checkpoint_lsn: lsn(348)?,

@@ -10,12 +10,16 @@
 //! 3. `free bytes + record bytes + 2 * slots == 8,096` on every page that was built by [`page::PageMut`].
 
 pub mod alloc;
+pub mod backup;
 pub mod boot;
+pub mod foreign;
 pub mod layout;
+pub mod lob;
 pub mod page;
 pub mod row;
 pub mod value;
 pub mod values;
+pub mod xpress;
 
 pub use layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for, layout_in_order};
 pub use row::Field;
