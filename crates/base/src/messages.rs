@@ -126,6 +126,7 @@ messages! {
     CANNOT_CONSTRUCT_TYPE = 289, 16, "Cannot construct data type %ls, some of the arguments have values which are not valid.";
     CAST_INVALID_ATTRIBUTES = 291, 16, "CAST or CONVERT: invalid attributes specified for type '%.*ls'";
     SMALLMONEY_SYNTAX = 293, 16, "Cannot convert char value to smallmoney. The char value has incorrect syntax.";
+    SMALLMONEY_OVERFLOW = 294, 16, "The conversion from char data type to smallmoney data type resulted in a smallmoney overflow error.";
     SMALLDATETIME_CONVERSION_FAILED = 295, 16, "Conversion failed when converting character string to smalldatetime data type.";
     PERMISSION_DENIED = 297, 16, "The user does not have permission to perform this action.";
     SMALLDATETIME_OVERFLOW = 298, 16, "The conversion from datetime data type to smalldatetime data type resulted in a smalldatetime overflow error.";

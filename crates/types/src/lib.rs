@@ -9,15 +9,24 @@ mod codec;
 pub mod collate;
 mod collation;
 mod compare;
+pub mod convert;
 pub mod cp1252;
+pub mod dateformat;
+pub mod dateparse;
 mod decimal;
+mod legal;
 mod sqltype;
 pub mod temporal;
 mod value;
+mod wide;
 
 pub use collation::CollationId;
 pub use compare::{compare, compare_decimals, guid_key, hash_key};
+pub use convert::{ConvertCtx, Target, assign, convert, to_display};
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
+pub use legal::{
+    Conversion, check_explicit, check_implicit, common_type, conversion, decimal_facets, precedence,
+};
 pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
 pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
 pub use value::Value;
