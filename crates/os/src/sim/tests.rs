@@ -147,3 +147,56 @@ fn a_spinning_loop_lets_time_pass() {
         }
     });
 }
+
+/// Every primitive in one small world: locks, timed waits, channels, sleeps, disk and randomness.
+fn busy_world(seed: u64) -> (u64, u64, Vec<u64>) {
+    Simulation::new(seed).run(|sim| {
+        let (tx, rx) = channel::<u64>(2);
+        let shared = Arc::new((Mutex::new(0u64), Condvar::new()));
+        let disk = sim.env().disk;
+        let options = crate::OpenOptions {
+            create: true,
+            ..Default::default()
+        };
+        let file = disk.open("/log".as_ref(), &options).unwrap();
+        for i in 0..3u64 {
+            let (tx, shared, file) = (tx.clone(), shared.clone(), file.clone());
+            thread::spawn("worker", move || {
+                for n in 0..5 {
+                    let draw = random::next_u64();
+                    file.write_durable_at(&draw.to_le_bytes(), (i * 5 + n) * 8)
+                        .unwrap();
+                    *shared.0.lock() += 1;
+                    shared.1.notify_one();
+                    tx.send(draw ^ time::now().0).unwrap();
+                    if draw.is_multiple_of(3) {
+                        thread::sleep(Duration::from_micros(draw % 100));
+                    }
+                }
+            });
+        }
+        drop(tx);
+        let waiter = shared.clone();
+        let counter = thread::spawn("counter", move || {
+            let mut timeouts = 0;
+            let mut n = waiter.0.lock();
+            while *n < 15 {
+                timeouts += waiter.1.wait_for(&mut n, Duration::from_micros(50)) as u64;
+            }
+            timeouts
+        });
+        let mut got = Vec::new();
+        while let Ok(n) = rx.recv() {
+            got.push(n);
+        }
+        got.push(counter.join().unwrap());
+        (sim.trace_hash(), sim.disk().trace_hash(), got)
+    })
+}
+
+#[test]
+fn a_busy_world_replays() {
+    for seed in seeds(0, 150) {
+        assert_eq!(busy_world(seed), busy_world(seed), "seed {seed}");
+    }
+}
