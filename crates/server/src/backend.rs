@@ -1,0 +1,158 @@
+//! What the edge needs from the engine. The instance implements it; tests put a toy in its place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen_base::SqlResult;
+use duramen_session::ResultSink;
+use duramen_types::{SqlType, Value};
+
+/// Set when the client has cancelled or gone; requests look at it where they loop or wait.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn new() -> Cancel {
+        Cancel::default()
+    }
+
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// The flag itself, for code below that polls it.
+    pub fn flag(&self) -> &Arc<AtomicBool> {
+        &self.0
+    }
+}
+
+/// A login as the engine judges it.
+#[derive(Clone, Default)]
+pub struct LoginRequest {
+    pub user: String,
+    pub password: String,
+    /// Empty: the login's default.
+    pub database: String,
+    pub app: String,
+    pub host: String,
+    pub library: String,
+    pub language: String,
+    pub client_pid: u32,
+    pub packet_bytes: u32,
+    /// The client asks for the ANSI options (ODBC, OLE DB).
+    pub ansi_defaults: bool,
+    pub read_only_intent: bool,
+    /// `127.0.0.1`, for `sys.dm_exec_connections`.
+    pub client_address: String,
+    pub encrypted: bool,
+}
+
+/// What becomes of a packet given to the gate.
+#[derive(Debug)]
+pub enum Submission {
+    /// Everything it depends on is durable: send it now.
+    Send(Vec<u8>),
+    /// The gate keeps it and delivers it later.
+    Held,
+    /// It can never be sent: the connection ends.
+    Ended,
+}
+
+/// What the gate gives back, called under the gate's lock so that the order of packets is kept. It only appends to
+/// buffers and wakes the event loop.
+#[derive(Debug)]
+pub enum Delivery {
+    Packet { connection: u64, bytes: Vec<u8> },
+    End { connection: u64 },
+}
+
+/// A parameter of a remote procedure call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterSpec {
+    /// With `@`, or empty: by position.
+    pub name: String,
+    pub ty: SqlType,
+    pub value: Value,
+    pub output: bool,
+    /// Use the declared default instead of the value.
+    pub default: bool,
+}
+
+/// How a procedure ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcedureOutcome {
+    /// `None` when it was aborted.
+    pub status: Option<i32>,
+    /// Final values of output parameters: index into the parameters, type, value.
+    pub outputs: Vec<(usize, SqlType, Value)>,
+}
+
+pub trait Backend: Send + Sync + 'static {
+    /// Opens a session or says why not. `connection` names it in deliveries.
+    fn login(&self, connection: u64, request: &LoginRequest) -> SqlResult<Box<dyn BackendSession>>;
+
+    /// Does the gate hold packets of this connection?
+    fn is_holding(&self, connection: u64) -> bool;
+
+    /// The connection is gone; so are its held packets.
+    fn disconnect(&self, connection: u64);
+
+    /// Where released packets go. Called once, before the first login.
+    fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>);
+
+    /// `@@SERVERNAME`, which error messages carry.
+    fn server_name(&self) -> String;
+
+    /// Major, minor, build: `16.0.x`, as in `@@VERSION`.
+    fn version(&self) -> (u8, u8, u16);
+}
+
+pub trait BackendSession: Send {
+    fn spid(&self) -> u16;
+
+    fn database(&self) -> String;
+
+    fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel);
+
+    /// `sp_executesql` and what is built on it: a statement with declared parameters.
+    fn execute_sql(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        parameters: &[ParameterSpec],
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> ProcedureOutcome;
+
+    /// A procedure by name.
+    fn execute_procedure(
+        &mut self,
+        name: &str,
+        parameters: &[ParameterSpec],
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> ProcedureOutcome;
+
+    /// The session reset that pooling clients ask for; the transaction may be kept.
+    fn reset(&mut self, keep_transaction: bool);
+
+    /// The way out for this session's reply packets.
+    fn outlet(&self) -> Arc<dyn Outlet>;
+}
+
+/// A session's side of the packet gate; on the worker that runs the session's request.
+pub trait Outlet: Send + Sync {
+    /// Seals a reply packet, that is, notes what it depends on at this moment, and passes it through the gate.
+    fn submit(&self, packet: Vec<u8>) -> Submission;
+
+    /// The last packet of a reply has been submitted.
+    fn request_done(&self);
+}

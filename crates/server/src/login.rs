@@ -1,0 +1,185 @@
+//! The login, on a worker: what the engine says, as tokens.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duramen_base::{SqlError, messages};
+use duramen_tds::login::{FEATURE_FED_AUTH, FEATURE_UTF8, Login, TDS_7_2, TDS_7_4, TDS_8_0};
+use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
+use duramen_tds::token::{
+    DoneKind, DoneToken, Env, put_done, put_env, put_feature_ack, put_login_ack, put_message,
+    status,
+};
+use duramen_types::CollationId;
+
+use crate::backend::{BackendSession, LoginRequest};
+use crate::connection::Connection;
+use crate::request;
+
+const PROGRAM: &str = "Microsoft SQL Server";
+const LANGUAGE: &str = "us_english";
+
+pub fn run(connection: &Arc<Connection>, asked: &Login, encrypted: bool) {
+    let guard = request::CloseOnPanic(connection);
+    match open(connection, asked, encrypted) {
+        Ok(session) => accept(connection, asked, session),
+        Err(errors) => refuse(connection, &errors),
+    }
+    request::finish_login(connection, guard);
+}
+
+fn open(
+    connection: &Arc<Connection>,
+    asked: &Login,
+    encrypted: bool,
+) -> Result<Box<dyn BackendSession>, Vec<SqlError>> {
+    let failed = || SqlError::new(&messages::LOGIN_FAILED, &[&asked.user, &"", &""]);
+    if asked.integrated_security() || asked.asks_feature(FEATURE_FED_AUTH) {
+        return Err(vec![
+            SqlError::new(
+                &messages::NOT_SUPPORTED,
+                &[&"Windows and Entra authentication"],
+            ),
+            failed(),
+        ]);
+    }
+    if asked.new_password.is_some() {
+        return Err(vec![
+            SqlError::new(
+                &messages::NOT_SUPPORTED,
+                &[&"changing the password at login"],
+            ),
+            failed(),
+        ]);
+    }
+    if !version_is_known(asked.tds_version) {
+        return Err(vec![SqlError::new(
+            &messages::NOT_SUPPORTED,
+            &[&"TDS before version 7.2"],
+        )]);
+    }
+    let request = LoginRequest {
+        user: asked.user.clone(),
+        password: asked.password.clone(),
+        database: asked.database.clone(),
+        app: asked.app.clone(),
+        host: asked.host.clone(),
+        library: asked.library.clone(),
+        language: asked.language.clone(),
+        client_pid: asked.client_pid,
+        packet_bytes: connection.packet_bytes.load(Ordering::Acquire) as u32,
+        ansi_defaults: asked.ansi_defaults(),
+        read_only_intent: asked.read_only_intent(),
+        client_address: connection.peer.clone(),
+        encrypted,
+    };
+    let backend = &connection.shared.backend;
+    backend.login(connection.id, &request).map_err(|error| {
+        if error.number == messages::LOGIN_FAILED.number {
+            vec![error]
+        } else {
+            vec![error, failed()]
+        }
+    })
+}
+
+fn version_is_known(version: u32) -> bool {
+    version == TDS_8_0 || version >= TDS_7_2
+}
+
+fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendSession>) {
+    let backend = &connection.shared.backend;
+    let server = backend.server_name();
+    let database = session.database();
+    let mut out = Vec::new();
+    put_env(
+        &mut out,
+        &Env::Database {
+            new: database.clone(),
+            old: "master".to_owned(),
+        },
+    );
+    let changed = SqlError::new(&messages::CHANGED_DATABASE, &[&database]).with_state(2);
+    put_message(&mut out, &as_info(changed), &server);
+    put_env(&mut out, &Env::Collation(CollationId::DEFAULT.tds_bytes()));
+    put_env(
+        &mut out,
+        &Env::Language {
+            new: LANGUAGE.to_owned(),
+            old: String::new(),
+        },
+    );
+    let changed = SqlError::new(&messages::CHANGED_LANGUAGE, &[&LANGUAGE]);
+    put_message(&mut out, &as_info(changed), &server);
+    let (major, minor, build) = backend.version();
+    let build = build.to_be_bytes();
+    let version = if asked.tds_version == TDS_8_0 {
+        TDS_8_0
+    } else {
+        asked.tds_version.min(TDS_7_4)
+    };
+    put_login_ack(
+        &mut out,
+        version,
+        PROGRAM,
+        [major, minor, build[0], build[1]],
+    );
+    let packet_bytes = connection.packet_bytes.load(Ordering::Acquire);
+    put_env(
+        &mut out,
+        &Env::PacketSize {
+            new: packet_bytes.to_string(),
+            old: DEFAULT_PACKET_BYTES.to_string(),
+        },
+    );
+    if asked.asks_feature(FEATURE_UTF8) {
+        put_feature_ack(&mut out, &[(FEATURE_UTF8, &[1])]);
+    }
+    done(&mut out, status::FINAL);
+    let spid = session.spid();
+    *connection.session.lock() = Some(session);
+    connection.state.lock().logged_in = true;
+    // The new packet size holds after this reply.
+    connection.out.send(&to_packets(
+        PacketType::Reply,
+        &out,
+        DEFAULT_PACKET_BYTES,
+        spid,
+        0,
+    ));
+}
+
+/// Messages that come with the login have class 0.
+fn as_info(mut message: SqlError) -> SqlError {
+    message.severity = 0;
+    message
+}
+
+fn refuse(connection: &Arc<Connection>, errors: &[SqlError]) {
+    let server = connection.shared.backend.server_name();
+    let mut out = Vec::new();
+    for error in errors {
+        put_message(&mut out, &error.clone().at_line(1), &server);
+    }
+    done(&mut out, status::ERROR);
+    connection.out.send(&to_packets(
+        PacketType::Reply,
+        &out,
+        DEFAULT_PACKET_BYTES,
+        0,
+        0,
+    ));
+    connection.state.lock().closing = true;
+}
+
+fn done(out: &mut Vec<u8>, status: u16) {
+    put_done(
+        out,
+        &DoneToken {
+            kind: DoneKind::Done,
+            status,
+            command: 0,
+            rows: 0,
+        },
+    );
+}

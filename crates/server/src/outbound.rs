@@ -1,0 +1,224 @@
+//! The writing half of a connection: TLS, a bounded queue, and the socket, written by whoever has bytes.
+//!
+//! Workers write to the socket directly. What it does not take stays in the queue and is driven by the event loop;
+//! a worker that finds too much there waits.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use duramen_os::sync::{Condvar, Mutex};
+use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
+use rustls::ServerConnection;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+/// A worker with more than this unsent waits for the socket.
+pub const HIGH_WATER_BYTES: usize = 256 * 1024;
+
+struct State {
+    tls: Option<ServerConnection>,
+    /// Handshake bytes are wrapped in PRELOGIN packets.
+    wrapped: bool,
+    /// The handshake is over and application bytes are encrypted.
+    encrypt: bool,
+    queue: Vec<u8>,
+    /// Bytes of `queue` already written.
+    sent: usize,
+    closed: bool,
+}
+
+impl State {
+    fn pending(&self) -> usize {
+        self.queue.len() - self.sent
+    }
+}
+
+pub struct Outbound {
+    stream: TcpStream,
+    state: Mutex<State>,
+    drained: Condvar,
+    wake: Arc<Notify>,
+}
+
+impl Outbound {
+    pub fn new(stream: TcpStream, wake: Arc<Notify>) -> Outbound {
+        Outbound {
+            stream,
+            state: Mutex::new(State {
+                tls: None,
+                wrapped: false,
+                encrypt: false,
+                queue: Vec::new(),
+                sent: 0,
+                closed: false,
+            }),
+            drained: Condvar::new(),
+            wake,
+        }
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Sends from the event loop or the gate: never blocks. `now`: try the socket first.
+    pub fn post(&self, bytes: &[u8], now: bool) {
+        let mut state = self.state.lock();
+        self.append(&mut state, bytes, now);
+    }
+
+    /// Sends from a worker, which waits while too much is unsent. False when the connection is closed.
+    pub fn send(&self, bytes: &[u8]) -> bool {
+        let mut state = self.state.lock();
+        self.append(&mut state, bytes, true);
+        while state.pending() > HIGH_WATER_BYTES && !state.closed {
+            self.drained.wait(&mut state);
+        }
+        !state.closed
+    }
+
+    fn append(&self, state: &mut State, bytes: &[u8], now: bool) {
+        if state.closed {
+            return;
+        }
+        if state.encrypt {
+            let Some(tls) = &mut state.tls else {
+                return;
+            };
+            if tls.writer().write_all(bytes).is_err() {
+                state.closed = true;
+            }
+            while tls.wants_write() {
+                if tls.write_tls(&mut state.queue).is_err() {
+                    state.closed = true;
+                    break;
+                }
+            }
+            if now {
+                self.write_out(state);
+            }
+        } else {
+            let mut rest = bytes;
+            if now && state.pending() == 0 {
+                while !rest.is_empty() {
+                    match self.stream.try_write(rest) {
+                        Ok(n) => rest = &rest[n..],
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(_) => {
+                            state.closed = true;
+                            break;
+                        }
+                    }
+                }
+            }
+            state.queue.extend_from_slice(rest);
+        }
+        if state.pending() > 0 || state.closed {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Writes what the socket takes.
+    pub fn flush(&self) {
+        let mut state = self.state.lock();
+        self.write_out(&mut state);
+        if state.pending() <= HIGH_WATER_BYTES / 2 || state.closed {
+            self.drained.notify_all();
+        }
+    }
+
+    fn write_out(&self, state: &mut State) {
+        while state.pending() > 0 && !state.closed {
+            match self.stream.try_write(&state.queue[state.sent..]) {
+                Ok(n) => state.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => state.closed = true,
+            }
+        }
+        if state.pending() == 0 || state.closed {
+            // An idle connection keeps no buffer.
+            state.queue = Vec::new();
+            state.sent = 0;
+        } else if state.sent > HIGH_WATER_BYTES {
+            state.queue.drain(..state.sent);
+            state.sent = 0;
+        }
+    }
+
+    /// Bytes wait for the socket.
+    pub fn is_pending(&self) -> bool {
+        self.state.lock().pending() > 0
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Nothing is written any more; a waiting worker goes on.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.drained.notify_all();
+        self.wake.notify_one();
+    }
+
+    pub fn start_tls(&self, tls: ServerConnection, wrapped: bool) {
+        let mut state = self.state.lock();
+        state.tls = Some(tls);
+        state.wrapped = wrapped;
+        state.encrypt = !wrapped;
+    }
+
+    /// Takes TLS records in. Decrypted bytes are appended to `plain`; what the handshake has to say is sent.
+    /// True while the handshake lasts.
+    pub fn tls_read(&self, mut raw: &[u8], plain: &mut Vec<u8>) -> io::Result<bool> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let Some(tls) = &mut state.tls else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut flight = Vec::new();
+        while !raw.is_empty() {
+            if tls.read_tls(&mut raw)? == 0 {
+                break;
+            }
+            let processed = tls.process_new_packets();
+            // An alert, too, is to be sent.
+            while tls.wants_write() {
+                tls.write_tls(&mut flight)?;
+            }
+            let io_state = processed.map_err(io::Error::other)?;
+            let mut want = io_state.plaintext_bytes_to_read();
+            while want > 0 {
+                let at = plain.len();
+                plain.resize(at + want, 0);
+                let n = tls.reader().read(&mut plain[at..])?;
+                plain.truncate(at + n);
+                if n == 0 {
+                    break;
+                }
+                want -= n;
+            }
+        }
+        let handshaking = tls.is_handshaking();
+        let wrapped = state.wrapped;
+        if !handshaking {
+            state.wrapped = false;
+            state.encrypt = true;
+        }
+        if !flight.is_empty() {
+            if wrapped {
+                flight = to_packets(PacketType::Prelogin, &flight, DEFAULT_PACKET_BYTES, 0, 0);
+            }
+            state.queue.extend_from_slice(&flight);
+            self.write_out(state);
+        }
+        Ok(handshaking)
+    }
+
+    /// After a login-only handshake: everything is clear again, without a word about it.
+    pub fn end_tls(&self) {
+        let mut state = self.state.lock();
+        state.tls = None;
+        state.encrypt = false;
+    }
+}

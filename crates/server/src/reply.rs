@@ -1,0 +1,308 @@
+//! A reply: the session's results as tokens, cut into packets, through the gate.
+//!
+//! The last DONE of a message must be the only one without MORE, and nobody knows that it is the last until the
+//! request ends: so one DONE is always kept back.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duramen_base::SqlError;
+use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_tds::packet::{PacketType, PacketWriter};
+use duramen_tds::token::{
+    Column, DoneKind, DoneToken, Env, FLAG_EXPRESSION, FLAG_IDENTITY, FLAG_NULLABLE,
+    FLAG_UPDATABLE, MAX_COLUMNS, put_columns, put_done, put_env, put_message, put_return_status,
+    put_return_value, put_row, status,
+};
+use duramen_types::{SqlType, Value};
+
+use crate::backend::{Outlet, ProcedureOutcome, Submission};
+use crate::connection::Connection;
+
+/// The curcmd of EXECUTE.
+const COMMAND_EXECUTE: u16 = 0xE0;
+
+pub struct Reply<'a> {
+    connection: &'a Arc<Connection>,
+    outlet: Arc<dyn Outlet>,
+    packets: PacketWriter,
+    server: String,
+    types: Vec<SqlType>,
+    /// The last DONE, kept back.
+    kept: Option<DoneToken>,
+    /// Statements end with DONEINPROC.
+    in_procedure: bool,
+    /// An ERROR has been written since the last DONE.
+    error_open: bool,
+    /// An ERROR has been written at all since this part of the message began.
+    failed: bool,
+    /// The connection ends after this reply.
+    fatal: bool,
+    /// Nothing more reaches the client.
+    ended: bool,
+}
+
+impl<'a> Reply<'a> {
+    pub fn new(connection: &'a Arc<Connection>, outlet: Arc<dyn Outlet>, spid: u16) -> Reply<'a> {
+        let bytes = connection.packet_bytes.load(Ordering::Acquire);
+        Reply {
+            connection,
+            outlet,
+            packets: PacketWriter::new(PacketType::Reply, bytes, spid),
+            server: connection.shared.backend.server_name(),
+            types: Vec::new(),
+            kept: None,
+            in_procedure: false,
+            error_open: false,
+            failed: false,
+            fatal: false,
+            ended: false,
+        }
+    }
+
+    /// Statements that follow are those of a procedure.
+    pub fn enter_procedure(&mut self) {
+        self.in_procedure = true;
+        self.failed = false;
+    }
+
+    /// RETURNSTATUS, RETURNVALUEs and the DONEPROC of a call.
+    pub fn leave_procedure(&mut self, outcome: &ProcedureOutcome, names: &[String]) {
+        self.release_kept();
+        if let Some(code) = outcome.status {
+            put_return_status(self.packets.body(), code);
+        }
+        for (index, ty, value) in &outcome.outputs {
+            let name = names.get(*index).map_or("", String::as_str);
+            let body = self.packets.body();
+            if let Err(error) = put_return_value(body, *index as u16, name, ty, value) {
+                self.defect(&error.to_string());
+            }
+        }
+        let failed = if self.failed { status::ERROR } else { 0 };
+        self.kept = Some(DoneToken {
+            kind: DoneKind::Proc,
+            status: failed,
+            command: COMMAND_EXECUTE,
+            rows: 0,
+        });
+        self.error_open = false;
+        self.in_procedure = false;
+    }
+
+    /// Marks the kept DONEPROC as one of several calls in a message.
+    pub fn in_rpc_batch(&mut self) {
+        if let Some(done) = &mut self.kept {
+            done.status |= status::RPC_IN_BATCH;
+        }
+    }
+
+    /// The request was cut short: its reply ends with an error, if nothing else has said so.
+    pub fn cancelled_request(&mut self) {
+        if self.kept.is_none() {
+            self.error_open = true;
+        }
+    }
+
+    pub fn reset_acknowledged(&mut self) {
+        put_env(self.packets.body(), &Env::Reset);
+    }
+
+    /// Writes the last DONE and sends everything. True when the connection may go on.
+    pub fn finish(mut self) -> bool {
+        let mut last = self.kept.take().unwrap_or(DoneToken {
+            kind: DoneKind::Done,
+            status: 0,
+            command: 0,
+            rows: 0,
+        });
+        if self.error_open {
+            // An error after the last statement, or of a batch in which nothing ran.
+            last.status |= status::ERROR;
+        }
+        last.status &= !status::MORE;
+        if last.kind == DoneKind::InProc {
+            last.kind = DoneKind::Done;
+        }
+        put_done(self.packets.body(), &last);
+        self.push_full();
+        if !self.ended {
+            let spare = PacketWriter::new(PacketType::Reply, 512, 0);
+            let packets = std::mem::replace(&mut self.packets, spare);
+            let mut bytes = Vec::new();
+            packets.finish(&mut bytes);
+            self.submit(bytes);
+        }
+        self.outlet.request_done();
+        !self.fatal && !self.ended
+    }
+
+    fn release_kept(&mut self) {
+        if let Some(mut done) = self.kept.take() {
+            done.status |= status::MORE;
+            put_done(self.packets.body(), &done);
+        }
+    }
+
+    fn push_full(&mut self) {
+        while self.packets.has_full() && !self.ended {
+            let mut packet = Vec::new();
+            if !self.packets.take_full(&mut packet) {
+                return;
+            }
+            self.submit(packet);
+        }
+        if self.ended {
+            // Nobody reads this any more.
+            self.packets.body().clear();
+            self.packets = PacketWriter::new(PacketType::Reply, 512, 0);
+        }
+    }
+
+    fn submit(&mut self, packet: Vec<u8>) {
+        match self.outlet.submit(packet) {
+            Submission::Send(packet) => {
+                if !self.connection.out.send(&packet) {
+                    self.ended = true;
+                }
+            }
+            Submission::Held => {}
+            Submission::Ended => self.ended = true,
+        }
+        if self.ended {
+            self.connection.cancel.set();
+        }
+    }
+
+    /// A value or column list the wire cannot carry: a defect of ours, said as an internal error.
+    fn defect(&mut self, what: &str) {
+        let error = SqlError {
+            number: 3624,
+            severity: 20,
+            state: 1,
+            message: format!("A system assertion check has failed: {what}."),
+            procedure: None,
+            line: 0,
+        };
+        self.error(&error);
+        self.connection.cancel.set();
+    }
+}
+
+impl ResultSink for Reply<'_> {
+    fn columns(&mut self, columns: &[ColumnMeta]) {
+        self.release_kept();
+        if columns.len() > MAX_COLUMNS {
+            return self.defect("too many columns");
+        }
+        self.types = columns.iter().map(|column| column.ty).collect();
+        let columns: Vec<Column> = columns
+            .iter()
+            .map(|column| {
+                let mut flags = 0;
+                if column.nullable {
+                    flags |= FLAG_NULLABLE;
+                }
+                if column.identity {
+                    flags |= FLAG_IDENTITY;
+                }
+                if column.updatable {
+                    flags |= FLAG_UPDATABLE;
+                } else if !column.identity {
+                    flags |= FLAG_EXPRESSION;
+                }
+                Column {
+                    name: column.name.clone(),
+                    ty: column.ty,
+                    flags,
+                }
+            })
+            .collect();
+        put_columns(self.packets.body(), &columns);
+        self.push_full();
+    }
+
+    fn row(&mut self, values: &[Value]) {
+        if self.fatal || self.ended {
+            return;
+        }
+        if let Err(error) = put_row(self.packets.body(), &self.types, values) {
+            return self.defect(&error.to_string());
+        }
+        if self.packets.has_full() {
+            self.push_full();
+        }
+    }
+
+    fn done(&mut self, done: &Done) {
+        self.release_kept();
+        let mut bits = 0;
+        if done.rows.is_some() {
+            bits |= status::COUNT;
+        }
+        if done.error {
+            bits |= status::ERROR;
+        }
+        self.error_open = false;
+        self.kept = Some(DoneToken {
+            kind: if self.in_procedure {
+                DoneKind::InProc
+            } else {
+                DoneKind::Done
+            },
+            status: bits,
+            command: done.command,
+            rows: done.rows.unwrap_or(0),
+        });
+        self.push_full();
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        if error.severity <= 10 {
+            return self.info(error);
+        }
+        self.release_kept();
+        put_message(self.packets.body(), error, &self.server);
+        self.error_open = true;
+        self.failed = true;
+        self.fatal |= error.ends_connection();
+        self.push_full();
+    }
+
+    fn info(&mut self, message: &SqlError) {
+        self.release_kept();
+        put_message(self.packets.body(), message, &self.server);
+        self.push_full();
+    }
+
+    fn env_change(&mut self, change: &EnvChange) {
+        self.release_kept();
+        let env = match change {
+            EnvChange::Database { old, new } => Env::Database {
+                new: new.clone(),
+                old: old.clone(),
+            },
+            EnvChange::Language { old, new } => Env::Language {
+                new: new.clone(),
+                old: old.clone(),
+            },
+            EnvChange::BeginTran { descriptor } => Env::BeginTransaction(*descriptor),
+            EnvChange::CommitTran { descriptor } => Env::CommitTransaction(*descriptor),
+            EnvChange::RollbackTran { descriptor } => Env::RollbackTransaction(*descriptor),
+        };
+        put_env(self.packets.body(), &env);
+        self.push_full();
+    }
+
+    fn flush_hint(&mut self) {
+        // The kept DONE stays: whether it is the last is not known yet.
+        let mut packet = Vec::new();
+        if !self.ended && self.packets.take_partial(&mut packet) {
+            self.submit(packet);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.connection.cancel.is_set()
+    }
+}

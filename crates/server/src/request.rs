@@ -1,0 +1,277 @@
+//! Requests on a worker: decode, run, reply; attention; what comes after.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duramen_base::{SqlError, messages};
+use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_tds::TdsError;
+use duramen_tds::packet::{Message, PacketType, to_packets};
+use duramen_tds::request::{Batch, TransactionRequest};
+use duramen_tds::rpc;
+use duramen_tds::token::{DoneKind, DoneToken, put_done, status};
+use duramen_types::Value;
+
+use crate::backend::{BackendSession, Submission};
+use crate::connection::Connection;
+use crate::procedures;
+use crate::reply::Reply;
+
+/// Closes the connection when its request panics; a request that ends calls `disarm`.
+pub struct CloseOnPanic<'a>(pub &'a Arc<Connection>);
+
+impl CloseOnPanic<'_> {
+    fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        // The session, taken by the request, has been dropped on the way.
+        self.0.state.lock().running = false;
+        self.0.out.close();
+    }
+}
+
+/// Runs a request, and what the client sent ahead.
+pub fn run(connection: &Arc<Connection>, message: Message) {
+    let guard = CloseOnPanic(connection);
+    let mut next = Some(message);
+    while let Some(message) = next.take() {
+        let go_on = one(connection, &message);
+        // Large requests give their memory back before the wait for the next.
+        drop(message);
+        next = finish(connection, go_on);
+    }
+    guard.disarm();
+}
+
+/// After a login, good or bad.
+pub fn finish_login(connection: &Arc<Connection>, guard: CloseOnPanic<'_>) {
+    guard.disarm();
+    let sent_ahead = finish(connection, true);
+    // The event loop stops watching the login's deadline.
+    connection.wake.notify_one();
+    if let Some(message) = sent_ahead {
+        run(connection, message);
+    }
+}
+
+/// Gives the connection back to the event loop, or the next request to this worker.
+fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
+    let mut state = connection.state.lock();
+    state.closing |= !go_on;
+    if std::mem::take(&mut state.attention) {
+        // What was sent before the attention is not run any more.
+        state.queued = None;
+        acknowledge(connection);
+        connection.wake.notify_one();
+    }
+    if state.gone {
+        state.running = false;
+        drop(state);
+        connection.drop_session();
+        return None;
+    }
+    if !state.closing
+        && let Some(message) = state.queued.take()
+    {
+        connection.cancel.clear();
+        drop(state);
+        connection.wake.notify_one();
+        return Some(message);
+    }
+    state.running = false;
+    let wake = state.closing || !go_on;
+    drop(state);
+    // The login deadline ends, or the connection does.
+    if wake || connection.out.is_closed() {
+        connection.wake.notify_one();
+    }
+    None
+}
+
+/// An attention from the client, on the event loop.
+pub fn attention(connection: &Arc<Connection>) {
+    let mut state = connection.state.lock();
+    if state.running {
+        // The request ends its own reply first; the acknowledgement is a message of its own.
+        state.attention = true;
+        connection.cancel.set();
+    } else {
+        acknowledge(connection);
+    }
+}
+
+/// The message that answers an attention; under the lock of `state`, so it must not block.
+fn acknowledge(connection: &Arc<Connection>) {
+    let session = connection.session.lock();
+    let Some(session) = session.as_ref() else {
+        return;
+    };
+    let mut body = Vec::new();
+    put_done(
+        &mut body,
+        &DoneToken {
+            kind: DoneKind::Done,
+            status: status::ATTENTION,
+            command: 0,
+            rows: 0,
+        },
+    );
+    let bytes = connection.packet_bytes.load(Ordering::Acquire);
+    let packet = to_packets(PacketType::Reply, &body, bytes, session.spid(), 0);
+    match session.outlet().submit(packet) {
+        Submission::Send(packet) => connection.out.post(&packet, true),
+        Submission::Held => {}
+        Submission::Ended => connection.out.close(),
+    }
+}
+
+/// One request. False when the connection is to end.
+fn one(connection: &Arc<Connection>, message: &Message) -> bool {
+    let Some(mut session) = connection.session.lock().take() else {
+        return false;
+    };
+    let mut reply = Reply::new(connection, session.outlet(), session.spid());
+    let readable = answer(connection, session.as_mut(), message, &mut reply);
+    if let Err(error) = &readable {
+        reply.error(&protocol_error(error));
+    }
+    if connection.cancel.is_set() {
+        reply.cancelled_request();
+    }
+    let go_on = reply.finish();
+    *connection.session.lock() = Some(session);
+    go_on && !matches!(readable, Err(TdsError::Malformed(_) | TdsError::Truncated))
+}
+
+fn protocol_error(error: &TdsError) -> SqlError {
+    match error {
+        TdsError::Unsupported(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
+        TdsError::TooLarge(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
+        // The stream cannot be trusted any further.
+        TdsError::Truncated | TdsError::Malformed(_) => SqlError {
+            number: 4002,
+            severity: 20,
+            state: 1,
+            message: format!(
+                "The incoming tabular data stream (TDS) protocol stream is incorrect ({error}). The stream ended unexpectedly or is malformed."
+            ),
+            procedure: None,
+            line: 0,
+        },
+    }
+}
+
+fn answer(
+    connection: &Arc<Connection>,
+    session: &mut dyn BackendSession,
+    message: &Message,
+    reply: &mut Reply<'_>,
+) -> Result<(), TdsError> {
+    if message.ignore {
+        // The client gave up while sending: an answer is due, nothing runs.
+        return Ok(());
+    }
+    if message.reset || message.reset_keep_transaction {
+        session.reset(message.reset_keep_transaction);
+        connection.prepared.lock().clear();
+        reply.reset_acknowledged();
+    }
+    match message.kind {
+        PacketType::SqlBatch => {
+            let batch = Batch::parse(&message.body)?;
+            let text = String::from_utf16_lossy(&batch.text);
+            drop(batch);
+            if !text.trim().is_empty() {
+                session.execute_batch(&text, reply, &connection.cancel);
+            }
+        }
+        PacketType::Rpc => {
+            let (_, calls) = rpc::parse(&message.body)?;
+            procedures::run(connection, session, calls, reply);
+        }
+        PacketType::TransactionManager => {
+            let (_, request) = TransactionRequest::parse(&message.body)?;
+            match transaction_text(&request) {
+                Some(text) => {
+                    let mut quiet = OnlyMessages(reply);
+                    session.execute_batch(&text, &mut quiet, &connection.cancel);
+                }
+                None => reply.error(&SqlError::new(
+                    &messages::NOT_SUPPORTED,
+                    &[&"distributed transactions"],
+                )),
+            }
+        }
+        _ => reply.error(&SqlError::new(&messages::NOT_SUPPORTED, &[&"INSERT BULK"])),
+    }
+    Ok(())
+}
+
+/// A transaction manager request as the statements it stands for.
+fn transaction_text(request: &TransactionRequest) -> Option<String> {
+    let begin = |isolation: u8, name: &str| {
+        let level = match isolation {
+            1 => "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED; ",
+            2 => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ",
+            3 => "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ",
+            4 => "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; ",
+            5 => "SET TRANSACTION ISOLATION LEVEL SNAPSHOT; ",
+            _ => "",
+        };
+        format!("{level}BEGIN TRANSACTION{}", quoted(name))
+    };
+    let again = |next: &Option<(u8, String)>| match next {
+        Some((isolation, name)) => format!("; {}", begin(*isolation, name)),
+        None => String::new(),
+    };
+    Some(match request {
+        TransactionRequest::Begin { isolation, name } => begin(*isolation, name),
+        TransactionRequest::Commit { name, begin } => {
+            format!("COMMIT TRANSACTION{}{}", quoted(name), again(begin))
+        }
+        TransactionRequest::Rollback { name, begin } => {
+            format!("ROLLBACK TRANSACTION{}{}", quoted(name), again(begin))
+        }
+        TransactionRequest::Save { name } => format!("SAVE TRANSACTION{}", quoted(name)),
+        TransactionRequest::GetDtcAddress
+        | TransactionRequest::Propagate
+        | TransactionRequest::Promote => return None,
+    })
+}
+
+fn quoted(name: &str) -> String {
+    if name.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", name.replace(']', "]]"))
+    }
+}
+
+/// Passes messages and transaction changes on; the statements' own DONEs are not part of the reply.
+struct OnlyMessages<'a, 'b>(&'a mut Reply<'b>);
+
+impl ResultSink for OnlyMessages<'_, '_> {
+    fn columns(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn done(&mut self, _: &Done) {}
+
+    fn error(&mut self, error: &SqlError) {
+        self.0.error(error);
+    }
+
+    fn info(&mut self, message: &SqlError) {
+        self.0.info(message);
+    }
+
+    fn env_change(&mut self, change: &EnvChange) {
+        self.0.env_change(change);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}

@@ -1,0 +1,282 @@
+//! Start, accept, stop.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use duramen_os::sync::{Condvar, Mutex};
+use duramen_os::{IoError, thread};
+use duramen_tds::packet::DEFAULT_PACKET_BYTES;
+use duramen_tds::prelogin::TlsPolicy;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::backend::{Backend, Cancel, Delivery};
+use crate::connection::{self, Connection};
+use crate::outbound::Outbound;
+use crate::pool::Pool;
+use crate::tls::TlsSetup;
+
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a shutdown waits for running requests after cancelling them.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Clone)]
+pub struct ServerConfig {
+    pub listen: SocketAddr,
+    /// `None`: no encryption is offered.
+    pub tls: Option<TlsSetup>,
+    pub force_encryption: bool,
+    /// More connections than this are closed at once (`@@MAX_CONNECTIONS`).
+    pub max_connections: usize,
+    pub max_workers: usize,
+    pub max_message_bytes: usize,
+    /// SIGTERM and SIGINT stop the server.
+    pub handle_signals: bool,
+}
+
+impl ServerConfig {
+    pub fn new(listen: SocketAddr) -> ServerConfig {
+        ServerConfig {
+            listen,
+            tls: None,
+            force_encryption: false,
+            max_connections: 32_767,
+            max_workers: 512,
+            max_message_bytes: 64 * 1024 * 1024,
+            handle_signals: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub enum ServerError {
+    Listen(SocketAddr, std::io::Error),
+    Runtime(std::io::Error),
+    Thread(IoError),
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerError::Listen(addr, error) => write!(f, "cannot listen on {addr}: {error}"),
+            ServerError::Runtime(error) => write!(f, "cannot start the event loop: {error}"),
+            ServerError::Thread(error) => write!(f, "cannot start the event loop: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+/// What all connections share.
+pub struct Shared {
+    pub backend: Arc<dyn Backend>,
+    pub pool: Pool,
+    pub tls: Option<TlsSetup>,
+    pub force_encryption: bool,
+    pub max_message_bytes: usize,
+    connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    next_id: AtomicU64,
+}
+
+impl Shared {
+    pub fn tls_policy(&self) -> TlsPolicy {
+        match (&self.tls, self.force_encryption) {
+            (None, _) => TlsPolicy::None,
+            (Some(_), false) => TlsPolicy::Available,
+            (Some(_), true) => TlsPolicy::Forced,
+        }
+    }
+
+    /// The event loop is done with a connection.
+    pub fn forget(&self, id: u64) {
+        self.connections.lock().remove(&id);
+    }
+
+    /// From the packet gate, under its lock.
+    fn deliver(&self, delivery: Delivery) {
+        let id = match &delivery {
+            Delivery::Packet { connection, .. } | Delivery::End { connection } => *connection,
+        };
+        let connection = self.connections.lock().get(&id).cloned();
+        let Some(connection) = connection else {
+            return;
+        };
+        match delivery {
+            // The event loop writes: the caller is the flusher of a log.
+            Delivery::Packet { bytes, .. } => connection.out.post(&bytes, false),
+            Delivery::End { .. } => {
+                connection.cancel.set();
+                connection.out.close();
+            }
+        }
+    }
+}
+
+/// A running server. Dropping it without [`Server::stop`] leaves it running until the process ends.
+pub struct Server {
+    address: SocketAddr,
+    stop: Arc<Notify>,
+    stopped: Arc<Stopped>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Stopped {
+    flag: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Server {
+    /// Binds and starts the event loop on a thread of its own.
+    pub fn start(backend: Arc<dyn Backend>, config: ServerConfig) -> Result<Server, ServerError> {
+        let listen_error = |error| ServerError::Listen(config.listen, error);
+        let listener = std::net::TcpListener::bind(config.listen).map_err(listen_error)?;
+        listener.set_nonblocking(true).map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(ServerError::Runtime)?;
+        let shared = Arc::new(Shared {
+            backend,
+            pool: Pool::new(config.max_workers),
+            tls: config.tls,
+            force_encryption: config.force_encryption,
+            max_message_bytes: config.max_message_bytes,
+            connections: Mutex::new(BTreeMap::new()),
+            next_id: AtomicU64::new(1),
+        });
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
+        shared.backend.set_delivery(Box::new(move |delivery| {
+            if let Some(shared) = weak.upgrade() {
+                shared.deliver(delivery);
+            }
+        }));
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::new(Stopped::default());
+        let (of_loop, stop_loop, stopped_loop) =
+            (Arc::clone(&shared), Arc::clone(&stop), Arc::clone(&stopped));
+        let (max_connections, signals) = (config.max_connections, config.handle_signals);
+        thread::try_spawn("network", move || {
+            runtime.block_on(accept(
+                listener,
+                &of_loop,
+                &stop_loop,
+                max_connections,
+                signals,
+            ));
+            *stopped_loop.flag.lock() = true;
+            stopped_loop.changed.notify_all();
+        })
+        .map_err(ServerError::Thread)?;
+        Ok(Server {
+            address,
+            stop,
+            stopped,
+            shared,
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn connections(&self) -> usize {
+        self.shared.connections.lock().len()
+    }
+
+    /// Returns when a signal (or `stop` on another thread) has ended the event loop and the workers.
+    pub fn wait(&self) {
+        let mut flag = self.stopped.flag.lock();
+        while !*flag {
+            self.stopped.changed.wait(&mut flag);
+        }
+        drop(flag);
+        self.shared.pool.close(SHUTDOWN_LIMIT);
+    }
+
+    /// Ends all connections, cancelling what they run, and waits for the workers.
+    pub fn stop(&self) {
+        self.stop.notify_one();
+        self.wait();
+    }
+}
+
+async fn accept(
+    listener: std::net::TcpListener,
+    shared: &Arc<Shared>,
+    stop: &Notify,
+    max_connections: usize,
+    signals: bool,
+) {
+    let Ok(listener) = TcpListener::from_std(listener) else {
+        return;
+    };
+    let mut term = signals
+        .then(|| signal(SignalKind::terminate()).ok())
+        .flatten();
+    let mut int = signals
+        .then(|| signal(SignalKind::interrupt()).ok())
+        .flatten();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => open(shared, stream, peer, max_connections),
+                // Out of descriptors or a connection that died in the queue: do not spin.
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            },
+            () = stop.notified() => break,
+            _ = async { match &mut term { Some(s) => s.recv().await, None => std::future::pending().await } } => break,
+            _ = async { match &mut int { Some(s) => s.recv().await, None => std::future::pending().await } } => break,
+        }
+    }
+    drop(listener);
+    let open: Vec<Arc<Connection>> = shared.connections.lock().values().cloned().collect();
+    for connection in open {
+        connection.cancel.set();
+        connection.out.close();
+    }
+    // The tasks end one after the other; each forgets its connection.
+    for _ in 0..200 {
+        if shared.connections.lock().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connections: usize) {
+    let mut connections = shared.connections.lock();
+    if connections.len() >= max_connections {
+        return;
+    }
+    let _ = stream.set_nodelay(true);
+    let keepalive = socket2::TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL);
+    let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive);
+    let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+    let wake = Arc::new(Notify::new());
+    let connection = Arc::new(Connection {
+        id,
+        shared: Arc::clone(shared),
+        out: Outbound::new(stream, Arc::clone(&wake)),
+        wake,
+        peer: peer.ip().to_string(),
+        cancel: Cancel::new(),
+        packet_bytes: AtomicUsize::new(DEFAULT_PACKET_BYTES),
+        session: Mutex::new(None),
+        prepared: Mutex::default(),
+        state: Mutex::default(),
+    });
+    connections.insert(id, Arc::clone(&connection));
+    drop(connections);
+    tokio::spawn(connection::run(connection));
+}
