@@ -21,6 +21,10 @@ use crate::dateparse::DateOrder;
 use crate::legal::check_explicit;
 use crate::{CollationId, SqlType, TypeId, Value, cp1252};
 
+pub use bytes::parse_hex;
+pub(crate) use dates::datetime_from_ticks;
+pub(crate) use number::integer;
+pub use number::is_currency;
 pub use text::{format_float, format_money, guid_text, parse_guid, to_display};
 
 /// The session settings that conversions look at.
