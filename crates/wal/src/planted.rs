@@ -13,8 +13,8 @@ pub(crate) enum Bug {
     SkipCrc,
     /// A completed write counts although an earlier one has not completed.
     WrongPrefix,
-    /// A failed write is taken for a success when trying again gives none.
-    RetriedWrite,
+    /// After a failed write a sync that succeeds is taken for success.
+    RetriedSync,
 }
 
 /// The bug planted in one log, if any.

@@ -247,8 +247,8 @@ impl Log {
 
     fn write_once(&self, file: &dyn DiskFile, buf: &[u8], offset: u64) -> Result<(), IoError> {
         let result = file.write_durable_at(buf, offset);
-        if result.is_err() && self.planted.on(Bug::RetriedWrite) {
-            return file.write_at(buf, offset).and_then(|()| file.sync());
+        if result.is_err() && self.planted.on(Bug::RetriedSync) {
+            return file.sync();
         }
         result
     }

@@ -27,6 +27,8 @@ mod scan;
 mod state;
 
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
