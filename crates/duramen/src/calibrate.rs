@@ -99,7 +99,9 @@ fn parse(args: &[String]) -> Result<(PathBuf, Duration), String> {
                     .parse()
                     .ok()
                     .filter(|s| (0.01..=600.0).contains(s))
-                    .ok_or_else(|| format!("'{value}' is not a number of seconds from 0.01 to 600"))?;
+                    .ok_or_else(|| {
+                        format!("'{value}' is not a number of seconds from 0.01 to 600")
+                    })?;
             }
             flag if flag.starts_with('-') => return Err(format!("unknown option '{flag}'")),
             path => dir = PathBuf::from(path),
@@ -145,10 +147,15 @@ fn measure_file(env: &Env, path: &Path, effort: Effort) -> Result<Report, IoErro
     latencies.push(series("written", effort.each, u64::MAX, |n, data| {
         file.write_durable_at(data, n % blocks * BLOCK as u64)
     })?);
-    latencies.push(series("written, then sync", effort.each, u64::MAX, |n, data| {
-        file.write_at(data, n % blocks * BLOCK as u64)?;
-        file.sync()
-    })?);
+    latencies.push(series(
+        "written, then sync",
+        effort.each,
+        u64::MAX,
+        |n, data| {
+            file.write_at(data, n % blocks * BLOCK as u64)?;
+            file.sync()
+        },
+    )?);
     latencies.reverse();
 
     let mut bandwidths = Vec::new();
@@ -291,7 +298,11 @@ fn render(dir: &Path, report: &Report) -> String {
         "{}: sector {} bytes, page cache {}, {} processors",
         dir.display(),
         report.sector,
-        if report.direct { "bypassed" } else { "in use (direct I/O refused)" },
+        if report.direct {
+            "bypassed"
+        } else {
+            "in use (direct I/O refused)"
+        },
         thread::available_parallelism(),
     );
     let _ = writeln!(

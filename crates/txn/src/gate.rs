@@ -318,4 +318,6 @@ impl SessionDeps {
 }
 
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
 mod tests;

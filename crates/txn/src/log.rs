@@ -17,3 +17,30 @@ pub trait RecordLog: Send + Sync {
     /// Gives back undo space.
     fn release_reserve(&self, bytes: u64);
 }
+
+impl RecordLog for duramen_wal::Log {
+    fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
+        duramen_wal::Log::append(self, record, undo_reserve)
+            .map_err(|error| error.to_sql(&self.config().db_name))
+    }
+
+    fn last_lsn(&self) -> Lsn {
+        duramen_wal::Log::last_lsn(self)
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        duramen_wal::Log::durable_lsn(self)
+    }
+
+    fn request_flush(&self, lsn: Lsn) {
+        duramen_wal::Log::request_flush(self, lsn);
+    }
+
+    fn flush(&self, lsn: Lsn) -> SqlResult<()> {
+        duramen_wal::Log::flush(self, lsn).map_err(|error| error.to_sql(&self.config().db_name))
+    }
+
+    fn release_reserve(&self, bytes: u64) {
+        duramen_wal::Log::release_reserve(self, bytes);
+    }
+}

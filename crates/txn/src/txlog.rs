@@ -127,14 +127,6 @@ impl TransactionLog {
         }
     }
 
-    /// Asks for the flush of a full commit that nobody waits for. Call it every few milliseconds.
-    pub fn harden(&self) {
-        let last = self.commits.last_full();
-        if last > self.log.durable_lsn() {
-            self.log.request_flush(last);
-        }
-    }
-
     fn part<'s>(
         self: &Arc<Self>,
         tx: &Transaction,

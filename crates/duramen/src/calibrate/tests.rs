@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use duramen_os::sim::Simulation;
 use duramen_os::Env;
+use duramen_os::sim::Simulation;
 
 use super::{DEPTHS, Effort, measure, parse, render};
 
@@ -24,7 +24,12 @@ fn every_measurement_has_a_number_and_no_file_is_left() {
         let report = measure(&env, dir, effort).expect("a good disk");
         assert_eq!(report.latencies.len(), 4);
         assert_eq!(report.bandwidths.len(), 2 * DEPTHS.len());
-        assert!(report.latencies.iter().all(|l| l.count > 0 && l.p50 <= l.p99));
+        assert!(
+            report
+                .latencies
+                .iter()
+                .all(|l| l.count > 0 && l.p50 <= l.p99)
+        );
         assert!(report.bandwidths.iter().all(|b| b.mib_per_second > 0.0));
         assert!(render(dir, &report).contains("written"));
         assert!(env.disk.list(dir).expect("the directory").is_empty());
@@ -34,7 +39,10 @@ fn every_measurement_has_a_number_and_no_file_is_left() {
 #[test]
 fn arguments() {
     let (dir, each) = parse(&args(&["/x", "--seconds", "0.5"])).expect("good");
-    assert_eq!((dir.as_path(), each), (Path::new("/x"), Duration::from_millis(500)));
+    assert_eq!(
+        (dir.as_path(), each),
+        (Path::new("/x"), Duration::from_millis(500))
+    );
     assert!(parse(&args(&["--seconds"])).is_err());
     assert!(parse(&args(&["--seconds", "0"])).is_err());
     assert!(parse(&args(&["--fast"])).is_err());

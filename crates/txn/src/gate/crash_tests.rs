@@ -1,0 +1,288 @@
+//! The promise of the gate, with real logs on a disk that loses power: whatever a packet that left has told is still
+//! true after the restart.
+//!
+//! Sessions write a cell of one database or of both, read the cells of others, and tell in packets what they
+//! committed and what they saw. At a random moment the power goes. Then the logs are opened again: every transaction
+//! that a sent packet spoke of must be committed there, across both databases.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_base::{DbId, FileId, Lsn, RowsetId, SessionId, XdesId};
+use duramen_os::random::Rng;
+use duramen_os::sim::{Simulation, seeds};
+use duramen_os::sync::Mutex;
+use duramen_os::{Env, thread};
+use duramen_wal::record::{Lcx, Lop, RecordBuilder, RecordView};
+use duramen_wal::{DurableState, Growth, Log, LogConfig, LogFileSpec};
+
+use super::{PacketGate, SessionDeps, Submit};
+use crate::durability::{DelayedDurability, Durability};
+use crate::lock::{LockDuration, LockManager, LockMode, Resource};
+use crate::transaction::{IsolationLevel, Transaction, TxnKind};
+use crate::txlog::{Decision, TransactionLog, abort, commit};
+
+type Told = (DbId, XdesId);
+const DBS: [DbId; 2] = [DbId(5), DbId(6)];
+
+struct World {
+    locks: LockManager,
+    dbs: Vec<Arc<TransactionLog>>,
+    /// The last transaction that wrote each cell, and whether it was fully durable.
+    cells: Mutex<[Option<(XdesId, Durability)>; 2]>,
+    gate: Mutex<PacketGate<Vec<Told>>>,
+    sent: Mutex<Vec<Told>>,
+    ended: Mutex<BTreeSet<u64>>,
+}
+
+fn config(db: DbId) -> LogConfig {
+    LogConfig {
+        db_name: format!("db{}", db.0),
+        db_id: db,
+        sector: 512,
+        first_seq: 43,
+        ..LogConfig::default()
+    }
+}
+
+fn spec(db: DbId) -> LogFileSpec {
+    LogFileSpec {
+        path: Path::new("/logs").join(format!("{}.ldf", db.0)),
+        file_id: FileId(2),
+        size: 1 << 20,
+        max_size: None,
+        growth: Growth::Bytes(1 << 20),
+    }
+}
+
+fn start(env: &Env) -> Arc<World> {
+    env.disk
+        .create_dir_all(Path::new("/logs"))
+        .expect("a directory");
+    let logs: Vec<_> = DBS
+        .iter()
+        .map(|&db| Log::create(env, config(db), &spec(db), &[0; 8192]).expect("a log"))
+        .collect();
+    let world = Arc::new(World {
+        locks: LockManager::new(),
+        dbs: DBS
+            .iter()
+            .zip(&logs)
+            .map(|(&db, log)| TransactionLog::new(db, Arc::clone(log) as _, XdesId(1)))
+            .collect(),
+        cells: Mutex::default(),
+        gate: Mutex::new(PacketGate::new()),
+        sent: Mutex::default(),
+        ended: Mutex::default(),
+    });
+    world.dbs[1].set_delayed_durability(DelayedDurability::Allowed);
+    for (&db, log) in DBS.iter().zip(&logs) {
+        let world = Arc::clone(&world);
+        log.subscribe_durable(Box::new(move |state| {
+            let mut gate = world.gate.lock();
+            match state {
+                DurableState::Upto(lsn) => {
+                    for (_, told) in gate.durable(db, lsn) {
+                        world.sent.lock().extend(told);
+                    }
+                }
+                DurableState::Poisoned => {
+                    let ended = gate.poisoned(db);
+                    world.ended.lock().extend(ended);
+                }
+            }
+        }));
+    }
+    world
+}
+
+/// One session; ends when its connection does.
+fn session(world: &World, number: u64, seed: u64) {
+    let mut dice = Rng::new(seed * 100 + number);
+    let owner = world.locks.owner(SessionId(51 + number as u16));
+    let deps = SessionDeps::new();
+    loop {
+        let mut told = Vec::new();
+        for _ in 0..=dice.below(3) {
+            statement(world, &owner, &deps, &mut dice, &mut told);
+            world.locks.release_all(&owner);
+        }
+        let sealed = deps.seal();
+        deps.request_done();
+        let answer = world.gate.lock().submit(number, sealed, told);
+        match answer {
+            Submit::Released(told) => world.sent.lock().extend(told),
+            Submit::Held(wanted) => {
+                for (db, lsn) in wanted {
+                    let at = DBS.iter().position(|&d| d == db).expect("known");
+                    world.dbs[at].log.request_flush(lsn);
+                }
+            }
+            Submit::Ended => return,
+        }
+        if dice.one_in(3) {
+            thread::sleep(Duration::from_micros(dice.below(3000)));
+        }
+    }
+}
+
+fn statement(
+    world: &World,
+    owner: &crate::lock::LockOwner,
+    deps: &SessionDeps,
+    dice: &mut Rng,
+    told: &mut Vec<Told>,
+) {
+    let lock = |at: usize, mode| {
+        let cell = Resource::Key(DBS[at], RowsetId(1), 1);
+        world
+            .locks
+            .lock(owner, &cell, mode, LockDuration::Normal, None)
+            .is_ok()
+    };
+    let first = dice.below(2) as usize;
+    let tx = Transaction::new(
+        owner,
+        TxnKind::Autocommit,
+        "UPDATE",
+        IsolationLevel::ReadCommitted,
+    );
+    let (reads, writes): (&[usize], &[usize]) = match dice.below(6) {
+        0 | 1 => (&[], &[first]),
+        2 => (&[], &[0, 1]),
+        3 => (&[1 - first], &[first]),
+        _ => (&[first], &[]),
+    };
+    for &at in reads {
+        if !lock(at, LockMode::S) {
+            return;
+        }
+        tx.note_read(&world.dbs[at]);
+        deps.note_read(&world.dbs[at].commits);
+        if let Some((xdes, Durability::Full)) = world.cells.lock()[at] {
+            told.push((DBS[at], xdes));
+        }
+    }
+    let mut done = Ok(());
+    for &at in writes {
+        if !lock(at, LockMode::X) {
+            abort(&tx);
+            return;
+        }
+        let mut row = RecordBuilder::new(Lop::MODIFY_ROW, Lcx::HEAP).finish(&[b"before", b"after"]);
+        done = done.and(world.dbs[at].append(&tx, &mut row, 120).map(|_| ()));
+    }
+    let parts = tx.parts();
+    let option = dice.one_in(3).then_some(true);
+    match done.and_then(|()| commit(&tx, option)) {
+        Ok(lsns) => {
+            for (part, (db, lsn)) in parts.iter().zip(&lsns.parts) {
+                assert_eq!(part.db, *db);
+                let at = DBS.iter().position(|d| d == db).expect("known");
+                world.cells.lock()[at] = Some((part.xdes, lsns.durability));
+                if lsns.durability == Durability::Full {
+                    deps.note_commit(*db, *lsn);
+                    told.push((*db, part.xdes));
+                }
+            }
+        }
+        Err(error) => {
+            assert_eq!(error.number, 9001, "{error}");
+            abort(&tx);
+        }
+    }
+}
+
+/// What a restart finds committed.
+fn committed(env: &Env) -> BTreeSet<Told> {
+    let mut found = BTreeSet::new();
+    let mut in_doubt = Vec::new();
+    for db in DBS {
+        let (log, _) = Log::open(env, config(db), &[spec(db)], Lsn::NULL).expect("the log opens");
+        for record in log.read(Lsn::NULL) {
+            let bytes = record.expect("readable").bytes;
+            let view = RecordView::parse(&bytes).expect("a record");
+            match view.op() {
+                Lop::COMMIT_XACT => {
+                    found.insert((db, view.xdes()));
+                }
+                Lop::PREP_XACT => {
+                    let payload = view.element(0);
+                    let decision = payload.and_then(Decision::from_bytes).expect("a decision");
+                    in_doubt.push(((db, view.xdes()), decision));
+                }
+                _ => {}
+            }
+        }
+        log.abandon();
+    }
+    for (told, decision) in in_doubt {
+        let decided = found.contains(&(decision.coordinator, decision.xdes));
+        assert!(
+            decided || !found.contains(&told),
+            "committed without a decision"
+        );
+        if decided {
+            found.insert(told);
+        }
+    }
+    found
+}
+
+#[test]
+fn what_was_sent_is_true_after_a_power_loss() {
+    let mut sent_in_all = 0;
+    for seed in seeds(1, 60) {
+        sent_in_all += Simulation::new(seed).run(|sim| {
+            let env = sim.disk().env();
+            let world = start(&env);
+            for number in 0..4 {
+                let world = Arc::clone(&world);
+                thread::spawn("session", move || session(&world, number, seed));
+            }
+            thread::sleep(Duration::from_micros(500 + Rng::new(seed).below(20_000)));
+            let sent = world.sent.lock().clone();
+            let after = sim.disk().crash(seed).env();
+            let found = committed(&after);
+            for told in &sent {
+                assert!(
+                    found.contains(told),
+                    "seed {seed}: {told:?} was told and is lost"
+                );
+            }
+            sent.len()
+        });
+    }
+    assert!(sent_in_all > 500, "only {sent_in_all} facts were sent");
+}
+
+#[test]
+fn a_failed_log_write_ends_connections_and_sends_nothing_false() {
+    use duramen_os::sim::DiskOp;
+    let mut ended = 0;
+    for seed in seeds(1, 30) {
+        ended += Simulation::new(seed).run(|sim| {
+            let disk = sim.disk();
+            let world = start(&disk.env());
+            for number in 0..3 {
+                let world = Arc::clone(&world);
+                thread::spawn("session", move || session(&world, number, seed));
+            }
+            let nth = 5 + Rng::new(seed).below(40);
+            disk.fail_nth(DiskOp::Write, nth, duramen_os::IoError::NoSpace);
+            thread::sleep(Duration::from_millis(30));
+            let sent = world.sent.lock().clone();
+            let found = committed(&disk.crash(seed).env());
+            for told in &sent {
+                assert!(
+                    found.contains(told),
+                    "seed {seed}: {told:?} was told and is lost"
+                );
+            }
+            usize::from(!world.ended.lock().is_empty())
+        });
+    }
+    assert!(ended > 0, "no connection depended on a failed log");
+}
