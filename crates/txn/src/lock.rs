@@ -495,7 +495,7 @@ impl LockManager {
                 }));
             }
         }
-        all.sort_by(|a, b| (a.resource, a.owner).cmp(&(b.resource, b.owner)));
+        all.sort_by_key(|l| (l.resource, l.owner));
         all
     }
 

@@ -5,7 +5,7 @@
 //! page latch* and gets: the row on the page, an older image, or "the row did not exist".
 //!
 //! Invariants
-//! 1. The entries of a key are ordered by their writers, newest first; at most the newest has a writer that is active.
+//! 1. The entries of a key are in the order of their writers, oldest first; at most the newest has a writer that is active.
 //! 2. The pre-image of an entry is the row as every transaction before its writer left it.
 //! 3. A writer's commit number is set before the counter that snapshots read is raised: a snapshot sees all of a
 //!    transaction or nothing.
@@ -47,9 +47,12 @@ struct Entry {
     before: Option<Arc<[u8]>>,
 }
 
+/// The versions of a rowset: for each key its entries, oldest first.
+type Keys = BTreeMap<Box<[u8]>, Vec<Entry>>;
+
 #[derive(Debug, Default)]
 struct Shard {
-    rowsets: FixedHashMap<(DbId, RowsetId), BTreeMap<Box<[u8]>, Vec<Entry>>>,
+    rowsets: FixedHashMap<(DbId, RowsetId), Keys>,
     entries: u64,
     bytes: u64,
 }

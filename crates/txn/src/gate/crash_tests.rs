@@ -34,6 +34,8 @@ struct World {
     cells: Mutex<[Option<(XdesId, Durability)>; 2]>,
     gate: Mutex<PacketGate<Vec<Told>>>,
     sent: Mutex<Vec<Told>>,
+    /// Transactions that wrote both databases.
+    pairs: Mutex<Vec<(Told, Told)>>,
     ended: Mutex<BTreeSet<u64>>,
 }
 
@@ -75,6 +77,7 @@ fn start(env: &Env) -> Arc<World> {
         cells: Mutex::default(),
         gate: Mutex::new(PacketGate::new()),
         sent: Mutex::default(),
+        pairs: Mutex::default(),
         ended: Mutex::default(),
     });
     world.dbs[1].set_delayed_durability(DelayedDurability::Allowed);
@@ -175,6 +178,10 @@ fn statement(
         done = done.and(world.dbs[at].append(&tx, &mut row, 120).map(|_| ()));
     }
     let parts = tx.parts();
+    if let [a, b] = &parts[..] {
+        let pair = ((a.db, a.xdes), (b.db, b.xdes));
+        world.pairs.lock().push(pair);
+    }
     let option = dice.one_in(3).then_some(true);
     match done.and_then(|()| commit(&tx, option)) {
         Ok(lsns) => {
@@ -231,6 +238,17 @@ fn committed(env: &Env) -> BTreeSet<Told> {
     found
 }
 
+/// All of a cross-database transaction, or nothing.
+fn check_pairs(world: &World, found: &BTreeSet<Told>, seed: u64) {
+    for (a, b) in world.pairs.lock().iter() {
+        assert_eq!(
+            found.contains(a),
+            found.contains(b),
+            "seed {seed}: half of {a:?} and {b:?} is lost"
+        );
+    }
+}
+
 #[test]
 fn what_was_sent_is_true_after_a_power_loss() {
     let mut sent_in_all = 0;
@@ -252,6 +270,7 @@ fn what_was_sent_is_true_after_a_power_loss() {
                     "seed {seed}: {told:?} was told and is lost"
                 );
             }
+            check_pairs(&world, &found, seed);
             sent.len()
         });
     }
@@ -281,6 +300,7 @@ fn a_failed_log_write_ends_connections_and_sends_nothing_false() {
                     "seed {seed}: {told:?} was told and is lost"
                 );
             }
+            check_pairs(&world, &found, seed);
             usize::from(!world.ended.lock().is_empty())
         });
     }

@@ -39,7 +39,7 @@ pub(super) fn start(mode: LockMode, resource: &Resource, blocker: Option<Session
     count(Counter::LockWaits, 1);
     LockWait(wait_on(
         wait_type(mode),
-        &resource.to_string(),
+        resource.to_string(),
         blocker.map(|b| b.0),
     ))
 }
