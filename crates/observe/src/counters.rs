@@ -4,11 +4,10 @@
 //! databases) belong to the view that shows them, not to this list.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use duramen_base::DbId;
-use duramen_os::sync::RwLock;
+use duramen_os::sync::Global;
 
 /// `cntr_type` of `sys.dm_os_performance_counters`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +187,7 @@ static SERVER: [Cell; Counter::COUNT] = [const { Cell(AtomicI64::new(0)) }; Coun
 #[derive(Default)]
 struct DbCells([AtomicI64; DbCounter::COUNT]);
 
-static DATABASES: RwLock<BTreeMap<DbId, Arc<DbCells>>> = RwLock::new(BTreeMap::new());
+static DATABASES: Global<BTreeMap<DbId, DbCells>> = Global::new(BTreeMap::new());
 
 /// Adds to a counter of the server.
 #[inline]
@@ -219,32 +218,27 @@ pub fn count_db(db: DbId, counter: DbCounter, n: u64) {
 
 /// Moves a value of a database up or down.
 pub fn gauge_db(db: DbId, counter: DbCounter, by: i64) {
-    if let Some(cells) = DATABASES.read().get(&db) {
-        cells.0[counter as usize].fetch_add(by, Relaxed);
-        return;
+    let add = |cells: &DbCells| cells.0[counter as usize].fetch_add(by, Relaxed);
+    if DATABASES.read(|all| all.get(&db).map(add)).is_none() {
+        DATABASES.write(|all| add(all.entry(db).or_default()));
     }
-    let mut all = DATABASES.write();
-    all.entry(db).or_default().0[counter as usize].fetch_add(by, Relaxed);
 }
 
 pub fn db_counter(db: DbId, counter: DbCounter) -> i64 {
-    let all = DATABASES.read();
-    all.get(&db)
-        .map_or(0, |cells| cells.0[counter as usize].load(Relaxed))
+    let load = |cells: &DbCells| cells.0[counter as usize].load(Relaxed);
+    DATABASES.read(|all| all.get(&db).map_or(0, load))
 }
 
 /// Every counter of every database that has counted something.
 pub fn db_counters() -> Vec<(DbId, Vec<CounterValue>)> {
-    let all = DATABASES.read();
-    all.iter()
-        .map(|(&db, cells)| {
-            let value = |&c: &DbCounter| c.valued(cells.0[c as usize].load(Relaxed));
-            (db, DbCounter::ALL.iter().map(value).collect())
-        })
-        .collect()
+    let values = |(&db, cells): (&DbId, &DbCells)| {
+        let value = |&c: &DbCounter| c.valued(cells.0[c as usize].load(Relaxed));
+        (db, DbCounter::ALL.iter().map(value).collect())
+    };
+    DATABASES.read(|all| all.iter().map(values).collect())
 }
 
 /// A database is gone; its number may come back for another one.
 pub fn forget_db(db: DbId) {
-    DATABASES.write().remove(&db);
+    DATABASES.write(|all| all.remove(&db));
 }

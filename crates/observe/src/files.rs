@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use duramen_base::{DbId, FileId};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::Global;
 
 /// What has been done to one file since it was opened. Whoever does the I/O holds it and adds to it.
 #[derive(Debug, Default)]
@@ -32,23 +32,26 @@ pub struct FileIoSnapshot {
     pub write_stall_ms: u64,
 }
 
-static FILES: Mutex<BTreeMap<(DbId, FileId), Arc<FileIo>>> = Mutex::new(BTreeMap::new());
+type Files = BTreeMap<(DbId, FileId), Arc<FileIo>>;
+
+static FILES: Global<Files> = Global::new(BTreeMap::new());
 
 /// The statistics of a file from now on: starts them afresh. Called when the file is opened.
 pub fn file_io(db: DbId, file: FileId) -> Arc<FileIo> {
     let io = Arc::new(FileIo::default());
-    FILES.lock().insert((db, file), io.clone());
+    FILES.write(|files| files.insert((db, file), io.clone()));
     io
 }
 
 /// Every file whose statistics are still held by somebody.
 pub fn file_io_stats() -> Vec<FileIoSnapshot> {
-    let mut files = FILES.lock();
-    files.retain(|_, io| Arc::strong_count(io) > 1);
-    files
-        .iter()
-        .map(|(&(db, file), io)| io.snapshot(db, file))
-        .collect()
+    FILES.write(|files| {
+        files.retain(|_, io| Arc::strong_count(io) > 1);
+        files
+            .iter()
+            .map(|(&(db, file), io)| io.snapshot(db, file))
+            .collect()
+    })
 }
 
 impl FileIo {

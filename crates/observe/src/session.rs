@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use duramen_base::SessionId;
-use duramen_os::sync::Mutex;
+use duramen_os::sync::Global;
 use duramen_os::time::Instant;
 
 use crate::WaitStat;
@@ -20,7 +20,7 @@ use crate::waits::{NANOS_PER_MS, WaitType};
 #[derive(Debug)]
 pub struct SessionWaits {
     session: SessionId,
-    totals: Mutex<BTreeMap<WaitType, Totals>>,
+    totals: Global<BTreeMap<WaitType, Totals>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ struct Entry {
 }
 
 /// Waits in progress, by order of start.
-static WAITING: Mutex<BTreeMap<u64, Entry>> = Mutex::new(BTreeMap::new());
+static WAITING: Global<BTreeMap<u64, Entry>> = Global::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -64,7 +64,7 @@ impl SessionWaits {
     pub fn new(session: SessionId) -> Arc<SessionWaits> {
         Arc::new(SessionWaits {
             session,
-            totals: Mutex::new(BTreeMap::new()),
+            totals: Global::new(BTreeMap::new()),
         })
     }
 
@@ -74,7 +74,6 @@ impl SessionWaits {
 
     /// The types that this session has waited for, in key order.
     pub fn stats(&self) -> Vec<WaitStat> {
-        let totals = self.totals.lock();
         let row = |(&wait_type, t): (&WaitType, &Totals)| WaitStat {
             wait_type,
             name: wait_type.name(),
@@ -83,26 +82,32 @@ impl SessionWaits {
             max_wait_time_ms: t.max_nanos / NANOS_PER_MS,
             signal_wait_time_ms: t.signal_nanos / NANOS_PER_MS,
         };
-        totals.iter().map(row).collect()
+        self.totals.read(|t| t.iter().map(row).collect())
     }
 
     pub fn clear(&self) {
-        self.totals.lock().clear();
+        self.totals.write(BTreeMap::clear);
     }
 
     /// Adds a wait that no thread sat through (a finished request held by the packet gate).
     pub fn add(&self, wait_type: WaitType, waited: Duration, signal: Duration) {
         let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        self.totals.lock().entry(wait_type).or_default().started += 1;
+        self.start(wait_type);
         self.finish(wait_type, nanos(waited), nanos(signal));
     }
 
+    fn start(&self, wait_type: WaitType) {
+        self.totals
+            .write(|totals| totals.entry(wait_type).or_default().started += 1);
+    }
+
     fn finish(&self, wait_type: WaitType, waited: u64, signal: u64) {
-        let mut totals = self.totals.lock();
-        let t = totals.entry(wait_type).or_default();
-        t.nanos += waited;
-        t.max_nanos = t.max_nanos.max(waited);
-        t.signal_nanos += signal;
+        self.totals.write(|totals| {
+            let t = totals.entry(wait_type).or_default();
+            t.nanos += waited;
+            t.max_nanos = t.max_nanos.max(waited);
+            t.signal_nanos += signal;
+        });
     }
 }
 
@@ -149,7 +154,7 @@ pub fn waiting_tasks() -> Vec<WaitingTask> {
         resource: e.resource.clone(),
         blocking_session: e.blocking_session,
     };
-    WAITING.lock().values().map(row).collect()
+    WAITING.read(|waiting| waiting.values().map(row).collect())
 }
 
 /// A wait that is visible in [`waiting_tasks`].
@@ -168,7 +173,7 @@ pub(crate) fn begin_wait(
 ) -> Option<Pending> {
     let (waits, exec_context) = current()?;
     let key = NEXT.fetch_add(1, Relaxed);
-    waits.totals.lock().entry(wait_type).or_default().started += 1;
+    waits.start(wait_type);
     let entry = Entry {
         session: waits.session,
         exec_context,
@@ -177,7 +182,7 @@ pub(crate) fn begin_wait(
         resource,
         blocking_session,
     };
-    WAITING.lock().insert(key, entry);
+    WAITING.write(|waiting| waiting.insert(key, entry));
     Some(Pending {
         key,
         waits,
@@ -187,14 +192,14 @@ pub(crate) fn begin_wait(
 
 impl Pending {
     pub(crate) fn end(self, waited: u64, signal: u64) {
-        WAITING.lock().remove(&self.key);
+        WAITING.write(|waiting| waiting.remove(&self.key));
         self.waits.finish(self.wait_type, waited, signal);
     }
 }
 
 pub(crate) fn add_finished(wait_type: WaitType, waited: u64, signal: u64) {
     if let Some((waits, _)) = current() {
-        waits.totals.lock().entry(wait_type).or_default().started += 1;
+        waits.start(wait_type);
         waits.finish(wait_type, waited, signal);
     }
 }

@@ -10,6 +10,7 @@
 
 mod channel;
 mod condvar;
+mod global;
 mod mutex;
 mod rwlock;
 
@@ -17,6 +18,8 @@ pub use channel::{
     Receiver, RecvError, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError, channel,
 };
 pub use condvar::Condvar;
+pub use global::Global;
+pub(crate) use global::inside as inside_global;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 

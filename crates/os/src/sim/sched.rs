@@ -28,6 +28,7 @@ use std::time::Duration;
 use super::SimDisk;
 use crate::Env;
 use crate::random::Rng;
+use crate::sync::inside_global;
 use crate::time;
 
 /// Simulations that live in this process: zero means that no primitive looks any further.
@@ -118,6 +119,10 @@ pub(crate) fn here() -> Option<Here> {
 #[cold]
 fn here_slow() -> Option<Here> {
     let here = registered()?;
+    debug_assert!(
+        !inside_global(),
+        "a simulated primitive inside a closure of sync::Global"
+    );
     if here.core.state.lock().stop.is_some() {
         if std::thread::panicking() {
             return None;

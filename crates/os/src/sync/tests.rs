@@ -124,3 +124,29 @@ fn readers_share_and_writers_do_not() {
         assert_eq!(Simulation::new(seed).run(|_| run()), (40, 40));
     }
 }
+
+/// What one simulation leaves in a static must not change the schedule of the next.
+#[test]
+fn a_global_is_no_scheduling_point() {
+    static LEFT: Global<u64> = Global::new(0);
+    let run = || {
+        Simulation::new(4).run(|sim| {
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    thread::spawn("counts", || {
+                        for _ in 0..LEFT.read(|n| *n % 2) + 1 {
+                            LEFT.write(|n| *n += 1);
+                        }
+                        thread::yield_now();
+                    })
+                })
+                .collect();
+            threads.into_iter().for_each(|t| t.join().unwrap());
+            sim.trace_hash()
+        })
+    };
+    let first = run();
+    LEFT.write(|n| *n += 1);
+    assert_eq!(first, run());
+    assert!(LEFT.read(|n| *n) > 6);
+}
