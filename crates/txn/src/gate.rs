@@ -14,7 +14,10 @@
 //!
 //! Because of (1) a dependency need not be repeated: once one packet has carried it, later packets are behind that one.
 //!
-//! This is plain code: no threads, no clock, no sockets. The server calls it under a lock and moves the bytes.
+//! [`PacketGate`] is plain code: no threads, no clock, no sockets. [`GateHub`] puts it between sessions, flushers and the
+//! server's buffers.
+
+mod hub;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -23,6 +26,8 @@ use duramen_base::{DbId, Lsn};
 use duramen_os::sync::Mutex;
 
 use crate::commits::CommitTracker;
+
+pub use hub::{GateHub, Outcome, Outlet};
 
 /// A connection, as the server numbers them. Never reused while packets of it are held.
 pub type ConnectionId = u64;
@@ -309,6 +314,11 @@ impl SessionDeps {
             deps.add(tracker.db(), tracker.last_full());
         }
         deps
+    }
+
+    /// The session's own commits that no packet has carried yet.
+    pub fn pending(&self) -> Dependencies {
+        self.state.lock().own.clone()
     }
 
     /// The last packet of the request is sealed and no cursor is left open: nothing more will be sent of what it read.

@@ -16,9 +16,9 @@ use duramen_os::sim::{Simulation, seeds};
 use duramen_os::sync::Mutex;
 use duramen_os::{Env, thread};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, RecordView};
-use duramen_wal::{DurableState, Growth, Log, LogConfig, LogFileSpec};
+use duramen_wal::{Growth, Log, LogConfig, LogFileSpec};
 
-use super::{PacketGate, SessionDeps, Submit};
+use super::{Dependencies, GateHub, Outcome, SessionDeps, Submit};
 use crate::durability::{DelayedDurability, Durability};
 use crate::lock::{LockDuration, LockManager, LockMode, Resource};
 use crate::transaction::{IsolationLevel, Transaction, TxnKind};
@@ -32,7 +32,7 @@ struct World {
     dbs: Vec<Arc<TransactionLog>>,
     /// The last transaction that wrote each cell, and whether it was fully durable.
     cells: Mutex<[Option<(XdesId, Durability)>; 2]>,
-    gate: Mutex<PacketGate<Vec<Told>>>,
+    hub: Arc<GateHub>,
     sent: Mutex<Vec<Told>>,
     /// Transactions that wrote both databases.
     pairs: Mutex<Vec<(Told, Told)>>,
@@ -75,30 +75,41 @@ fn start(env: &Env) -> Arc<World> {
             .map(|(&db, log)| TransactionLog::new(db, Arc::clone(log) as _, XdesId(1)))
             .collect(),
         cells: Mutex::default(),
-        gate: Mutex::new(PacketGate::new()),
+        hub: GateHub::new(),
         sent: Mutex::default(),
         pairs: Mutex::default(),
         ended: Mutex::default(),
     });
     world.dbs[1].set_delayed_durability(DelayedDurability::Allowed);
-    for (&db, log) in DBS.iter().zip(&logs) {
-        let world = Arc::clone(&world);
-        log.subscribe_durable(Box::new(move |state| {
-            let mut gate = world.gate.lock();
-            match state {
-                DurableState::Upto(lsn) => {
-                    for (_, told) in gate.durable(db, lsn) {
-                        world.sent.lock().extend(told);
-                    }
-                }
-                DurableState::Poisoned => {
-                    let ended = gate.poisoned(db);
-                    world.ended.lock().extend(ended);
-                }
+    let receiver = Arc::downgrade(&world);
+    world.hub.set_deliver(Box::new(move |outcome| {
+        let Some(world) = receiver.upgrade() else {
+            return;
+        };
+        match outcome {
+            Outcome::Packet { bytes, .. } => world.sent.lock().extend(read(&bytes)),
+            Outcome::End { connection } => {
+                world.ended.lock().insert(connection);
             }
-        }));
+        }
+    }));
+    for (&db, log) in DBS.iter().zip(&logs) {
+        world.hub.attach(db, log);
     }
     world
+}
+
+fn packet(told: &[Told]) -> Vec<u8> {
+    let bytes = |t: &Told| [t.0.0 as u64, t.1.0].map(u64::to_le_bytes).concat();
+    told.iter().flat_map(bytes).collect()
+}
+
+fn read(packet: &[u8]) -> Vec<Told> {
+    let word = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("8 bytes"));
+    packet
+        .chunks(16)
+        .map(|c| (DbId(word(&c[..8]) as u16), XdesId(word(&c[8..]))))
+        .collect()
 }
 
 /// One session; ends when its connection does.
@@ -106,25 +117,21 @@ fn session(world: &World, number: u64, seed: u64) {
     let mut dice = Rng::new(seed * 100 + number);
     let owner = world.locks.owner(SessionId(51 + number as u16));
     let deps = SessionDeps::new();
+    let outlet = world.hub.outlet(number, &deps);
+    let flush_first = outlet.clone();
+    owner.set_before_wait(Box::new(move || flush_first.before_block()));
     loop {
         let mut told = Vec::new();
         for _ in 0..=dice.below(3) {
             statement(world, &owner, &deps, &mut dice, &mut told);
             world.locks.release_all(&owner);
         }
-        let sealed = deps.seal();
-        deps.request_done();
-        let answer = world.gate.lock().submit(number, sealed, told);
-        match answer {
-            Submit::Released(told) => world.sent.lock().extend(told),
-            Submit::Held(wanted) => {
-                for (db, lsn) in wanted {
-                    let at = DBS.iter().position(|&d| d == db).expect("known");
-                    world.dbs[at].log.request_flush(lsn);
-                }
-            }
+        match outlet.submit(packet(&told)) {
+            Submit::Released(bytes) => world.sent.lock().extend(read(&bytes)),
+            Submit::Held(_) => {}
             Submit::Ended => return,
         }
+        outlet.request_done();
         if dice.one_in(3) {
             thread::sleep(Duration::from_micros(dice.below(3000)));
         }
@@ -305,4 +312,40 @@ fn a_failed_log_write_ends_connections_and_sends_nothing_false() {
         });
     }
     assert!(ended > 0, "no connection depended on a failed log");
+}
+
+#[test]
+fn a_closed_database_ends_who_waits_for_it_and_its_successor_starts_anew() {
+    Simulation::new(1).run(|sim| {
+        let world = start(&sim.disk().env());
+        let never = || {
+            let mut deps = Dependencies::none();
+            deps.add(DBS[0], Lsn::new(9000, 16, 1));
+            deps
+        };
+        assert!(matches!(
+            world.hub.submit(7, never(), packet(&[])),
+            Submit::Held(_)
+        ));
+        world.hub.detach(DBS[0]);
+        assert_eq!(*world.ended.lock(), BTreeSet::from([7]));
+        assert_eq!(world.hub.held(), 0);
+        // A late report of the old log does not satisfy anybody.
+        let tx = Transaction::new(
+            &world.locks.owner(SessionId(51)),
+            TxnKind::Autocommit,
+            "INSERT",
+            IsolationLevel::ReadCommitted,
+        );
+        let (_, lsn) = world.dbs[0].begin_if_needed(&tx).expect("begin");
+        let mut deps = Dependencies::none();
+        deps.add(DBS[0], lsn);
+        assert!(matches!(
+            world.hub.submit(8, deps, packet(&[])),
+            Submit::Held(_)
+        ));
+        world.dbs[0].log.flush(lsn).expect("flush");
+        thread::sleep(Duration::from_millis(20));
+        assert!(world.hub.is_holding(8));
+    });
 }

@@ -1,0 +1,237 @@
+//! The gate of one instance, with its threads: sessions submit, flushers report, the server gets the bytes.
+//!
+//! Packets are handed over *under the gate's lock*, so that two threads cannot exchange the order of one connection's
+//! packets between leaving the gate and entering its buffer. The receiver must only append and wake. No log is
+//! called under that lock.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use duramen_base::{DbId, Lsn};
+use duramen_observe::{WaitType, record_wait};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::time::{self, Instant};
+use duramen_wal::{DurableState, Log};
+
+use super::{ConnectionId, Dependencies, PacketGate, SessionDeps, Submit};
+use crate::log::RecordLog;
+
+/// What comes out of the gate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    Packet {
+        connection: ConnectionId,
+        bytes: Vec<u8>,
+    },
+    /// A packet of it can never be sent: error 9001 and good bye.
+    End { connection: ConnectionId },
+}
+
+type Deliver = Box<dyn Fn(Outcome) + Send + Sync>;
+
+#[derive(Debug)]
+struct Sealed {
+    bytes: Vec<u8>,
+    at: Instant,
+}
+
+struct Attached {
+    log: Arc<dyn RecordLog>,
+    /// Cleared under the gate's lock at `detach`: a late report of a closed log must not count for its successor.
+    current: Arc<AtomicBool>,
+}
+
+/// The packet gate of an instance.
+pub struct GateHub {
+    gate: Mutex<PacketGate<Sealed>>,
+    logs: RwLock<BTreeMap<DbId, Attached>>,
+    deliver: OnceLock<Deliver>,
+}
+
+impl fmt::Debug for GateHub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GateHub")
+            .field("held", &self.gate.lock().held())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for GateHub {
+    fn default() -> Self {
+        GateHub {
+            gate: Mutex::new(PacketGate::new()),
+            logs: RwLock::new(BTreeMap::new()),
+            deliver: OnceLock::new(),
+        }
+    }
+}
+
+impl GateHub {
+    pub fn new() -> Arc<GateHub> {
+        Arc::default()
+    }
+
+    /// Where packets go. Called once, before the first submit. The function runs under the gate's lock.
+    pub fn set_deliver(&self, deliver: Deliver) {
+        let _ = self.deliver.set(deliver);
+    }
+
+    /// A database is open: its log reports here from now on.
+    pub fn attach(self: &Arc<Self>, db: DbId, log: &Arc<Log>) {
+        let current = Arc::new(AtomicBool::new(true));
+        let attached = Attached {
+            log: Arc::clone(log) as _,
+            current: Arc::clone(&current),
+        };
+        self.logs.write().insert(db, attached);
+        let first = Arc::clone(&current);
+        let hub: Weak<GateHub> = Arc::downgrade(self);
+        log.subscribe_durable(Box::new(move |state| {
+            if let Some(hub) = hub.upgrade() {
+                match state {
+                    DurableState::Upto(lsn) => hub.durable(db, lsn, &current),
+                    DurableState::Poisoned => hub.poisoned(db, &current),
+                }
+            }
+        }));
+        // Subscribed first: a report in between is not lost, and an older one than known changes nothing.
+        self.durable(db, log.durable_lsn(), &first);
+    }
+
+    /// A database was closed, its log flushed before. Whoever still waits for it is ended.
+    pub fn detach(&self, db: DbId) {
+        let attached = self.logs.write().remove(&db);
+        let mut gate = self.gate.lock();
+        if let Some(attached) = attached {
+            attached.current.store(false, Ordering::Relaxed);
+        }
+        for connection in gate.forget(db) {
+            self.hand_over(Outcome::End { connection });
+        }
+    }
+
+    fn durable(&self, db: DbId, lsn: Lsn, current: &AtomicBool) {
+        let mut gate = self.gate.lock();
+        if !current.load(Ordering::Relaxed) {
+            return;
+        }
+        let released = gate.durable(db, lsn);
+        if released.is_empty() {
+            return;
+        }
+        let now = time::now();
+        for (n, (connection, sealed)) in released.iter().enumerate() {
+            // The finished request was blocked from its last packet on; earlier ones it did not wait for.
+            let last = released.get(n + 1).is_none_or(|next| next.0 != *connection);
+            if last && !gate.is_holding(*connection) {
+                record_wait(
+                    WaitType::WRITELOG,
+                    now.since(sealed.at),
+                    std::time::Duration::ZERO,
+                );
+            }
+        }
+        for (connection, sealed) in released {
+            let bytes = sealed.bytes;
+            self.hand_over(Outcome::Packet { connection, bytes });
+        }
+    }
+
+    fn poisoned(&self, db: DbId, current: &AtomicBool) {
+        let mut gate = self.gate.lock();
+        if !current.load(Ordering::Relaxed) {
+            return;
+        }
+        for connection in gate.poisoned(db) {
+            self.hand_over(Outcome::End { connection });
+        }
+    }
+
+    fn hand_over(&self, outcome: Outcome) {
+        if let Some(deliver) = self.deliver.get() {
+            deliver(outcome);
+        }
+    }
+
+    /// Passes a packet through: `Released` is the caller's to send now. A held one has its logs flushing when this
+    /// returns.
+    pub fn submit(
+        &self,
+        connection: ConnectionId,
+        deps: Dependencies,
+        bytes: Vec<u8>,
+    ) -> Submit<Vec<u8>> {
+        let sealed = Sealed {
+            bytes,
+            at: time::now(),
+        };
+        let answer = self.gate.lock().submit(connection, deps, sealed);
+        match answer {
+            Submit::Released(sealed) => Submit::Released(sealed.bytes),
+            Submit::Held(unmet) => {
+                self.request_flush(&unmet);
+                Submit::Held(unmet)
+            }
+            Submit::Ended => Submit::Ended,
+        }
+    }
+
+    /// Asks the logs for what is named, without waiting.
+    pub fn request_flush(&self, wanted: &[(DbId, Lsn)]) {
+        let logs = self.logs.read();
+        for (db, lsn) in wanted {
+            if let Some(attached) = logs.get(db) {
+                attached.log.request_flush(*lsn);
+            }
+        }
+    }
+
+    pub fn is_holding(&self, connection: ConnectionId) -> bool {
+        self.gate.lock().is_holding(connection)
+    }
+
+    pub fn disconnect(&self, connection: ConnectionId) {
+        self.gate.lock().disconnect(connection);
+    }
+
+    /// Packets held in all.
+    pub fn held(&self) -> usize {
+        self.gate.lock().held()
+    }
+
+    /// The way out for one session.
+    pub fn outlet(self: &Arc<Self>, connection: ConnectionId, deps: &Arc<SessionDeps>) -> Outlet {
+        Outlet {
+            hub: Arc::clone(self),
+            deps: Arc::clone(deps),
+            connection,
+        }
+    }
+}
+
+/// Seals and submits the packets of one session.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    hub: Arc<GateHub>,
+    deps: Arc<SessionDeps>,
+    connection: ConnectionId,
+}
+
+impl Outlet {
+    pub fn submit(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
+        self.hub.submit(self.connection, self.deps.seal(), packet)
+    }
+
+    /// The last packet of a reply has been submitted.
+    pub fn request_done(&self) {
+        self.deps.request_done();
+    }
+
+    /// Before the session blocks for another reason: asks for the flush of what it has committed.
+    pub fn before_block(&self) {
+        let own: Vec<_> = self.deps.pending().iter().collect();
+        self.hub.request_flush(&own);
+    }
+}
