@@ -11,6 +11,7 @@ mod collation;
 mod compare;
 pub mod convert;
 pub mod cp1252;
+pub mod datefn;
 pub mod dateformat;
 pub mod dateparse;
 mod decimal;
