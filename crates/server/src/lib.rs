@@ -17,6 +17,7 @@
 mod backend;
 pub mod client;
 mod connection;
+mod desk;
 mod login;
 mod outbound;
 mod pool;
@@ -30,5 +31,6 @@ pub use backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
+pub use desk::Desk;
 pub use server::{Server, ServerConfig, ServerError};
 pub use tls::{TlsError, TlsSetup};

@@ -1,0 +1,134 @@
+//! The packet gate with a lock around it and a way out: what the engine's [`crate::Backend`] is built on.
+//!
+//! Whoever opens a database's log tells the desk where its durable prefix stands and every time it moves. A packet
+//! that is held has its logs asked for a flush by the caller of [`Desk::submit`].
+
+use std::sync::OnceLock;
+
+use duramen_base::{DbId, Lsn};
+use duramen_os::sync::Mutex;
+use duramen_txn::gate::{ConnectionId, Dependencies, PacketGate, Submit};
+
+use crate::backend::{Delivery, Submission};
+
+type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
+
+/// Invariant: deliveries are made under the gate's lock. A packet that `submit` gives back at once can therefore not
+/// overtake an earlier one of its connection.
+#[derive(Default)]
+pub struct Desk {
+    gate: Mutex<PacketGate<Vec<u8>>>,
+    deliver: OnceLock<Deliver>,
+}
+
+impl Desk {
+    pub fn new() -> Desk {
+        Desk::default()
+    }
+
+    /// Where released packets go. The first call counts.
+    pub fn set_delivery(&self, deliver: Deliver) {
+        let _ = self.deliver.set(deliver);
+    }
+
+    /// A sealed packet. When it is held, the logs named are to be flushed.
+    pub fn submit(
+        &self,
+        connection: ConnectionId,
+        deps: Dependencies,
+        packet: Vec<u8>,
+    ) -> (Submission, Vec<(DbId, Lsn)>) {
+        match self.gate.lock().submit(connection, deps, packet) {
+            Submit::Released(packet) => (Submission::Send(packet), Vec::new()),
+            Submit::Held(unmet) => (Submission::Held, unmet),
+            Submit::Ended => (Submission::Ended, Vec::new()),
+        }
+    }
+
+    /// The log of `db` is durable up to `lsn`.
+    pub fn durable(&self, db: DbId, lsn: Lsn) {
+        let mut gate = self.gate.lock();
+        for (connection, bytes) in gate.durable(db, lsn) {
+            self.send(Delivery::Packet { connection, bytes });
+        }
+    }
+
+    /// The log of `db` has failed.
+    pub fn poisoned(&self, db: DbId) {
+        let mut gate = self.gate.lock();
+        for connection in gate.poisoned(db) {
+            self.send(Delivery::End { connection });
+        }
+    }
+
+    /// `db` is closed or dropped.
+    pub fn forget(&self, db: DbId) {
+        let mut gate = self.gate.lock();
+        for connection in gate.forget(db) {
+            self.send(Delivery::End { connection });
+        }
+    }
+
+    fn send(&self, delivery: Delivery) {
+        if let Some(deliver) = self.deliver.get() {
+            deliver(delivery);
+        }
+    }
+
+    pub fn is_holding(&self, connection: ConnectionId) -> bool {
+        self.gate.lock().is_holding(connection)
+    }
+
+    pub fn disconnect(&self, connection: ConnectionId) {
+        self.gate.lock().disconnect(connection);
+    }
+
+    /// Packets held in all.
+    pub fn held(&self) -> usize {
+        self.gate.lock().held()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Order over the desk: held packets come out through the delivery before later ones are given back.
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn deliveries_keep_the_order_and_failures_end_connections() {
+        let desk = Desk::new();
+        let log: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = log.clone();
+        desk.set_delivery(Box::new(move |delivery| {
+            seen.lock().push(match delivery {
+                Delivery::Packet { connection, bytes } => format!("{connection}:{bytes:?}"),
+                Delivery::End { connection } => format!("{connection}:end"),
+            });
+        }));
+        let (db, lsn) = (DbId(5), Lsn::new(1, 16, 1));
+        let deps = || {
+            let mut deps = Dependencies::none();
+            deps.add(db, lsn);
+            deps
+        };
+        let (held, flush) = desk.submit(1, deps(), vec![1]);
+        assert!(matches!(held, Submission::Held));
+        assert_eq!(flush, [(db, lsn)]);
+        desk.submit(1, Dependencies::none(), vec![2]);
+        desk.submit(2, Dependencies::none(), vec![3]);
+        assert!(desk.is_holding(1) && !desk.is_holding(2));
+        desk.durable(db, lsn);
+        assert_eq!(*log.lock(), ["1:[1]", "1:[2]"]);
+        let mut later = Dependencies::none();
+        later.add(db, Lsn::new(1, 17, 1));
+        desk.submit(1, later.clone(), vec![4]);
+        desk.poisoned(db);
+        assert_eq!(log.lock().last().map(String::as_str), Some("1:end"));
+        assert!(matches!(
+            desk.submit(1, later, vec![5]).0,
+            Submission::Ended
+        ));
+        assert_eq!(desk.held(), 0);
+    }
+}
