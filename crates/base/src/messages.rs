@@ -602,13 +602,13 @@ pub fn format_message(text: &str, args: &[&dyn fmt::Display]) -> String {
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
         let spec = &rest[at..];
-        if spec.starts_with("%%") {
+        if let Some(after) = spec.strip_prefix("%%") {
             out.push('%');
-            rest = &spec[2..];
+            rest = after;
             continue;
         }
         let end = spec[1..]
-            .find(|c: char| matches!(c, 'd' | 's' | 'u' | 'x' | 'X' | 'i' | 'f' | 'c' | 'p'))
+            .find(['d', 's', 'u', 'x', 'X', 'i', 'f', 'c', 'p'])
             .map_or(spec.len(), |i| i + 2);
         let end = if spec.starts_with("%S_") {
             1 + spec[1..]

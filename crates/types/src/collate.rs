@@ -546,5 +546,14 @@ pub fn unit_key(u: u16, coll: CollationId) -> (u32, u16, u8, bool) {
     }
 }
 
+/// The same for one byte of varchar data.
+pub fn byte_key(b: u8, coll: CollationId) -> (u32, u16, u8, bool) {
+    if coll.is_binary() {
+        return (b as u32, 0, 0, false);
+    }
+    let w = BYTES[b as usize] & mask(coll);
+    ((w >> 8) as u32, 0, (w & ACCENT) as u8, w & CASE != 0)
+}
+
 #[cfg(test)]
 mod tests;

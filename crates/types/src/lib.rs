@@ -16,6 +16,7 @@ pub mod dateformat;
 pub mod dateparse;
 mod decimal;
 mod legal;
+mod like;
 pub mod ops;
 mod sqltype;
 pub mod temporal;
@@ -29,6 +30,7 @@ pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
 pub use legal::{
     Conversion, check_explicit, check_implicit, common_type, conversion, decimal_facets, precedence,
 };
+pub use like::LikePattern;
 pub use ops::{BinaryOp, arithmetic, binary, bit_not, negate, negate_type, result_type};
 pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
 pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
