@@ -27,7 +27,7 @@ use crate::durability::{DelayedDurability, Durability, decide};
 use crate::lock::LockMark;
 use crate::log::RecordLog;
 use crate::table::TxnTable;
-use crate::transaction::{DbPart, State, Transaction};
+use crate::transaction::{DbPart, State, Transaction, TxnKind};
 
 /// Undo space of a transaction's own end: its ABORT_XACT and block overhead.
 const ABORT_RESERVE: u32 = 128;
@@ -180,8 +180,7 @@ impl TransactionLog {
         let part = self.part(tx, &mut state)?;
         stamp(record, part.last_lsn, part.xdes);
         let lsn = self.log.append(record, undo_reserve)?;
-        note(part, lsn, record.len(), undo_reserve);
-        tx.owner.add_log_used(record.len() as u64);
+        note(tx, part, lsn, record.len(), undo_reserve);
         Ok(lsn)
     }
 
@@ -201,7 +200,7 @@ impl TransactionLog {
         part.reserved -= given;
         self.log.release_reserve(given);
         let lsn = self.log.append(record, 0)?;
-        note(part, lsn, record.len(), 0);
+        note(tx, part, lsn, record.len(), 0);
         Ok(lsn)
     }
 
@@ -233,7 +232,12 @@ impl TransactionLog {
         Ok(lsn)
     }
 
-    fn append_prepare(&self, part: &mut DbPart, decision: Decision) -> SqlResult<Lsn> {
+    fn append_prepare(
+        &self,
+        tx: &Transaction,
+        part: &mut DbPart,
+        decision: Decision,
+    ) -> SqlResult<Lsn> {
         let record = RecordBuilder::prep_xact(
             part.xdes,
             part.last_lsn,
@@ -241,7 +245,7 @@ impl TransactionLog {
             &decision.to_bytes(),
         );
         let lsn = self.log.append(&record, 0)?;
-        note(part, lsn, record.len(), 0);
+        note(tx, part, lsn, record.len(), 0);
         part.active.prepared();
         Ok(lsn)
     }
@@ -255,12 +259,13 @@ impl TransactionLog {
     }
 }
 
-fn note(part: &mut DbPart, lsn: Lsn, bytes: usize, reserve: u32) {
+fn note(tx: &Transaction, part: &mut DbPart, lsn: Lsn, bytes: usize, reserve: u32) {
     part.last_lsn = lsn;
     part.records += 1;
     part.bytes += bytes as u64;
     part.reserved += reserve as u64;
     part.active.logged(lsn);
+    tx.owner.add_log_used(bytes as u64);
 }
 
 /// SAVE TRAN: a MARK_SAVEPOINT record in every database written so far, and the point to come back to.
@@ -270,7 +275,7 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
         for part in &mut state.parts {
             let record = RecordBuilder::savepoint(part.xdes, part.last_lsn, name);
             let lsn = part.log.log.append(&record, 0)?;
-            note(part, lsn, record.len(), 0);
+            note(tx, part, lsn, record.len(), 0);
         }
     }
     tx.push_savepoint(name, locks);
@@ -300,26 +305,42 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     // tempdb dies with the process: it takes no part in a decision.
     let durable_parts = state.parts.iter().filter(|p| p.db != DbId::TEMPDB).count();
     let setting = state.parts[0].log.delayed_durability();
-    let durability = decide(setting, option, durable_parts > 1);
+    // Nobody is told of a system transaction: whoever depends on its work depends on a later commit as well.
+    let durability = match tx.kind {
+        TxnKind::System => Durability::Delayed,
+        _ => decide(setting, option, durable_parts > 1),
+    };
     let mut lsns = Vec::with_capacity(state.parts.len());
     if durable_parts > 1 {
-        commit_two_phase(&mut state, &mut lsns)?;
+        commit_two_phase(tx, &mut state, &mut lsns)?;
     } else {
-        for part in &state.parts {
-            lsns.push((part.db, part.log.append_commit(part, durability)?));
+        // The one that survives a restart first: when it is refused, the whole is rolled back; after it nothing is.
+        let (temporary, lasting): (Vec<_>, Vec<_>) =
+            state.parts.iter().partition(|p| p.db == DbId::TEMPDB);
+        for part in lasting.into_iter().chain(temporary) {
+            match part.log.append_commit(part, durability) {
+                Ok(lsn) => lsns.push((part.db, lsn)),
+                Err(error) if lsns.is_empty() => return Err(error),
+                Err(_) => {}
+            }
         }
     }
-    state.parts.clear();
+    for part in std::mem::take(&mut state.parts) {
+        tx.owner.sub_log_used(part.bytes);
+    }
     state.savepoints.clear();
     state.reads.clear();
-    tx.owner.set_log_used(0);
     Ok(CommitLsns {
         parts: lsns,
         durability,
     })
 }
 
-fn commit_two_phase(state: &mut State, lsns: &mut Vec<(DbId, Lsn)>) -> SqlResult<()> {
+fn commit_two_phase(
+    tx: &Transaction,
+    state: &mut State,
+    lsns: &mut Vec<(DbId, Lsn)>,
+) -> SqlResult<()> {
     // The coordinator is the first database written that survives a restart.
     let first = state
         .parts
@@ -335,7 +356,7 @@ fn commit_two_phase(state: &mut State, lsns: &mut Vec<(DbId, Lsn)>) -> SqlResult
     let mut prepared = Vec::new();
     for part in state.parts.iter_mut().filter(|p| participant(p)) {
         let log = Arc::clone(&part.log);
-        prepared.push((Arc::clone(&log), log.append_prepare(part, decision)?));
+        prepared.push((Arc::clone(&log), log.append_prepare(tx, part, decision)?));
     }
     for (log, lsn) in &prepared {
         log.log.request_flush(*lsn);
@@ -382,10 +403,10 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
             lsns.push((part.db, lsn));
         }
         log.table.end(part.xdes);
+        tx.owner.sub_log_used(part.bytes);
     }
     state.savepoints.clear();
     state.reads.clear();
-    tx.owner.set_log_used(0);
     lsns
 }
 

@@ -169,6 +169,14 @@ impl LockOwner {
         self.0.log_used.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn sub_log_used(&self, bytes: u64) {
+        let less = |used: u64| Some(used.saturating_sub(bytes));
+        let _ = self
+            .0
+            .log_used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
     pub fn log_used(&self) -> u64 {
         self.0.log_used.load(Ordering::Relaxed)
     }

@@ -241,3 +241,26 @@ fn nesting_and_state() {
     tx.set_lock_timeout(-1);
     assert_eq!(tx.lock_timeout(), None);
 }
+
+#[test]
+fn a_system_transaction_is_nobodys_dependency_and_leaves_the_outer_account_alone() {
+    let w = world(&[5]);
+    let tx = w.begin(TxnKind::Autocommit, "INSERT");
+    w.dbs[0].append(&tx, &mut row(), 100).expect("append");
+    let used = tx.owner.log_used();
+    assert!(used > 0);
+    let split = tx.system("SplitPage");
+    w.dbs[0].append(&split, &mut row(), 100).expect("append");
+    assert!(tx.owner.log_used() > used);
+    assert_ne!(
+        split.part(DbId(5)).map(|p| p.xdes),
+        tx.part(DbId(5)).map(|p| p.xdes)
+    );
+    let done = commit(&split, None).expect("commit");
+    assert_eq!(done.durability, Durability::Delayed);
+    assert_eq!(w.dbs[0].commits.last_full(), Lsn::NULL);
+    assert_eq!(tx.owner.log_used(), used);
+    commit(&tx, None).expect("commit");
+    assert_eq!(tx.owner.log_used(), 0);
+    assert!(!w.dbs[0].commits.last_full().is_null());
+}
