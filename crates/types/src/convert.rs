@@ -24,7 +24,7 @@ use crate::{CollationId, SqlType, TypeId, Value, cp1252};
 pub use bytes::parse_hex;
 pub(crate) use dates::datetime_from_ticks;
 pub(crate) use number::integer;
-pub use number::is_currency;
+pub use number::{is_currency, is_numeric};
 pub use text::{format_float, format_money, guid_text, parse_guid, to_display};
 
 /// The session settings that conversions look at.

@@ -395,3 +395,13 @@ pub(crate) fn parse_float(t: &str) -> Option<f64> {
     let t = t.replace(['d', 'D'], "e");
     t.parse().ok()
 }
+
+/// ISNUMERIC of a string: whether it converts to some numeric type. Lone signs, points, commas and currency marks do
+/// (they are money), blanks alone do not, other white space does.
+pub fn is_numeric(text: &str) -> bool {
+    let t = trim(text);
+    if t.is_empty() {
+        return text.chars().any(|c| c != ' ');
+    }
+    parse_money(t).is_some() || parse_float(t).is_some_and(f64::is_finite)
+}

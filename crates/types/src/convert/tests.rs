@@ -497,3 +497,15 @@ fn variants_unwrap_on_the_way_out() {
         529
     );
 }
+
+#[test]
+fn isnumeric_takes_anything_some_number_takes() {
+    for t in [
+        "-", "+", ".", ",", "$", "€", "1e5", "1d5", "1,2,3", "-$5", "\t", "$.", " 7 ",
+    ] {
+        assert!(is_numeric(t), "{t:?}");
+    }
+    for t in ["", " ", "0x1", "1 2", "e5", "abc", "1e999"] {
+        assert!(!is_numeric(t), "{t:?}");
+    }
+}
