@@ -304,7 +304,7 @@ impl SqlType {
 
     /// `nchar(n)`, n in UTF-16 units.
     pub const fn nchar(n: u16) -> SqlType {
-        text(TypeId::NChar, n * 2)
+        text(TypeId::NChar, n.saturating_mul(2))
     }
 
     /// `nvarchar(n)`, n in UTF-16 units; anything above 4000 is nvarchar(max).
