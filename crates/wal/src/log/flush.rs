@@ -31,8 +31,9 @@ pub(super) enum Batch {
 impl State {
     /// Takes the next batch when one may be submitted now. The open block is sealed when somebody wants what is in it.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
-        if self.poisoned.is_some() || self.sealing || self.header_in_flight || self.writing >= DEPTH
-        {
+        let crowded = self.writing >= DEPTH
+            || self.writing > 0 && self.queue_bytes + self.open.len() < self.parallel_bytes;
+        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded {
             return None;
         }
         if self.queue_bytes < BATCH_BYTES

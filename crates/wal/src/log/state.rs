@@ -7,13 +7,16 @@ use duramen_base::Lsn;
 use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
-use super::{CACHE_BYTES, EAGER_BYTES, QUEUE_BYTES, usable_bytes};
+use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
 use crate::block::{self, MAX_BYTES, MAX_RECORD_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, VlfHeader};
 
 /// Room that only records without reserve may use: commits and a checkpoint must fit a full log.
 const SLACK: u64 = 64 << 10;
+
+/// Buffers kept for reuse.
+const SPARE: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct FileState {
@@ -113,6 +116,8 @@ pub(super) struct State {
     /// The open block: header area and records.
     pub open: Vec<u8>,
     pub open_offsets: Vec<u16>,
+    /// Buffers of blocks that left the cache, for blocks to come.
+    pub spare: Vec<Vec<u8>>,
     /// How large the open block may become.
     pub open_limit: usize,
     pub previous_bytes: u16,
@@ -124,6 +129,8 @@ pub(super) struct State {
     /// Flights that are not done.
     pub writing: usize,
     pub next_flight: u64,
+    /// [`super::PARALLEL_BYTES`], less in tests.
+    pub parallel_bytes: usize,
     pub header_in_flight: bool,
     pub sealing: bool,
     /// CRC32C of the last block made ready for the disk.
@@ -157,6 +164,7 @@ impl State {
             offset: HEADER_BYTES,
             open: Vec::with_capacity(MAX_BYTES),
             open_offsets: Vec::with_capacity(512),
+            spare: Vec::new(),
             open_limit: 0,
             previous_bytes: 0,
             last: Lsn::NULL,
@@ -166,6 +174,7 @@ impl State {
             flight_bytes: 0,
             writing: 0,
             next_flight: 0,
+            parallel_bytes: PARALLEL_BYTES,
             header_in_flight: false,
             sealing: false,
             chain: 0,
@@ -301,7 +310,11 @@ impl State {
         let offsets = self.open_offsets.clone();
         // A large buffer moves on; a small block is copied out, or a thousand small commits would hold 60 MB.
         let data = if self.open.len() > MAX_BYTES / 4 {
-            std::mem::replace(&mut self.open, Vec::with_capacity(MAX_BYTES))
+            let fresh = self.spare.pop();
+            std::mem::replace(
+                &mut self.open,
+                fresh.unwrap_or_else(|| Vec::with_capacity(MAX_BYTES)),
+            )
         } else {
             self.open.clone()
         };
@@ -383,7 +396,13 @@ impl State {
             match self.cache.front() {
                 Some(b) if (b.vlf, b.number) < self.durable_end => {
                     self.cache_bytes -= b.data.len();
-                    self.cache.pop_front();
+                    let dropped = self.cache.pop_front().and_then(Arc::into_inner);
+                    if let Some(b) = dropped
+                        && b.data.capacity() >= MAX_BYTES
+                        && self.spare.len() < SPARE
+                    {
+                        self.spare.push(b.data);
+                    }
                 }
                 _ => break,
             }
