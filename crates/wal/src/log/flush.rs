@@ -338,10 +338,18 @@ impl Log {
     }
 
     /// One turn of the flusher: writes a batch, or waits for work. False when the log has ended.
-    fn flusher_step(&self, harden_after: Duration) -> bool {
+    fn flusher_step(self: &Arc<Log>, harden_after: Duration) -> bool {
         let mut s = self.lock();
         if s.closed || s.poisoned.is_some() {
             return false;
+        }
+        if s.start_growth {
+            s.start_growth = false;
+            drop(s);
+            let log = self.clone();
+            let handle = thread::spawn("log growth", move || log.prepare_growth());
+            *self.grower.lock() = Some(handle);
+            return true;
         }
         if s.has_work()
             && let Some(batch) = s.take_batch()

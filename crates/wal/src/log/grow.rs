@@ -4,6 +4,10 @@
 //! with 0xC0) and synced before it is used: a durable write into written space is twice as fast as into merely allocated
 //! space, and no byte in it can pass for a block. The 2022 profile skips the stamp for automatic growths up to 64 MB, as
 //! that version does; its space reads as zeros, which no block begins with.
+//!
+//! The native profile grows in the background when the last VLF is half full, so that nobody waits; and whenever somebody
+//! had to wait all the same, the next growths are of twice as many increments (together at most 64 MB): a log that is
+//! filled at a gigabyte a second must not stop every millisecond because its growth was set to 1 MB.
 
 use std::sync::Arc;
 
@@ -20,6 +24,8 @@ use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_grow
 
 /// No growth is smaller.
 const MIN_GROWTH: u64 = 256 << 10;
+/// Most increments of one growth in the native profile, up to 64 MB together.
+const MOST_AHEAD: u64 = 64;
 /// Up to this the 2022 profile does not stamp an automatic growth.
 const INSTANT_GROWTH: u64 = 64 << 20;
 
@@ -37,6 +43,9 @@ impl Log {
         mut s: MutexGuard<'a, State>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         let _wait = wait(WaitType::LOGMGR_RESERVE_APPEND);
+        if s.native {
+            s.ahead = (s.ahead * 2).min(MOST_AHEAD);
+        }
         if s.growing {
             self.progress.wait(&mut s);
             return Ok(s);
@@ -49,6 +58,20 @@ impl Log {
             })?;
         let (s, result) = self.grow_by(s, plan);
         result.map(|()| s)
+    }
+
+    /// Grows in the background, when that is still needed.
+    pub(super) fn prepare_growth(&self) {
+        let s = self.lock();
+        if s.growing || s.check().is_err() || !s.runs_short() {
+            let mut s = s;
+            s.prepare = false;
+            return;
+        }
+        // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
+        if let Some(plan) = s.plan_growth(self.cfg.profile) {
+            drop(self.grow_by(s, plan));
+        }
     }
 
     /// Grows a file to `new_bytes` (ALTER DATABASE ... MODIFY FILE). Not less than 256 KB more than it has.
@@ -197,6 +220,9 @@ impl State {
         (0..self.files.len()).find_map(|i| {
             let file = &self.files[i];
             let mut growth = file.spec.growth.increment(file.bytes)?;
+            if self.native {
+                growth = growth.max(growth.saturating_mul(self.ahead).min(INSTANT_GROWTH));
+            }
             if let Some(max) = file.spec.max_size {
                 let left = max.saturating_sub(file.bytes) / 8192 * 8192;
                 growth = growth.min(left);
@@ -241,6 +267,7 @@ impl State {
 
     fn install(&mut self, plan: Plan, added: u64) {
         self.files[plan.file].bytes += added;
+        self.prepare = false;
         let at = self
             .vlfs
             .iter()

@@ -76,6 +76,8 @@ pub struct Log {
     work: Condvar,
     subscribers: RwLock<Vec<Subscriber>>,
     flusher: Mutex<Option<thread::JoinHandle<()>>>,
+    /// The background growth that was started last.
+    grower: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
 impl std::fmt::Debug for Log {
@@ -255,8 +257,13 @@ impl Log {
         self.state.lock().closed = true;
         self.work.notify_all();
         self.progress.notify_all();
-        if let Some(handle) = self.flusher.lock().take() {
-            // A flusher that panicked has nothing to tell that the poisoned log does not.
+        // The flusher starts growths, so it ends first. One that panicked has nothing to tell that the log does not.
+        let flusher = self.flusher.lock().take();
+        if let Some(handle) = flusher {
+            let _ = handle.join();
+        }
+        let grower = self.grower.lock().take();
+        if let Some(handle) = grower {
             let _ = handle.join();
         }
     }

@@ -18,7 +18,7 @@ use super::state::{FileState, State, Vlf};
 use super::{Log, WINDOW};
 use crate::config::{LogConfig, LogError, LogFileSpec, LogScan};
 use crate::planted::{Bug, Planted};
-use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, STAMP, VlfHeader, split_initial};
+use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, STAMP, VlfHeader, split_initial};
 
 const STAMP_BYTES: u64 = 1 << 20;
 
@@ -104,7 +104,8 @@ impl Log {
         Ok((Log::start(env, cfg, s, planted), scan))
     }
 
-    fn start(env: &Env, cfg: LogConfig, s: State, planted: Planted) -> Arc<Log> {
+    fn start(env: &Env, cfg: LogConfig, mut s: State, planted: Planted) -> Arc<Log> {
+        s.native = cfg.profile == LogProfile::Native;
         let log = Arc::new(Log {
             env: env.clone(),
             cfg,
@@ -114,6 +115,7 @@ impl Log {
             work: Condvar::new(),
             subscribers: RwLock::new(Vec::new()),
             flusher: Mutex::new(None),
+            grower: Mutex::new(None),
         });
         log.start_flusher();
         log

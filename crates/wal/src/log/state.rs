@@ -149,6 +149,14 @@ pub(super) struct State {
     pub free_bytes: u64,
     pub reserved: u64,
     pub growing: bool,
+    /// Growth is prepared in the background (native profile).
+    pub native: bool,
+    /// Background growth has been asked for; stays set when it failed, until something is truncated.
+    pub prepare: bool,
+    /// The flusher shall start it.
+    pub start_growth: bool,
+    /// Increments per growth: doubles whenever somebody had to wait for one.
+    pub ahead: u64,
     pub reuse_reason: &'static str,
     pub poisoned: Option<LogError>,
     pub closed: bool,
@@ -189,6 +197,10 @@ impl State {
             free_bytes: 0,
             reserved: 0,
             growing: false,
+            native: false,
+            prepare: false,
+            start_growth: false,
+            ahead: 1,
             reuse_reason: "NOTHING",
             poisoned: None,
             closed: false,
@@ -340,6 +352,16 @@ impl State {
             self.wanted = self.wanted.max(self.last);
         }
         self.start_block(self.offset + bytes as u64);
+        if self.native && !self.prepare && !self.growing && self.runs_short() {
+            self.prepare = true;
+            self.start_growth = true;
+            self.flusher_idle = true;
+        }
+    }
+
+    /// Whether less than half a VLF is left beyond what is reserved: time to grow, before anybody must wait for it.
+    pub fn runs_short(&self) -> bool {
+        !self.has_room(self.vlfs[self.current].header.size / 2)
     }
 
     /// Moves the write head to the next reusable VLF: the next in physical order, else the first from the front.
@@ -387,6 +409,7 @@ impl State {
                 freed += 1;
             }
         }
+        self.prepare &= freed == 0;
         freed
     }
 
