@@ -1,0 +1,380 @@
+//! Running plans: operators give out batches of rows until they have none.
+
+use std::collections::VecDeque;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::Value;
+
+use crate::aggregate::Groups;
+use crate::cx::Cx;
+use crate::expr::Expr;
+use crate::key::{RowKey, RowSet, compare_keys};
+use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
+use crate::scan::TableScan;
+
+/// Rows an operator gives out at a time, at most.
+pub const BATCH_ROWS: usize = 256;
+
+/// A started plan.
+pub enum Operator<'p> {
+    Rows(VecDeque<Row>),
+    Scan(Box<TableScan<'p>>),
+    Filter(Box<Operator<'p>>, &'p Expr),
+    Project(Box<Operator<'p>>, &'p [Expr]),
+    Join(Box<Join<'p>>),
+    Top { input: Box<Operator<'p>>, left: u64, ties: &'p [Expr], last: Option<Vec<Value>> },
+    Skip { input: Box<Operator<'p>>, left: u64 },
+    Distinct { input: Box<Operator<'p>>, seen: RowSet },
+    Concat { inputs: &'p [Plan], at: usize, current: Option<Box<Operator<'p>>> },
+    SetOperation { input: Box<Operator<'p>>, other: RowSet, seen: RowSet, keep_common: bool },
+}
+
+/// Starts a plan. Operators that must see all their input first (sort, aggregate) do so here.
+pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    Ok(match &plan.node {
+        Node::OneRow => Operator::Rows(VecDeque::from([Vec::new()])),
+        Node::Values(rows) => {
+            let mut out = VecDeque::with_capacity(rows.len());
+            for exprs in rows {
+                out.push_back(eval_all(exprs, &[], cx)?);
+            }
+            Operator::Rows(out)
+        }
+        Node::Scan { .. } => Operator::Scan(Box::new(TableScan::open(plan, cx)?)),
+        Node::Virtual { table, args } => {
+            let args = eval_all(args, &[], cx)?;
+            Operator::Rows(table.rows(cx.host, &args)?.into())
+        }
+        Node::Filter { input, predicate } => Operator::Filter(Box::new(open(input, cx)?), predicate),
+        Node::Project { input, exprs } => Operator::Project(Box::new(open(input, cx)?), exprs),
+        Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, cx)?)),
+        Node::Aggregate { input, groups, aggregates } => {
+            let mut state = Groups::new(groups, aggregates);
+            let mut input = open(input, cx)?;
+            while let Some(batch) = input.next(cx)? {
+                for row in &batch {
+                    state.add(row, cx)?;
+                }
+            }
+            Operator::Rows(state.finish(cx)?.into())
+        }
+        Node::Sort { input, keys } => Operator::Rows(sort(input, keys, cx)?.into()),
+        Node::Top { input, count, percent, ties } => open_top(input, count, *percent, ties, cx)?,
+        Node::Skip { input, count } => {
+            let left = row_count(&count.eval(&[], cx)?)?;
+            Operator::Skip { input: Box::new(open(input, cx)?), left }
+        }
+        Node::Distinct { input } => {
+            Operator::Distinct { input: Box::new(open(input, cx)?), seen: RowSet::new(&input.columns) }
+        }
+        Node::Concat(inputs) => Operator::Concat { inputs, at: 0, current: None },
+        Node::SetOperation { left, right, keep_common } => {
+            let mut other = RowSet::new(&left.columns);
+            let mut rows = open(right, cx)?;
+            while let Some(batch) = rows.next(cx)? {
+                for row in batch {
+                    other.insert(&row);
+                }
+            }
+            Operator::SetOperation {
+                input: Box::new(open(left, cx)?),
+                other,
+                seen: RowSet::new(&left.columns),
+                keep_common: *keep_common,
+            }
+        }
+    })
+}
+
+pub fn eval_all(exprs: &[Expr], row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Row> {
+    let mut out = Vec::with_capacity(exprs.len());
+    for e in exprs {
+        out.push(e.eval(row, cx)?);
+    }
+    Ok(out)
+}
+
+/// The argument of TOP and OFFSET.
+fn row_count(value: &Value) -> SqlResult<u64> {
+    match value.as_i64() {
+        Some(n) if n >= 0 => Ok(n as u64),
+        _ => Err(SqlError::new(&messages::TOP_NEGATIVE, &[])),
+    }
+}
+
+fn open_top<'p>(
+    input: &'p Plan,
+    count: &'p Expr,
+    percent: bool,
+    ties: &'p [Expr],
+    cx: &mut Cx<'_>,
+) -> SqlResult<Operator<'p>> {
+    let value = count.eval(&[], cx)?;
+    if !percent {
+        let left = row_count(&value)?;
+        return Ok(Operator::Top { input: Box::new(open(input, cx)?), left, ties, last: None });
+    }
+    let share = match value {
+        Value::Float(f) if (0.0..=100.0).contains(&f) => f,
+        _ => return Err(SqlError::new(&messages::TOP_PERCENT_RANGE, &[])),
+    };
+    let rows = input.rows(cx)?;
+    let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
+    Ok(Operator::Top { input: Box::new(Operator::Rows(rows.into())), left, ties, last: None })
+}
+
+fn sort(input: &Plan, keys: &[SortKey], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+    let mut keyed = Vec::new();
+    let mut input = open(input, cx)?;
+    while let Some(batch) = input.next(cx)? {
+        for row in batch {
+            let mut key = Vec::with_capacity(keys.len());
+            for k in keys {
+                key.push(k.expr.eval(&row, cx)?);
+            }
+            keyed.push((key, row));
+        }
+    }
+    keyed.sort_by(|(a, _), (b, _)| compare_keys(keys, a, b));
+    Ok(keyed.into_iter().map(|(_, row)| row).collect())
+}
+
+impl Operator<'_> {
+    /// The next batch, never empty; `None` at the end.
+    pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
+        cx.check_cancelled()?;
+        match self {
+            Operator::Rows(rows) => {
+                let n = rows.len().min(BATCH_ROWS);
+                Ok((n > 0).then(|| rows.drain(..n).collect()))
+            }
+            Operator::Scan(scan) => scan.next(cx),
+            Operator::Filter(input, predicate) => {
+                while let Some(batch) = input.next(cx)? {
+                    let mut kept = Vec::with_capacity(batch.len());
+                    for row in batch {
+                        if predicate.test(&row, cx)? == Some(true) {
+                            kept.push(row);
+                        }
+                    }
+                    if !kept.is_empty() {
+                        return Ok(Some(kept));
+                    }
+                }
+                Ok(None)
+            }
+            Operator::Project(input, exprs) => {
+                let Some(batch) = input.next(cx)? else { return Ok(None) };
+                let mut out = Vec::with_capacity(batch.len());
+                for row in &batch {
+                    out.push(eval_all(exprs, row, cx)?);
+                }
+                Ok(Some(out))
+            }
+            Operator::Join(join) => join.next(cx),
+            Operator::Top { input, left, ties, last } => next_top(input, left, ties, last, cx),
+            Operator::Skip { input, left } => {
+                while let Some(mut batch) = input.next(cx)? {
+                    let drop = (*left).min(batch.len() as u64);
+                    *left -= drop;
+                    batch.drain(..drop as usize);
+                    if !batch.is_empty() {
+                        return Ok(Some(batch));
+                    }
+                }
+                Ok(None)
+            }
+            Operator::Distinct { input, seen } => {
+                next_kept(input, cx, |row| seen.insert(row))
+            }
+            Operator::SetOperation { input, other, seen, keep_common } => {
+                let keep = *keep_common;
+                next_kept(input, cx, |row| other.contains(row) == keep && seen.insert(row))
+            }
+            Operator::Concat { inputs, at, current } => loop {
+                if let Some(op) = current {
+                    if let Some(batch) = op.next(cx)? {
+                        return Ok(Some(batch));
+                    }
+                    *current = None;
+                    *at += 1;
+                }
+                let Some(plan) = inputs.get(*at) else { return Ok(None) };
+                *current = Some(Box::new(open(plan, cx)?));
+            },
+        }
+    }
+}
+
+fn next_kept(
+    input: &mut Operator<'_>,
+    cx: &mut Cx<'_>,
+    mut keep: impl FnMut(&Row) -> bool,
+) -> SqlResult<Option<Vec<Row>>> {
+    while let Some(mut batch) = input.next(cx)? {
+        batch.retain(&mut keep);
+        if !batch.is_empty() {
+            return Ok(Some(batch));
+        }
+    }
+    Ok(None)
+}
+
+fn next_top(
+    input: &mut Operator<'_>,
+    left: &mut u64,
+    ties: &[Expr],
+    last: &mut Option<Vec<Value>>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Option<Vec<Row>>> {
+    if *left == 0 && (ties.is_empty() || last.is_none()) {
+        return Ok(None);
+    }
+    let Some(batch) = input.next(cx)? else { return Ok(None) };
+    let mut out = Vec::with_capacity(batch.len());
+    for row in batch {
+        if *left > 0 {
+            *left -= 1;
+            if *left == 0 && !ties.is_empty() {
+                *last = Some(eval_all(ties, &row, cx)?);
+            }
+            out.push(row);
+        } else if let Some(key) = last {
+            let own = eval_all(ties, &row, cx)?;
+            if RowKey::of(&own, ties) != RowKey::of(key, ties) {
+                *last = None;
+                break;
+            }
+            out.push(row);
+        } else {
+            break;
+        }
+    }
+    Ok((!out.is_empty()).then_some(out))
+}
+
+/// Joins: the right side is kept in memory and hashed when there are equalities; APPLY runs it anew per row.
+pub struct Join<'p> {
+    left: Operator<'p>,
+    right_plan: &'p Plan,
+    right: Vec<Row>,
+    right_matched: Vec<bool>,
+    table: Option<crate::key::HashIndex>,
+    hash: &'p [(Expr, Expr)],
+    on: Option<&'p Expr>,
+    kind: JoinKind,
+    apply: bool,
+    left_width: usize,
+    right_width: usize,
+    pending: VecDeque<Row>,
+    left_done: bool,
+}
+
+impl<'p> Join<'p> {
+    fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
+        let Node::Join { left, right, kind, hash, on, apply } = &plan.node else {
+            unreachable!("Join::open is called for join nodes")
+        };
+        let rows = if *apply { Vec::new() } else { right.rows(cx)? };
+        let mut table = None;
+        if !hash.is_empty() {
+            let mut index = crate::key::HashIndex::default();
+            for (i, row) in rows.iter().enumerate() {
+                let mut key = Vec::with_capacity(hash.len());
+                for (_, r) in hash {
+                    key.push(r.eval(row, cx)?);
+                }
+                if !key.iter().any(Value::is_null) {
+                    index.add(RowKey::of_exprs(&key, hash.iter().map(|h| &h.1)), i);
+                }
+            }
+            table = Some(index);
+        }
+        Ok(Join {
+            left: open(left, cx)?,
+            right_plan: right,
+            right_matched: vec![false; rows.len()],
+            right: rows,
+            table,
+            hash,
+            on: on.as_ref(),
+            kind: *kind,
+            apply: *apply,
+            left_width: left.columns.len(),
+            right_width: right.columns.len(),
+            pending: VecDeque::new(),
+            left_done: false,
+        })
+    }
+
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
+        while self.pending.len() < BATCH_ROWS && !self.left_done {
+            match self.left.next(cx)? {
+                Some(batch) => {
+                    for row in batch {
+                        self.probe(row, cx)?;
+                    }
+                }
+                None => {
+                    self.left_done = true;
+                    if matches!(self.kind, JoinKind::Right | JoinKind::Full) {
+                        for (row, matched) in self.right.iter().zip(&self.right_matched) {
+                            if !matched {
+                                let mut out = vec![Value::Null; self.left_width];
+                                out.extend_from_slice(row);
+                                self.pending.push_back(out);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let n = self.pending.len().min(BATCH_ROWS);
+        Ok((n > 0).then(|| self.pending.drain(..n).collect()))
+    }
+
+    fn probe(&mut self, left: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        if self.apply {
+            cx.push_outer(&left);
+            let rows = self.right_plan.rows(cx);
+            cx.pop_outer();
+            self.right = rows?;
+            self.right_matched = vec![false; self.right.len()];
+        }
+        let candidates: Vec<usize> = match &self.table {
+            Some(index) => {
+                let mut key = Vec::with_capacity(self.hash.len());
+                for (l, _) in self.hash {
+                    key.push(l.eval(&left, cx)?);
+                }
+                if key.iter().any(Value::is_null) {
+                    Vec::new()
+                } else {
+                    index.get(&RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0))).to_vec()
+                }
+            }
+            None => (0..self.right.len()).collect(),
+        };
+        let mut matched = false;
+        for i in candidates {
+            let mut joined = Vec::with_capacity(self.left_width + self.right_width);
+            joined.extend_from_slice(&left);
+            joined.extend_from_slice(&self.right[i]);
+            let holds = match self.on {
+                Some(on) => on.test(&joined, cx)? == Some(true),
+                None => true,
+            };
+            if holds {
+                matched = true;
+                self.right_matched[i] = true;
+                self.pending.push_back(joined);
+            }
+        }
+        if !matched && matches!(self.kind, JoinKind::Left | JoinKind::Full) {
+            let mut out = left;
+            out.resize(self.left_width + self.right_width, Value::Null);
+            self.pending.push_back(out);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Plans: a tree of operators with every expression bound. A plan is immutable and can be run any number of times.
+
+use std::fmt;
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_types::{SqlType, Value};
+
+use crate::cx::Cx;
+use crate::exec;
+use crate::expr::{CompareOp, Expr};
+use crate::host::{TableSource, VirtualTable};
+
+pub type Row = Vec<Value>;
+
+/// A column that a plan gives out.
+#[derive(Clone, Debug)]
+pub struct OutColumn {
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+    pub identity: bool,
+    /// A plain column of a base table.
+    pub updatable: bool,
+}
+
+#[derive(Debug)]
+pub struct Plan {
+    pub node: Node,
+    pub columns: Vec<OutColumn>,
+    /// Reads a row of an enclosing query.
+    pub correlated: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+/// What an access path is asked to find: equality on a prefix of the key, then a range on the next column.
+#[derive(Clone, Debug, Default)]
+pub struct Seek {
+    /// Position in the table's `indexes`; 0 is the clustered index or heap.
+    pub index: usize,
+    pub equal: Vec<Expr>,
+    pub lower: Option<(Expr, bool)>,
+    pub upper: Option<(Expr, bool)>,
+}
+
+#[derive(Debug)]
+pub enum Node {
+    OneRow,
+    Values(Vec<Vec<Expr>>),
+    Scan { table: TableSource, seek: Option<Seek>, lock: ScanLock, forward: bool },
+    Virtual { table: Arc<dyn VirtualTable>, args: Vec<Expr> },
+    Filter { input: Box<Plan>, predicate: Expr },
+    Project { input: Box<Plan>, exprs: Vec<Expr> },
+    Join { left: Box<Plan>, right: Box<Plan>, kind: JoinKind, hash: Vec<(Expr, Expr)>, on: Option<Expr>, apply: bool },
+    Aggregate { input: Box<Plan>, groups: Vec<Expr>, aggregates: Vec<Aggregate> },
+    Sort { input: Box<Plan>, keys: Vec<SortKey> },
+    Top { input: Box<Plan>, count: Expr, percent: bool, ties: Vec<Expr> },
+    Skip { input: Box<Plan>, count: Expr },
+    Distinct { input: Box<Plan> },
+    Concat(Vec<Plan>),
+    /// EXCEPT (`keep_common` false) and INTERSECT.
+    SetOperation { left: Box<Plan>, right: Box<Plan>, keep_common: bool },
+}
+
+/// The lock a scan asks for on the rows it gives out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ScanLock {
+    /// What the isolation level asks of a reader.
+    #[default]
+    Read,
+    /// Readers that will write: U locks, kept for rows that qualify.
+    Update,
+    /// NOLOCK.
+    Nothing,
+    Exclusive,
+}
+
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub descending: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateKind {
+    CountStar,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    StDev,
+    StDevP,
+    Var,
+    VarP,
+}
+
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    pub kind: AggregateKind,
+    pub input: Option<Expr>,
+    pub distinct: bool,
+    pub ty: SqlType,
+}
+
+impl Plan {
+    /// Opens the plan's operators.
+    pub fn start<'p>(&'p self, cx: &mut Cx<'_>) -> SqlResult<exec::Operator<'p>> {
+        exec::open(self, cx)
+    }
+
+    /// Every row, for subqueries and small results.
+    pub fn rows(&self, cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+        let mut operator = self.start(cx)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = operator.next(cx)? {
+            rows.extend(batch);
+        }
+        Ok(rows)
+    }
+}
+
+/// Text for people: one operator a line.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f, 0)
+    }
+}
+
+impl Plan {
+    fn describe(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        let (name, inputs): (String, Vec<&Plan>) = match &self.node {
+            Node::OneRow => ("Constant Scan".into(), vec![]),
+            Node::Values(rows) => (format!("Constant Scan ({} rows)", rows.len()), vec![]),
+            Node::Scan { table, seek: None, .. } => (format!("Table Scan [{}]", table.def.name), vec![]),
+            Node::Scan { table, seek: Some(s), .. } => {
+                (format!("Index Seek [{}] index {}", table.def.name, s.index), vec![])
+            }
+            Node::Virtual { table, .. } => (format!("Table-valued function [{}]", table.name()), vec![]),
+            Node::Filter { input, .. } => ("Filter".into(), vec![input]),
+            Node::Project { input, .. } => ("Compute Scalar".into(), vec![input]),
+            Node::Join { left, right, kind, hash, .. } => {
+                let how = if hash.is_empty() { "Nested Loops" } else { "Hash Match" };
+                (format!("{how} ({kind:?} Join)"), vec![left, right])
+            }
+            Node::Aggregate { input, .. } => ("Hash Match (Aggregate)".into(), vec![input]),
+            Node::Sort { input, .. } => ("Sort".into(), vec![input]),
+            Node::Top { input, .. } => ("Top".into(), vec![input]),
+            Node::Skip { input, .. } => ("Top (offset)".into(), vec![input]),
+            Node::Distinct { input } => ("Hash Match (Distinct)".into(), vec![input]),
+            Node::Concat(inputs) => ("Concatenation".into(), inputs.iter().collect()),
+            Node::SetOperation { left, right, .. } => ("Hash Match (Set Operation)".into(), vec![left, right]),
+        };
+        writeln!(f, "{:indent$}|--{name}", "", indent = depth * 5 + 2)?;
+        inputs.iter().try_for_each(|p| p.describe(f, depth + 1))
+    }
+}
+
+/// The range of an index a comparison can use.
+pub fn usable(op: CompareOp) -> bool {
+    op != CompareOp::Ne
+}
