@@ -259,7 +259,7 @@ pub struct Join<'p> {
     right_plan: &'p Plan,
     right: Vec<Row>,
     right_matched: Vec<bool>,
-    table: Option<crate::key::HashIndex>,
+    table: Option<crate::key::KeyIndex>,
     hash: &'p [(Expr, Expr)],
     on: Option<&'p Expr>,
     kind: JoinKind,
@@ -278,7 +278,7 @@ impl<'p> Join<'p> {
         let rows = if *apply { Vec::new() } else { right.rows(cx)? };
         let mut table = None;
         if !hash.is_empty() {
-            let mut index = crate::key::HashIndex::default();
+            let mut index = crate::key::KeyIndex::default();
             for (i, row) in rows.iter().enumerate() {
                 let mut key = Vec::with_capacity(hash.len());
                 for (_, r) in hash {

@@ -16,7 +16,7 @@ use crate::like::LikePattern;
 use crate::plan::Plan;
 
 /// A typed expression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     pub kind: Kind,
     pub ty: SqlType,
@@ -57,9 +57,11 @@ impl CompareOp {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Const(Value),
+    /// An aggregate of the query being bound; binding replaces it by a column before the plan is done.
+    Aggregate(usize),
     /// A column of the row at hand (`depth` 0) or of an enclosing query's row.
     Column { depth: usize, index: usize },
     Variable(usize),
@@ -145,6 +147,9 @@ impl Expr {
                 for a in args {
                     values.push(a.eval(row, cx)?);
                 }
+                if function.strict && values.iter().any(Value::is_null) {
+                    return Ok(Value::Null);
+                }
                 (function.run)(&values, args, &self.ty, cx)
             }
             Kind::Session { name, args } => {
@@ -155,6 +160,7 @@ impl Expr {
                 cx.host.function(name, &values)
             }
             Kind::Scalar(plan) => scalar_subquery(plan, row, cx),
+            Kind::Aggregate(_) => Err(duramen_base::SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
             _ => Ok(match self.test(row, cx)? {
                 Some(b) => Value::Bit(b),
                 None => Value::Null,
@@ -216,12 +222,9 @@ impl Expr {
             }
             Kind::Exists(plan) => {
                 cx.push_outer(row);
-                let mut run = plan.start(cx);
-                let first = run.and_then(|mut op| op.next(cx));
+                let first = plan.start(cx).and_then(|mut op| op.next(cx));
                 cx.pop_outer();
-                run = Ok(crate::exec::Empty.into());
-                drop(run);
-                Ok(Some(first?.is_some_and(|b| !b.is_empty())))
+                Ok(Some(first?.is_some()))
             }
             Kind::Like { input, pattern, escape, negated } => {
                 let text = input.eval(row, cx)?;
@@ -230,7 +233,7 @@ impl Expr {
                     Some(e) => match e.eval(row, cx)?.as_text() {
                         Some(t) if t.chars().count() == 1 => t.chars().next(),
                         Some(t) => {
-                            return Err(duramen_base::SqlError::new(&messages::INVALID_ESCAPE_CHARACTER, &[&t, &"LIKE"]));
+                            return Err(duramen_base::SqlError::new(&messages::INVALID_ESCAPE, &[&t, &"LIKE"]));
                         }
                         None => return Ok(None),
                     },
@@ -247,6 +250,93 @@ impl Expr {
                 v => Some(v.as_i64().is_some_and(|n| n != 0)),
             }),
         }
+    }
+}
+
+impl Expr {
+    /// Calls `f` for each direct child; stops at the first error.
+    pub(crate) fn try_for_each_child(&mut self, f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>) -> SqlResult<()> {
+        match &mut self.kind {
+            Kind::Const(_)
+            | Kind::Aggregate(_)
+            | Kind::Column { .. }
+            | Kind::Variable(_)
+            | Kind::Global(_)
+            | Kind::Scalar(_)
+            | Kind::Exists(_) => Ok(()),
+            Kind::Arithmetic(_, l, r) | Kind::Compare(_, l, r) => {
+                f(l)?;
+                f(r)
+            }
+            Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => f(e),
+            Kind::IsNull { input, .. } | Kind::InQuery { item: input, .. } => f(input),
+            Kind::Convert { input, style, .. } => {
+                f(input)?;
+                style.as_mut().map_or(Ok(()), |s| f(s))
+            }
+            Kind::Case { branches, otherwise } => {
+                for (when, then) in branches {
+                    f(when)?;
+                    f(then)?;
+                }
+                otherwise.as_mut().map_or(Ok(()), |e| f(e))
+            }
+            Kind::Function { args, .. } | Kind::Session { args, .. } | Kind::And(args) | Kind::Or(args) => {
+                args.iter_mut().try_for_each(f)
+            }
+            Kind::In { item, list, .. } => {
+                f(item)?;
+                list.iter_mut().try_for_each(f)
+            }
+            Kind::Like { input, pattern, escape, .. } => {
+                f(input)?;
+                f(pattern)?;
+                escape.as_mut().map_or(Ok(()), |e| f(e))
+            }
+        }
+    }
+
+    /// Calls `f` with depth and index of every column below, subqueries' own columns aside.
+    pub(crate) fn visit_columns(&self, f: &mut dyn FnMut(usize, usize)) {
+        // A clone keeps one traversal; binding is not a hot path.
+        fn walk(e: &mut Expr, f: &mut dyn FnMut(usize, usize)) {
+            if let Kind::Column { depth, index } = e.kind {
+                f(depth, index);
+            }
+            let _ = e.try_for_each_child(&mut |c| {
+                walk(c, f);
+                Ok(())
+            });
+        }
+        walk(&mut self.clone(), f);
+    }
+
+    /// The expression over a row that starts `width` columns later in the joined row.
+    pub(crate) fn shifted(&self, width: usize) -> Expr {
+        fn walk(e: &mut Expr, width: usize) {
+            if let Kind::Column { depth: 0, index } = &mut e.kind {
+                *index -= width;
+            }
+            let _ = e.try_for_each_child(&mut |c| {
+                walk(c, width);
+                Ok(())
+            });
+        }
+        let mut e = self.clone();
+        walk(&mut e, width);
+        e
+    }
+
+    pub(crate) fn has_subquery(&self) -> bool {
+        fn walk(e: &mut Expr) -> bool {
+            let mut found = matches!(e.kind, Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. });
+            let _ = e.try_for_each_child(&mut |c| {
+                found |= walk(c);
+                Ok(())
+            });
+            found
+        }
+        walk(&mut self.clone())
     }
 }
 

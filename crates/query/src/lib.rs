@@ -1,1 +1,24 @@
-//! query
+//! From trees to answers: binding against the catalog, plans, operators, one expression evaluator, DML.
+//!
+//! What a statement may touch comes in through [`host::Host`] and [`host::Table`]; this room knows no session.
+
+#![forbid(unsafe_code)]
+
+mod aggregate;
+pub mod bind;
+mod cx;
+pub mod dml;
+mod exec;
+mod expr;
+mod functions;
+pub mod host;
+mod key;
+mod like;
+mod plan;
+mod scan;
+
+pub use bind::Binder;
+pub use cx::{Cx, cancelled};
+pub use exec::Operator;
+pub use expr::{CompareOp, Expr, Kind};
+pub use plan::{OutColumn, Plan, Row, ScanLock};

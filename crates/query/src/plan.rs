@@ -8,7 +8,7 @@ use duramen_types::{SqlType, Value};
 
 use crate::cx::Cx;
 use crate::exec;
-use crate::expr::{CompareOp, Expr};
+use crate::expr::Expr;
 use crate::host::{TableSource, VirtualTable};
 
 pub type Row = Vec<Value>;
@@ -110,6 +110,13 @@ pub struct Aggregate {
     pub ty: SqlType,
 }
 
+/// Plans are compared by identity: two subqueries are the same only when they are one.
+impl PartialEq for Plan {
+    fn eq(&self, other: &Plan) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 impl Plan {
     /// Opens the plan's operators.
     pub fn start<'p>(&'p self, cx: &mut Cx<'_>) -> SqlResult<exec::Operator<'p>> {
@@ -161,9 +168,4 @@ impl Plan {
         writeln!(f, "{:indent$}|--{name}", "", indent = depth * 5 + 2)?;
         inputs.iter().try_for_each(|p| p.describe(f, depth + 1))
     }
-}
-
-/// The range of an index a comparison can use.
-pub fn usable(op: CompareOp) -> bool {
-    op != CompareOp::Ne
 }

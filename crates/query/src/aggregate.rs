@@ -1,0 +1,179 @@
+//! GROUP BY: one state a group, in the order of the keys.
+
+use std::collections::BTreeMap;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::{ArithmeticOp, Decimal, SqlType, TypeId, Value};
+
+use crate::cx::Cx;
+use crate::expr::Expr;
+use crate::key::{RowKey, compare_nullable};
+use crate::plan::{Aggregate, AggregateKind, Row};
+
+pub struct Groups<'p> {
+    by: &'p [Expr],
+    aggregates: &'p [Aggregate],
+    groups: BTreeMap<RowKey, Vec<State>>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    count: i64,
+    value: Value,
+    /// Count, mean and sum of squared distances, for the variances.
+    mean: f64,
+    squares: f64,
+    seen: Option<std::collections::BTreeSet<RowKey>>,
+}
+
+impl<'p> Groups<'p> {
+    pub fn new(by: &'p [Expr], aggregates: &'p [Aggregate]) -> Groups<'p> {
+        Groups { by, aggregates, groups: BTreeMap::new() }
+    }
+
+    pub fn add(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let key = crate::exec::eval_all(self.by, row, cx)?;
+        let key = RowKey::new(key, self.by.iter().map(|e| e.ty.collation).collect());
+        let fresh = || self.aggregates.iter().map(State::for_aggregate).collect();
+        let states = self.groups.entry(key).or_insert_with(fresh);
+        for (state, aggregate) in states.iter_mut().zip(self.aggregates) {
+            match &aggregate.input {
+                None => state.count += 1,
+                Some(e) => {
+                    let value = e.eval(row, cx)?;
+                    if value.is_null() {
+                        cx.null_eliminated = true;
+                    } else {
+                        state.add(aggregate, value, &e.ty)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A row a group: the keys, then the aggregates. Without GROUP BY there is one row, even of nothing.
+    pub fn finish(mut self, _cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+        if self.by.is_empty() && self.groups.is_empty() {
+            let states = self.aggregates.iter().map(State::for_aggregate).collect();
+            self.groups.insert(RowKey::new(Vec::new(), Vec::new()), states);
+        }
+        let mut rows = Vec::with_capacity(self.groups.len());
+        for (key, states) in self.groups {
+            let mut row = key.values().to_vec();
+            for (state, aggregate) in states.into_iter().zip(self.aggregates) {
+                row.push(state.finish(aggregate)?);
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+}
+
+impl State {
+    fn for_aggregate(a: &Aggregate) -> State {
+        State { seen: a.distinct.then(Default::default), ..State::default() }
+    }
+
+    fn add(&mut self, aggregate: &Aggregate, value: Value, ty: &SqlType) -> SqlResult<()> {
+        if let Some(seen) = &mut self.seen
+            && !seen.insert(RowKey::new(vec![value.clone()], vec![ty.collation]))
+        {
+            return Ok(());
+        }
+        self.count += 1;
+        match aggregate.kind {
+            AggregateKind::CountStar | AggregateKind::Count => {}
+            AggregateKind::Sum | AggregateKind::Avg => {
+                self.value = if self.value.is_null() {
+                    widened(value, &aggregate.ty)
+                } else {
+                    let right = widened(value, &aggregate.ty);
+                    add(&self.value, &right, &aggregate.ty)?
+                };
+            }
+            AggregateKind::Min | AggregateKind::Max => {
+                let o = compare_nullable(&value, &self.value, ty.collation);
+                let better = if aggregate.kind == AggregateKind::Min { o.is_lt() } else { o.is_gt() };
+                if self.value.is_null() || better {
+                    self.value = value;
+                }
+            }
+            AggregateKind::StDev | AggregateKind::StDevP | AggregateKind::Var | AggregateKind::VarP => {
+                let x = as_f64(&value);
+                let d = x - self.mean;
+                self.mean += d / self.count as f64;
+                self.squares += d * (x - self.mean);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, aggregate: &Aggregate) -> SqlResult<Value> {
+        let n = self.count;
+        Ok(match aggregate.kind {
+            AggregateKind::CountStar | AggregateKind::Count if aggregate.ty.id == TypeId::BigInt => Value::BigInt(n),
+            AggregateKind::CountStar | AggregateKind::Count => match i32::try_from(n) {
+                Ok(n) => Value::Int(n),
+                Err(_) => return Err(SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"int"])),
+            },
+            AggregateKind::Avg if n > 0 => average(&self.value, n, &aggregate.ty)?,
+            AggregateKind::Sum | AggregateKind::Avg | AggregateKind::Min | AggregateKind::Max => self.value,
+            AggregateKind::Var if n > 1 => Value::Float(self.squares / (n - 1) as f64),
+            AggregateKind::VarP if n > 0 => Value::Float(self.squares / n as f64),
+            AggregateKind::StDev if n > 1 => Value::Float((self.squares / (n - 1) as f64).sqrt()),
+            AggregateKind::StDevP if n > 0 => Value::Float((self.squares / n as f64).sqrt()),
+            AggregateKind::Var | AggregateKind::VarP | AggregateKind::StDev | AggregateKind::StDevP => Value::Null,
+        })
+    }
+}
+
+/// SUM and AVG compute in the type of their result.
+fn widened(value: Value, ty: &SqlType) -> Value {
+    match (ty.id, value) {
+        (TypeId::Int, v) => v.as_i64().map_or(v.clone(), |n| Value::Int(n as i32)),
+        (TypeId::BigInt, v) => v.as_i64().map_or(v.clone(), Value::BigInt),
+        (TypeId::Float, Value::Real(r)) => Value::Float(r as f64),
+        (TypeId::Money, Value::SmallMoney(m)) => Value::Money(m as i64),
+        (_, v) => v,
+    }
+}
+
+fn add(a: &Value, b: &Value, ty: &SqlType) -> SqlResult<Value> {
+    match (a, b) {
+        (Value::Decimal(x), Value::Decimal(y)) => {
+            let sum = x.mantissa().checked_add(y.mantissa());
+            sum.and_then(|m| Decimal::new(m, 38, x.scale()))
+                .map(Value::Decimal)
+                .ok_or_else(|| SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"numeric"]))
+        }
+        _ => duramen_types::arithmetic(ArithmeticOp::Add, a, ty, b, ty),
+    }
+}
+
+fn average(sum: &Value, n: i64, ty: &SqlType) -> SqlResult<Value> {
+    Ok(match sum {
+        Value::Int(s) => Value::Int((*s as i64 / n) as i32),
+        Value::BigInt(s) => Value::BigInt(s / n),
+        Value::Float(s) => Value::Float(s / n as f64),
+        Value::Money(s) => Value::Money(s / n),
+        Value::Decimal(s) => {
+            let scaled = duramen_types::rescale_mantissa(s.mantissa(), s.scale(), ty.scale);
+            scaled
+                .and_then(|m| Decimal::new(m / n as i128, 38, ty.scale))
+                .map_or(Value::Null, Value::Decimal)
+        }
+        other => other.clone(),
+    })
+}
+
+fn as_f64(v: &Value) -> f64 {
+    match v {
+        Value::Real(r) => *r as f64,
+        Value::Float(f) => *f,
+        Value::Decimal(d) => d.to_f64(),
+        Value::Money(m) => *m as f64 / 10_000.0,
+        Value::SmallMoney(m) => *m as f64 / 10_000.0,
+        v => v.as_i64().unwrap_or(0) as f64,
+    }
+}

@@ -1,0 +1,116 @@
+//! Binding: a tree of names becomes a plan of slots and types. Errors are SQL Server's, with the line of the name.
+
+mod expr;
+mod literal;
+mod seek;
+mod select;
+mod source;
+mod types;
+
+pub(crate) use seek::narrow;
+pub(crate) use select::wrap;
+pub(crate) use source::{lock_of, scan_plan};
+pub use types::resolve_type;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+use duramen_types::SqlType;
+
+use crate::expr::{Expr, Kind};
+use crate::host::Host;
+use crate::plan::{Aggregate, Plan};
+
+/// One source of FROM: its exposed name and where its columns start in the joined row.
+#[derive(Clone, Debug)]
+pub struct ScopeSource {
+    pub alias: String,
+    pub columns: Vec<ScopeColumn>,
+    pub offset: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+    pub identity: bool,
+    /// A plain column of a base table.
+    pub updatable: bool,
+}
+
+/// The names an expression can see: the sources at hand, then those of enclosing queries.
+#[derive(Default)]
+pub struct Scope<'a> {
+    pub sources: Vec<ScopeSource>,
+    pub parent: Option<&'a Scope<'a>>,
+    /// A name was found in an enclosing scope.
+    pub correlated: std::cell::Cell<bool>,
+}
+
+impl Scope<'_> {
+    pub fn width(&self) -> usize {
+        self.sources.iter().map(|s| s.columns.len()).sum()
+    }
+}
+
+/// What aggregates may do where an expression stands.
+pub(crate) enum Aggregates<'b> {
+    Collect(&'b mut Vec<Aggregate>),
+    Forbidden(&'static messages::Message),
+}
+
+pub struct Binder<'h> {
+    pub host: &'h dyn Host,
+    ctes: Vec<ast::Cte>,
+}
+
+impl<'h> Binder<'h> {
+    pub fn new(host: &'h dyn Host) -> Binder<'h> {
+        Binder { host, ctes: Vec::new() }
+    }
+
+    /// A whole SELECT.
+    pub fn select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
+        self.query(stmt, None)
+    }
+
+    /// An expression over variables only: SET, IF, PRINT, defaults.
+    pub fn scalar(&mut self, e: &ast::Expr) -> SqlResult<Expr> {
+        let scope = Scope::default();
+        self.expr(e, &scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))
+    }
+
+    /// An expression over one row of `scope`.
+    pub fn over(&mut self, e: &ast::Expr, scope: &Scope<'_>) -> SqlResult<Expr> {
+        self.expr(e, scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))
+    }
+
+    /// `e`, converted to `ty` when it is not of it already. Implicit rules apply.
+    pub fn coerce(&self, e: Expr, ty: SqlType) -> SqlResult<Expr> {
+        if e.ty == ty || (e.ty.id == ty.id && e.ty.length <= ty.length && ty.is_variable() && ty.id.is_string()) {
+            return Ok(e);
+        }
+        if matches!(e.kind, Kind::Const(duramen_types::Value::Null)) {
+            return Ok(Expr { ty, ..e });
+        }
+        if !duramen_types::implicitly_convertible(e.ty.id, ty.id) {
+            let error = SqlError::new(&messages::OPERAND_TYPE_CLASH, &[&e.ty.id.name(), &ty.id.name()]);
+            return Err(error);
+        }
+        let nullable = e.nullable;
+        Ok(Expr { kind: Kind::Convert { input: Box::new(e), style: None, or_null: false }, ty, nullable })
+    }
+}
+
+/// `left op right`, as compound assignment needs it.
+pub(crate) fn combine(op: ast::BinaryOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    expr::arithmetic(expr::arithmetic_op(op), left, right)
+}
+
+pub(crate) fn unsupported(what: &str, line: u32) -> SqlError {
+    SqlError::new(&messages::NOT_SUPPORTED, &[&what]).at_line(line as i32)
+}
+
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    a == b || a.to_lowercase() == b.to_lowercase()
+}

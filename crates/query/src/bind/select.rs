@@ -1,0 +1,432 @@
+//! Binding of queries.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
+use duramen_types::{SqlType, Value};
+
+use super::{Aggregates, Binder, Scope, literal, same_name, seek, unsupported};
+use crate::expr::{Expr, Kind};
+use crate::plan::{Aggregate, Node, OutColumn, Plan, SortKey};
+
+/// A select list, bound.
+struct Item {
+    expr: Expr,
+    name: String,
+    identity: bool,
+    updatable: bool,
+}
+
+impl Binder<'_> {
+    pub(super) fn query(&mut self, stmt: &ast::SelectStmt, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+        let line = stmt.line as i32;
+        let ctes = self.ctes.len();
+        self.ctes.extend(stmt.ctes.iter().cloned());
+        let plan = self.query_body(stmt, parent);
+        self.ctes.truncate(ctes);
+        plan.map_err(|e| e.at_line(line))
+    }
+
+    fn query_body(&mut self, stmt: &ast::SelectStmt, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+        if stmt.for_clause.is_some_and(|f| f != ast::ForClause::Browse) {
+            return Err(unsupported("FOR XML and FOR JSON", stmt.line));
+        }
+        let mut plan = match &stmt.body {
+            QueryExpr::Select(spec) => self.spec(spec, &stmt.order_by, parent)?,
+            other => {
+                let plan = self.body(other, parent)?;
+                self.order_output(plan, &stmt.order_by)?
+            }
+        };
+        if let Some(offset) = &stmt.offset {
+            let count = self.scalar(offset)?;
+            plan = wrap(plan, |input| Node::Skip { input, count });
+        }
+        if let Some(fetch) = &stmt.fetch {
+            let count = self.scalar(fetch)?;
+            plan = wrap(plan, |input| Node::Top { input, count, percent: false, ties: Vec::new() });
+        }
+        Ok(plan)
+    }
+
+    fn body(&mut self, body: &QueryExpr, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+        match body {
+            QueryExpr::Select(spec) => self.spec(spec, &[], parent),
+            QueryExpr::Values(rows) => self.values(rows, parent),
+            QueryExpr::SetOp { op, all, left, right } => {
+                let left = self.body(left, parent)?;
+                let right = self.body(right, parent)?;
+                self.set_operation(*op, *all, left, right)
+            }
+        }
+    }
+
+    /// `VALUES (..), (..)`: every column of one type.
+    fn values(&mut self, rows: &[Vec<ast::Expr>], parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+        let scope = Scope { parent, ..Scope::default() };
+        let width = rows.first().map_or(0, Vec::len);
+        let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                return Err(SqlError::new(&messages::VALUES_ROW_LENGTHS_DIFFER, &[]));
+            }
+            let mut exprs = Vec::with_capacity(width);
+            for e in row {
+                exprs.push(self.over(e, &scope)?);
+            }
+            bound.push(exprs);
+        }
+        let mut columns = Vec::with_capacity(width);
+        for c in 0..width {
+            let column = self.unify(bound.iter().map(|r| r[c].clone()).collect())?;
+            let nullable = column.iter().any(|e| e.nullable);
+            let ty = widest(&column);
+            for (row, e) in bound.iter_mut().zip(column) {
+                row[c] = e;
+            }
+            columns.push(OutColumn { name: String::new(), ty, nullable, identity: false, updatable: false });
+        }
+        Ok(Plan { node: Node::Values(bound), columns, correlated: scope.correlated.get() })
+    }
+
+    fn set_operation(&mut self, op: SetOp, all: bool, left: Plan, right: Plan) -> SqlResult<Plan> {
+        if left.columns.len() != right.columns.len() {
+            return Err(SqlError::new(&messages::UNION_COLUMN_COUNT, &[]));
+        }
+        let mut types = Vec::new();
+        for (l, r) in left.columns.iter().zip(&right.columns) {
+            types.push(duramen_types::common_type(&l.ty, &r.ty)?);
+        }
+        let nullable: Vec<bool> =
+            left.columns.iter().zip(&right.columns).map(|(l, r)| l.nullable || r.nullable).collect();
+        let left = self.convert_columns(left, &types)?;
+        let right = self.convert_columns(right, &types)?;
+        let correlated = left.correlated || right.correlated;
+        let mut columns = left.columns.clone();
+        for (c, n) in columns.iter_mut().zip(nullable) {
+            c.nullable = n;
+            c.identity = false;
+            c.updatable = false;
+        }
+        let keep_common = op == SetOp::Intersect;
+        let node = match op {
+            SetOp::Union => Node::Concat(vec![left, right]),
+            _ => Node::SetOperation { left: Box::new(left), right: Box::new(right), keep_common },
+        };
+        let plan = Plan { node, columns, correlated };
+        Ok(if op == SetOp::Union && !all { wrap(plan, |input| Node::Distinct { input }) } else { plan })
+    }
+
+    pub(crate) fn convert_columns(&self, plan: Plan, types: &[SqlType]) -> SqlResult<Plan> {
+        if plan.columns.iter().zip(types).all(|(c, t)| c.ty == *t) {
+            return Ok(plan);
+        }
+        let mut exprs = Vec::new();
+        for (i, (c, t)) in plan.columns.iter().zip(types).enumerate() {
+            exprs.push(self.coerce(Expr::column(i, c.ty, c.nullable), *t)?);
+        }
+        let mut columns = plan.columns.clone();
+        columns.iter_mut().zip(types).for_each(|(c, t)| c.ty = *t);
+        let correlated = plan.correlated;
+        Ok(Plan { node: Node::Project { input: Box::new(plan), exprs }, columns, correlated })
+    }
+
+    /// A one-column plan with that column converted.
+    pub(super) fn convert_plan(&self, plan: std::sync::Arc<Plan>, ty: SqlType) -> SqlResult<Plan> {
+        let plan = std::sync::Arc::try_unwrap(plan)
+            .map_err(|_| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+        self.convert_columns(plan, &[ty])
+    }
+
+    /// One SELECT ... FROM ... HAVING, with the ORDER BY of its statement.
+    fn spec(
+        &mut self,
+        spec: &ast::QuerySpec,
+        order_by: &[ast::OrderItem],
+        parent: Option<&Scope<'_>>,
+    ) -> SqlResult<Plan> {
+        let mut scope = Scope { parent, ..Scope::default() };
+        let mut plan = self.from(&spec.from, &mut scope)?;
+        if let Some(condition) = &spec.where_ {
+            let predicate = self.over(condition, &scope)?;
+            seek::narrow(&mut plan, &predicate);
+            plan = wrap(plan, |input| Node::Filter { input, predicate });
+        }
+        let mut aggregates = Vec::new();
+        let mut items = self.items(spec, &scope, &mut aggregates)?;
+        let mut order = self.order_items(order_by, &items, &scope, &mut aggregates)?;
+        let having = match &spec.having {
+            Some(h) => Some(self.expr(h, &scope, &mut Aggregates::Collect(&mut aggregates))?),
+            None => None,
+        };
+        if spec.group_by.is_some() || !aggregates.is_empty() || having.is_some() {
+            let groups = self.groups(spec, &scope)?;
+            for item in &mut items {
+                over_groups(&mut item.expr, &groups, &scope, &messages::COLUMN_NOT_AGGREGATED)?;
+                item.identity = false;
+                item.updatable = false;
+            }
+            for (e, _) in &mut order {
+                over_groups(e, &groups, &scope, &messages::ORDER_BY_NOT_AGGREGATED)?;
+            }
+            let mut having = having;
+            if let Some(h) = &mut having {
+                over_groups(h, &groups, &scope, &messages::HAVING_NOT_AGGREGATED)?;
+            }
+            plan = aggregate(plan, groups, aggregates);
+            if let Some(predicate) = having {
+                plan = wrap(plan, |input| Node::Filter { input, predicate });
+            }
+        }
+        plan = self.finish(plan, spec, items, order)?;
+        plan.correlated |= scope.correlated.get();
+        Ok(plan)
+    }
+
+    /// Sort, project, DISTINCT and TOP, in the order that gives each what it needs.
+    fn finish(
+        &mut self,
+        mut plan: Plan,
+        spec: &ast::QuerySpec,
+        items: Vec<Item>,
+        order: Vec<(Expr, bool)>,
+    ) -> SqlResult<Plan> {
+        if spec.distinct {
+            let mut keys = Vec::new();
+            for (e, descending) in order {
+                let at = items.iter().position(|i| i.expr.kind == e.kind);
+                let at = at.ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_DISTINCT_LIST, &[]))?;
+                keys.push(SortKey { expr: Expr::column(at, e.ty, e.nullable), descending });
+            }
+            plan = wrap(project(plan, items), |input| Node::Distinct { input });
+            plan = sorted(plan, keys.clone());
+            let ties = keys.into_iter().map(|k| k.expr).collect();
+            return self.top(plan, spec.top.as_ref(), ties);
+        }
+        let keys: Vec<SortKey> = order.into_iter().map(|(expr, descending)| SortKey { expr, descending }).collect();
+        let ties = keys.iter().map(|k| k.expr.clone()).collect();
+        plan = sorted(plan, keys);
+        plan = self.top(plan, spec.top.as_ref(), ties)?;
+        Ok(project(plan, items))
+    }
+
+    fn top(&mut self, plan: Plan, top: Option<&ast::Top>, ties: Vec<Expr>) -> SqlResult<Plan> {
+        let Some(top) = top else { return Ok(plan) };
+        let mut count = self.scalar(&top.count)?;
+        if top.percent {
+            count = self.coerce(count, SqlType::FLOAT)?;
+        } else if !count.ty.id.is_integer() {
+            return Err(SqlError::new(&messages::TOP_NOT_INTEGER, &[]));
+        }
+        if top.with_ties && ties.is_empty() {
+            return Err(SqlError::new(&messages::TIES_WITHOUT_ORDER_BY, &[]));
+        }
+        let ties = if top.with_ties { ties } else { Vec::new() };
+        let percent = top.percent;
+        Ok(wrap(plan, |input| Node::Top { input, count, percent, ties }))
+    }
+
+    fn items(&mut self, spec: &ast::QuerySpec, scope: &Scope<'_>, aggregates: &mut Vec<Aggregate>) -> SqlResult<Vec<Item>> {
+        let mut items = Vec::new();
+        for item in &spec.items {
+            match item {
+                SelectItem::Star { qualifier, line } => {
+                    let before = items.len();
+                    for source in &scope.sources {
+                        if qualifier.as_ref().is_some_and(|q| !same_name(q.name(), &source.alias)) {
+                            continue;
+                        }
+                        for (i, c) in source.columns.iter().enumerate().filter(|(_, c)| !c.name.starts_with('\0')) {
+                            items.push(Item {
+                                expr: Expr::column(source.offset + i, c.ty, c.nullable),
+                                name: c.name.clone(),
+                                identity: c.identity,
+                                updatable: c.updatable,
+                            });
+                        }
+                    }
+                    if items.len() == before {
+                        let error = match qualifier {
+                            Some(q) => SqlError::new(&messages::COLUMN_PREFIX_NOT_FOUND, &[&q.display()]),
+                            None => SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[]),
+                        };
+                        return Err(error.at_line(*line as i32));
+                    }
+                }
+                SelectItem::Expr { expr, alias } => {
+                    let bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
+                    let plain = plain_column(&bound, scope);
+                    let own = match &expr.kind {
+                        ast::ExprKind::Column(n) => n.name().to_owned(),
+                        _ => String::new(),
+                    };
+                    items.push(Item {
+                        expr: bound,
+                        name: alias.clone().unwrap_or(own),
+                        identity: plain.is_some_and(|c| c.0),
+                        updatable: plain.is_some_and(|c| c.1),
+                    });
+                }
+                SelectItem::Assign { variable, op, expr, .. } => {
+                    let mut bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
+                    let Some((slot, ty)) = self.host.variable(variable) else {
+                        return Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[variable]));
+                    };
+                    if let Some(op) = op {
+                        let current = Expr { kind: Kind::Variable(slot), ty, nullable: true };
+                        bound = super::expr::arithmetic(super::expr::arithmetic_op(*op), current, bound)?;
+                    }
+                    let bound = self.coerce(bound, ty)?;
+                    items.push(Item { expr: bound, name: variable.clone(), identity: false, updatable: false });
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// ORDER BY: positions, aliases of the select list, or expressions over the sources.
+    fn order_items(
+        &mut self,
+        order_by: &[ast::OrderItem],
+        items: &[Item],
+        scope: &Scope<'_>,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> SqlResult<Vec<(Expr, bool)>> {
+        let mut out = Vec::new();
+        for o in order_by {
+            let bound = match &o.expr.kind {
+                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, items.len())
+                    .map(|i| items[i].expr.clone())
+                    .map_err(|e| e.at_line(o.expr.line as i32))?,
+                ast::ExprKind::Column(name) if name.parts.len() == 1 => {
+                    match items.iter().find(|i| same_name(&i.name, name.name())) {
+                        Some(i) => i.expr.clone(),
+                        None => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
+                    }
+                }
+                _ => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
+            };
+            out.push((bound, o.desc));
+        }
+        Ok(out)
+    }
+
+    /// ORDER BY over a set operation: output columns by position or name.
+    fn order_output(&mut self, plan: Plan, order_by: &[ast::OrderItem]) -> SqlResult<Plan> {
+        let mut keys = Vec::new();
+        for o in order_by {
+            let at = match &o.expr.kind {
+                ast::ExprKind::Literal(ast::Literal::Int(n)) => position(*n, plan.columns.len())?,
+                ast::ExprKind::Column(name) => plan
+                    .columns
+                    .iter()
+                    .position(|c| same_name(&c.name, name.name()))
+                    .ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[]))?,
+                _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
+            };
+            let c = &plan.columns[at];
+            keys.push(SortKey { expr: Expr::column(at, c.ty, c.nullable), descending: o.desc });
+        }
+        Ok(sorted(plan, keys))
+    }
+
+    fn groups(&mut self, spec: &ast::QuerySpec, scope: &Scope<'_>) -> SqlResult<Vec<Expr>> {
+        let mut groups = Vec::new();
+        let Some(by) = &spec.group_by else { return Ok(groups) };
+        if by.all || by.with.is_some() {
+            return Err(unsupported("GROUP BY ALL, WITH ROLLUP and WITH CUBE", spec.line));
+        }
+        for item in &by.items {
+            match item {
+                ast::GroupItem::Expr(e) => {
+                    let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
+                    groups.push(self.expr(e, scope, &mut none)?);
+                }
+                _ => return Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
+            }
+        }
+        Ok(groups)
+    }
+}
+
+fn position(n: i32, count: usize) -> SqlResult<usize> {
+    usize::try_from(n - 1)
+        .ok()
+        .filter(|i| *i < count)
+        .ok_or_else(|| SqlError::new(&messages::ORDER_BY_POSITION_OUT_OF_RANGE, &[&n]))
+}
+
+/// (identity, updatable) of an expression that is a column and nothing else.
+fn plain_column(e: &Expr, scope: &Scope<'_>) -> Option<(bool, bool)> {
+    let Kind::Column { depth: 0, index } = e.kind else { return None };
+    let source = scope.sources.iter().rev().find(|s| s.offset <= index)?;
+    source.columns.get(index - source.offset).map(|c| (c.identity, c.updatable))
+}
+
+fn widest(column: &[Expr]) -> SqlType {
+    let longest = column.iter().map(|e| e.ty).max_by_key(|t| t.length);
+    longest.unwrap_or(literal::literal(&ast::Literal::Null).ty)
+}
+
+/// A node over `plan` that gives out the same columns.
+pub(crate) fn wrap(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
+    let columns = plan.columns.clone();
+    let correlated = plan.correlated;
+    Plan { node: node(Box::new(plan)), columns, correlated }
+}
+
+fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
+    if keys.is_empty() { plan } else { wrap(plan, |input| Node::Sort { input, keys }) }
+}
+
+fn project(plan: Plan, items: Vec<Item>) -> Plan {
+    let columns = items
+        .iter()
+        .map(|i| OutColumn {
+            name: i.name.clone(),
+            ty: i.expr.ty,
+            nullable: i.expr.nullable,
+            identity: i.identity,
+            updatable: i.updatable,
+        })
+        .collect();
+    let correlated = plan.correlated;
+    let exprs = items.into_iter().map(|i| i.expr).collect();
+    Plan { node: Node::Project { input: Box::new(plan), exprs }, columns, correlated }
+}
+
+fn aggregate(plan: Plan, groups: Vec<Expr>, aggregates: Vec<Aggregate>) -> Plan {
+    let out = |ty, nullable| OutColumn { name: String::new(), ty, nullable, identity: false, updatable: false };
+    let mut columns: Vec<OutColumn> = groups.iter().map(|g| out(g.ty, g.nullable)).collect();
+    columns.extend(aggregates.iter().map(|a| out(a.ty, true)));
+    let correlated = plan.correlated;
+    Plan { node: Node::Aggregate { input: Box::new(plan), groups, aggregates }, columns, correlated }
+}
+
+/// Rewrites an expression over the sources into one over the groups: group keys, then aggregates.
+fn over_groups(
+    e: &mut Expr,
+    groups: &[Expr],
+    scope: &Scope<'_>,
+    message: &'static messages::Message,
+) -> SqlResult<()> {
+    if let Some(i) = groups.iter().position(|g| g.kind == e.kind) {
+        e.kind = Kind::Column { depth: 0, index: i };
+        return Ok(());
+    }
+    match &mut e.kind {
+        Kind::Aggregate(i) => {
+            e.kind = Kind::Column { depth: 0, index: groups.len() + *i };
+            Ok(())
+        }
+        Kind::Column { depth: 0, index } => {
+            let index = *index;
+            let source = scope.sources.iter().rev().find(|s| s.offset <= index);
+            let (table, column) = source.map_or((String::new(), String::new()), |s| {
+                (s.alias.clone(), s.columns[index - s.offset].name.clone())
+            });
+            Err(SqlError::new(message, &[&table, &column]))
+        }
+        Kind::Const(Value::Null) => Ok(()),
+        _ => e.try_for_each_child(&mut |child| over_groups(child, groups, scope, message)),
+    }
+}

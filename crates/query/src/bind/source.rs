@@ -1,0 +1,229 @@
+//! FROM: names and joins become scans and a scope.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use super::{Aggregates, Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
+use crate::expr::{CompareOp, Expr, Kind};
+use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
+use crate::plan::{JoinKind, Node, OutColumn, Plan, ScanLock};
+
+impl Binder<'_> {
+    /// The comma list of FROM as one plan; its sources are added to `scope`.
+    pub(super) fn from<'s>(
+        &mut self,
+        from: &[ast::TableSource],
+        scope: &mut Scope<'s>,
+    ) -> SqlResult<Plan> {
+        let mut plan: Option<Plan> = None;
+        for source in from {
+            let right = self.table_source(source, scope)?;
+            plan = Some(match plan {
+                None => right,
+                Some(left) => join(left, right, JoinKind::Inner, None, false),
+            });
+        }
+        Ok(plan.unwrap_or(Plan { node: Node::OneRow, columns: Vec::new(), correlated: false }))
+    }
+
+    fn table_source(&mut self, source: &ast::TableSource, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+        match source {
+            ast::TableSource::Table(t) => self.table_ref(t, scope),
+            ast::TableSource::Derived { query, alias, columns, .. } => {
+                let plan = self.query(query, scope.parent)?;
+                self.expose(plan, alias, columns, scope)
+            }
+            ast::TableSource::Function { name, args, alias, line, .. } => {
+                let Some(table) = self.host.table_function(name)? else {
+                    return Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(*line as i32));
+                };
+                let mut bound = Vec::new();
+                for a in args {
+                    bound.push(match a.kind {
+                        ast::ExprKind::Default => Expr::constant(duramen_types::Value::Null, duramen_types::SqlType::INT),
+                        _ => self.expr(a, scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))?,
+                    });
+                }
+                let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
+                let plan = virtual_plan(table, bound);
+                self.expose(plan, &alias, &[], scope)
+            }
+            ast::TableSource::Variable { name, alias, line, .. } => {
+                let Some(table) = self.host.table_variable(name) else {
+                    let error = SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]);
+                    return Err(error.at_line(*line as i32));
+                };
+                let plan = scan_plan(table, ScanLock::Read, false);
+                let alias = alias.as_deref().unwrap_or(name);
+                self.expose(plan, alias, &[], scope)
+            }
+            ast::TableSource::Join(j) => self.join(j, scope),
+            ast::TableSource::Pivot(p) => Err(unsupported("PIVOT", p.line)),
+        }
+    }
+
+    fn table_ref(&mut self, t: &ast::TableRef, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+        let alias = t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
+        if t.sample.is_some() {
+            return Err(unsupported("TABLESAMPLE", t.line));
+        }
+        if t.name.parts.len() == 1
+            && let Some(at) = self.ctes.iter().rposition(|c| same_name(&c.name, t.name.name()))
+        {
+            let cte = self.ctes[at].clone();
+            // A CTE sees only those before it.
+            let hidden = self.ctes.split_off(at);
+            let plan = self.query(&cte.query, None);
+            self.ctes.extend(hidden);
+            return self.expose(plan?, &alias, &cte.columns, scope);
+        }
+        let not_found = || SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()]).at_line(t.line as i32);
+        let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
+            Source::Table(table) => scan_plan(table, lock_of(&t.hints)?, false),
+            Source::Virtual(table) => virtual_plan(table, Vec::new()),
+        };
+        self.expose(plan, &alias, &[], scope)
+    }
+
+    fn join(&mut self, j: &ast::Join, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+        let left = self.table_source(&j.left, scope)?;
+        let kind = match j.kind {
+            ast::JoinKind::Inner | ast::JoinKind::Cross => JoinKind::Inner,
+            ast::JoinKind::Left => JoinKind::Left,
+            ast::JoinKind::Right => JoinKind::Right,
+            ast::JoinKind::Full => JoinKind::Full,
+            ast::JoinKind::CrossApply | ast::JoinKind::OuterApply => return Err(unsupported("APPLY", j.line)),
+        };
+        let right = self.table_source(&j.right, scope)?;
+        let on = match &j.on {
+            Some(on) => Some(self.over(on, scope)?),
+            None => None,
+        };
+        Ok(join(left, right, kind, on, false))
+    }
+
+    /// Adds a plan's columns to the scope under a name.
+    fn expose(&self, plan: Plan, alias: &str, columns: &[String], scope: &mut Scope<'_>) -> SqlResult<Plan> {
+        if !columns.is_empty() && columns.len() != plan.columns.len() {
+            let message = if columns.len() < plan.columns.len() {
+                &messages::MORE_COLUMNS_THAN_LIST
+            } else {
+                &messages::FEWER_COLUMNS_THAN_LIST
+            };
+            return Err(SqlError::new(message, &[&alias]));
+        }
+        if scope.sources.iter().any(|s| same_name(&s.alias, alias)) {
+            return Err(SqlError::new(&messages::CORRELATION_NAME_DUPLICATE, &[&alias]));
+        }
+        let names = plan.columns.iter().enumerate().map(|(i, c)| ScopeColumn {
+            name: columns.get(i).unwrap_or(&c.name).clone(),
+            ty: c.ty,
+            nullable: c.nullable,
+            identity: c.identity,
+            updatable: c.updatable,
+        });
+        let source = ScopeSource { alias: alias.to_owned(), columns: names.collect(), offset: scope.width() };
+        scope.sources.push(source);
+        Ok(plan)
+    }
+}
+
+fn out_column(c: &TableColumn, updatable: bool) -> OutColumn {
+    OutColumn { name: c.name.clone(), ty: c.ty, nullable: c.nullable, identity: c.identity, updatable }
+}
+
+/// A scan of every row; `locators` adds the column that says where each lies.
+pub(crate) fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
+    let mut columns: Vec<OutColumn> = table.columns().iter().map(|c| out_column(c, true)).collect();
+    if locators {
+        columns.push(OutColumn {
+            // No identifier is spelt like this: nothing can name the column.
+            name: "\0locator".to_owned(),
+            ty: duramen_types::SqlType::BIGINT,
+            nullable: false,
+            identity: false,
+            updatable: false,
+        });
+    }
+    let node = Node::Scan { table: TableSource { def: table }, seek: None, lock, forward: true };
+    Plan { node, columns, correlated: false }
+}
+
+fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
+    let columns = table.columns().iter().map(|c| out_column(c, false)).collect();
+    Plan { node: Node::Virtual { table, args }, columns, correlated: false }
+}
+
+/// The lock a table's hints ask for; hints that only steer plans are accepted, as they change no answer.
+pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
+    let mut lock = ScanLock::Read;
+    for h in hints {
+        match h.name.as_str() {
+            "NOLOCK" | "READUNCOMMITTED" => lock = ScanLock::Nothing,
+            "UPDLOCK" => lock = ScanLock::Update,
+            "XLOCK" => lock = ScanLock::Exclusive,
+            "ROWLOCK" | "INDEX" | "FORCESEEK" | "FORCESCAN" | "NOEXPAND" | "READCOMMITTED" => {}
+            other => return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&other])),
+        }
+    }
+    Ok(lock)
+}
+
+/// A join; equalities between the two sides of an inner or outer join become hash keys.
+pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, apply: bool) -> Plan {
+    let width = left.columns.len();
+    let mut hash = Vec::new();
+    let mut rest = Vec::new();
+    for part in conjuncts(on) {
+        match split(part, width) {
+            Ok(pair) => hash.push(pair),
+            Err(part) => rest.push(part),
+        }
+    }
+    let on = match rest.len() {
+        0 => None,
+        1 => rest.pop(),
+        _ => Some(Expr::predicate(Kind::And(rest))),
+    };
+    let nullable_left = matches!(kind, JoinKind::Right | JoinKind::Full);
+    let nullable_right = matches!(kind, JoinKind::Left | JoinKind::Full);
+    let mut columns = left.columns.clone();
+    columns.iter_mut().for_each(|c| c.nullable |= nullable_left);
+    columns.extend(right.columns.iter().cloned().map(|mut c| {
+        c.nullable |= nullable_right;
+        c
+    }));
+    let correlated = left.correlated || right.correlated;
+    let node = Node::Join { left: Box::new(left), right: Box::new(right), kind, hash, on, apply };
+    Plan { node, columns, correlated }
+}
+
+/// The parts of a condition that must all hold.
+pub(super) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
+    match e {
+        None => Vec::new(),
+        Some(Expr { kind: Kind::And(parts), .. }) => parts.into_iter().flat_map(|p| conjuncts(Some(p))).collect(),
+        Some(e) => vec![e],
+    }
+}
+
+/// `left = right` with each side's columns all on one side of the join.
+fn split(e: Expr, width: usize) -> Result<(Expr, Expr), Expr> {
+    let Kind::Compare(CompareOp::Eq, l, r) = &e.kind else { return Err(e) };
+    let side = |e: &Expr| {
+        let mut sides = (false, false, false);
+        e.visit_columns(&mut |depth, index| match depth {
+            0 if index < width => sides.0 = true,
+            0 => sides.1 = true,
+            _ => sides.2 = true,
+        });
+        sides
+    };
+    match (side(l), side(r)) {
+        ((true, false, false), (false, true, false)) => Ok(((**l).clone(), r.shifted(width))),
+        ((false, true, false), (true, false, false)) => Ok(((**r).clone(), l.shifted(width))),
+        _ => Err(e),
+    }
+}

@@ -1,0 +1,68 @@
+//! What a running statement carries from operator to operator.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_types::{ConvertCtx, Value};
+
+use crate::host::{Host, Locator};
+use crate::plan::Row;
+
+pub struct Cx<'a> {
+    pub host: &'a dyn Host,
+    /// The batch's variables, by slot.
+    pub vars: &'a mut Vec<Value>,
+    pub convert: ConvertCtx,
+    /// Rows of enclosing queries, innermost last.
+    outer: Vec<Row>,
+    /// Results of uncorrelated subqueries, by plan address, for this statement.
+    pub(crate) cached: BTreeMap<usize, Arc<Vec<Row>>>,
+    /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
+    pub(crate) locators: Vec<Locator>,
+    /// An aggregate met a NULL (warning 8153).
+    pub null_eliminated: bool,
+}
+
+impl<'a> Cx<'a> {
+    pub fn new(host: &'a dyn Host, vars: &'a mut Vec<Value>, convert: ConvertCtx) -> Cx<'a> {
+        Cx {
+            host,
+            vars,
+            convert,
+            outer: Vec::new(),
+            cached: BTreeMap::new(),
+            locators: Vec::new(),
+            null_eliminated: false,
+        }
+    }
+
+    pub(crate) fn outer_row(&self, depth: usize) -> &Row {
+        &self.outer[self.outer.len() - depth]
+    }
+
+    pub(crate) fn push_outer(&mut self, row: &[Value]) {
+        self.outer.push(row.to_vec());
+    }
+
+    pub(crate) fn pop_outer(&mut self) {
+        self.outer.pop();
+    }
+
+    /// An attention ends a statement between batches of rows.
+    pub fn check_cancelled(&self) -> SqlResult<()> {
+        if self.host.cancelled() { Err(cancelled()) } else { Ok(()) }
+    }
+}
+
+/// The error that carries a cancellation up; it is never sent to the client.
+pub fn cancelled() -> duramen_base::SqlError {
+    duramen_base::SqlError {
+        number: 0,
+        severity: 11,
+        state: 0,
+        message: "Query was canceled by user.".to_owned(),
+        procedure: None,
+        line: 0,
+    }
+}

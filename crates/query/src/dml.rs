@@ -1,0 +1,451 @@
+//! INSERT, UPDATE and DELETE: bound once, run any number of times.
+//!
+//! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+use duramen_types::{SqlType, Value};
+
+use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource, lock_of, same_name, scan_plan, unsupported, wrap};
+use crate::cx::Cx;
+use crate::exec::eval_all;
+use crate::expr::Expr;
+use crate::host::{Host, Source, Table};
+use crate::plan::{Node, Plan, Row, ScanLock};
+
+/// A bound statement that changes rows.
+#[derive(Debug)]
+pub struct Dml {
+    table: Arc<dyn Table>,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    Insert { source: InsertSource, columns: Vec<ColumnValue> },
+    Update { plan: Plan, assignments: Vec<(usize, Expr)>, variables: Vec<(usize, Expr)> },
+    Delete { plan: Plan },
+}
+
+#[derive(Debug)]
+enum InsertSource {
+    /// One row of values for the columns named.
+    Row(Vec<Expr>),
+    Rows(Vec<Vec<Expr>>),
+    Query(Plan),
+}
+
+/// Where a column of the new row comes from.
+#[derive(Debug)]
+enum ColumnValue {
+    Given(usize),
+    Identity,
+    Expression(Expr),
+}
+
+impl Dml {
+    /// The table that changes.
+    pub fn table(&self) -> &Arc<dyn Table> {
+        &self.table
+    }
+
+    /// Does it; the number of rows affected.
+    pub fn run(&self, cx: &mut Cx<'_>) -> SqlResult<u64> {
+        match &self.action {
+            Action::Insert { source, columns } => match source {
+                InsertSource::Row(exprs) => {
+                    let given = eval_all(exprs, &[], cx)?;
+                    self.insert(given, columns, cx)?;
+                    Ok(1)
+                }
+                InsertSource::Rows(rows) => {
+                    let mut all = Vec::with_capacity(rows.len());
+                    for exprs in rows {
+                        all.push(eval_all(exprs, &[], cx)?);
+                    }
+                    self.insert_all(all, columns, cx)
+                }
+                InsertSource::Query(plan) => {
+                    let rows = plan.rows(cx)?;
+                    self.insert_all(rows, columns, cx)
+                }
+            },
+            Action::Update { plan, assignments, variables } => self.update(plan, assignments, variables, cx),
+            Action::Delete { plan } => {
+                let mut targets = self.targets(plan, cx)?;
+                targets.dedup_by_key(|(at, _)| *at);
+                for (at, row) in &targets {
+                    let locator = cx.locators[*at].clone();
+                    self.table.delete(&locator, row, cx)?;
+                }
+                cx.locators.clear();
+                Ok(targets.len() as u64)
+            }
+        }
+    }
+
+    fn insert_all(&self, rows: Vec<Row>, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<u64> {
+        let n = rows.len() as u64;
+        for given in rows {
+            cx.check_cancelled()?;
+            self.insert(given, columns, cx)?;
+        }
+        Ok(n)
+    }
+
+    fn insert(&self, mut given: Row, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<()> {
+        let mut row = Vec::with_capacity(columns.len());
+        for source in columns {
+            row.push(match source {
+                ColumnValue::Given(i) => std::mem::take(&mut given[*i]),
+                ColumnValue::Identity => self.table.next_identity(cx)?,
+                ColumnValue::Expression(e) => e.eval(&[], cx)?,
+            });
+        }
+        self.store(&mut row, "INSERT")?;
+        self.table.insert(row, cx)
+    }
+
+    /// Checks that the values fit their columns: NULL, length.
+    fn store(&self, row: &mut Row, statement: &str) -> SqlResult<()> {
+        for (value, column) in row.iter_mut().zip(self.table.columns()) {
+            if value.is_null() {
+                if !column.nullable {
+                    let table = self.table.full_name();
+                    let args: [&dyn std::fmt::Display; 3] = [&column.name, &table, &statement];
+                    return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args).with_state(2));
+                }
+                continue;
+            }
+            duramen_types::fit(value, &column.ty).map_err(|e| match e.number {
+                2628 => {
+                    let (table, text) = (self.table.full_name(), value.as_text().unwrap_or_default());
+                    SqlError::new(&messages::STRING_TRUNCATED_COLUMN, &[&table, &column.name, &text])
+                }
+                _ => e,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The rows to change, each with the number of its locator, in the order found.
+    fn targets(&self, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<Vec<(usize, Row)>> {
+        cx.locators.clear();
+        let width = self.table.columns().len();
+        let mut out = Vec::new();
+        for mut row in plan.rows(cx)? {
+            let at = row.get(width).and_then(Value::as_i64);
+            let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
+            row.truncate(width);
+            out.push((at, row));
+        }
+        Ok(out)
+    }
+
+    fn update(
+        &self,
+        plan: &Plan,
+        assignments: &[(usize, Expr)],
+        variables: &[(usize, Expr)],
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<u64> {
+        cx.locators.clear();
+        let width = self.table.columns().len();
+        let mut changes: Vec<(usize, Row, Row)> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for full in plan.rows(cx)? {
+            let at = full.get(width).and_then(Value::as_i64);
+            let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
+            // A row that joins several times is changed once.
+            if !seen.insert(at) {
+                continue;
+            }
+            let old = full[..width].to_vec();
+            let mut new = old.clone();
+            for (column, e) in assignments {
+                new[*column] = e.eval(&full, cx)?;
+            }
+            for (slot, e) in variables {
+                let v = e.eval(&full, cx)?;
+                cx.vars[*slot] = v;
+            }
+            self.store(&mut new, "UPDATE")?;
+            changes.push((at, old, new));
+        }
+        let n = changes.len() as u64;
+        for (at, old, new) in changes {
+            let locator = cx.locators[at].clone();
+            self.table.update(&locator, &old, new, cx)?;
+        }
+        cx.locators.clear();
+        Ok(n)
+    }
+}
+
+fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Table>> {
+    let line = target.line as i32;
+    match &target.kind {
+        ast::TargetKind::Table(name) => match host.source(name)? {
+            Some(Source::Table(t)) => Ok(t),
+            Some(Source::Virtual(_)) => Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line)),
+            None => Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(line)),
+        },
+        ast::TargetKind::Variable(name) => host
+            .table_variable(name)
+            .ok_or_else(|| SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]).at_line(line)),
+    }
+}
+
+/// Binds an INSERT. INSERT ... EXEC is the session's.
+pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
+    let line = stmt.target.line;
+    if stmt.output.is_some() {
+        return Err(unsupported("OUTPUT", line));
+    }
+    if stmt.top.is_some() {
+        return Err(unsupported("INSERT TOP", line));
+    }
+    if !stmt.ctes.is_empty() {
+        return Err(unsupported("WITH before INSERT", line));
+    }
+    let table = target_table(host, &stmt.target)?;
+    let mut binder = Binder::new(host);
+    let named = named_columns(&table, &stmt.columns).map_err(|e| e.at_line(line as i32))?;
+    let target_type = |i: usize| table.columns()[named[i]].ty;
+    let mut defaults = Vec::new();
+    let source = match &stmt.source {
+        ast::InsertSource::DefaultValues => InsertSource::Row(Vec::new()),
+        ast::InsertSource::Exec(_) => return Err(unsupported("INSERT EXEC", line)),
+        ast::InsertSource::Query(query) => match &query.body {
+            ast::QueryExpr::Values(rows) if query.order_by.is_empty() => {
+                let mut bound = Vec::with_capacity(rows.len());
+                for row in rows {
+                    check_width(stmt.columns.is_empty(), named.len(), row.len(), true)?;
+                    let mut exprs = Vec::with_capacity(row.len());
+                    for (i, e) in row.iter().enumerate() {
+                        let ty = target_type(i);
+                        exprs.push(if matches!(e.kind, ast::ExprKind::Default) {
+                            default_value(host, &binder, &table, named[i])?
+                        } else {
+                            let bound = binder.scalar(e)?;
+                            binder.coerce(bound, assignable(ty)).map_err(|x| x.at_line(e.line as i32))?
+                        });
+                    }
+                    bound.push(exprs);
+                }
+                if bound.len() == 1 { InsertSource::Row(bound.remove(0)) } else { InsertSource::Rows(bound) }
+            }
+            _ => {
+                let plan = binder.select(query)?;
+                check_width(stmt.columns.is_empty(), named.len(), plan.columns.len(), false)?;
+                let types: Vec<SqlType> = (0..named.len()).map(|i| assignable(target_type(i))).collect();
+                InsertSource::Query(binder.convert_columns(plan, &types)?)
+            }
+        },
+    };
+    let given = !matches!(stmt.source, ast::InsertSource::DefaultValues);
+    for (i, column) in table.columns().iter().enumerate() {
+        let at = named.iter().position(|n| *n == i).filter(|_| given);
+        defaults.push(match at {
+            Some(_) if column.identity && !identity_insert(host) => {
+                let error = SqlError::new(&messages::IDENTITY_INSERT_OFF, &[&table.name()]);
+                return Err(error.at_line(line as i32));
+            }
+            Some(at) => ColumnValue::Given(at),
+            None if column.identity => ColumnValue::Identity,
+            None => ColumnValue::Expression(default_value(host, &binder, &table, i)?),
+        });
+    }
+    Ok(Dml { table, action: Action::Insert { source, columns: defaults } })
+}
+
+/// IDENTITY_INSERT is asked of the session as a global, so that this room needs no option of its own.
+fn identity_insert(host: &dyn Host) -> bool {
+    matches!(host.global("identity_insert"), Ok(Value::Bit(true)))
+}
+
+fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
+    let columns = table.columns();
+    if names.is_empty() {
+        return Ok((0..columns.len()).filter(|i| !columns[*i].identity).collect());
+    }
+    let mut out = Vec::with_capacity(names.len());
+    for n in names {
+        let at = columns.iter().position(|c| same_name(&c.name, n));
+        let at = at.ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[n]))?;
+        if out.contains(&at) {
+            return Err(SqlError::new(&messages::COLUMN_ASSIGNED_TWICE, &[n]));
+        }
+        out.push(at);
+    }
+    Ok(out)
+}
+
+fn check_width(implicit: bool, wanted: usize, got: usize, values: bool) -> SqlResult<()> {
+    if wanted == got {
+        return Ok(());
+    }
+    let message = match (implicit, values, got < wanted) {
+        (true, ..) => &messages::INSERT_COLUMN_MISMATCH,
+        (_, true, true) => &messages::INSERT_MORE_COLUMNS_THAN_VALUES,
+        (_, true, false) => &messages::INSERT_FEWER_COLUMNS_THAN_VALUES,
+        (_, false, true) => &messages::INSERT_SELECT_FEWER,
+        (_, false, false) => &messages::INSERT_SELECT_MORE,
+    };
+    Err(SqlError::new(message, &[]))
+}
+
+/// Strings are converted without a length, so that truncation is found when the row is stored (2628).
+fn assignable(ty: SqlType) -> SqlType {
+    if ty.id.is_string() || ty.id.is_binary() { duramen_types::unbounded(ty) } else { ty }
+}
+
+fn default_value(host: &dyn Host, binder: &Binder<'_>, table: &Arc<dyn Table>, column: usize) -> SqlResult<Expr> {
+    let c = &table.columns()[column];
+    match &c.default {
+        Some(text) => binder.coerce(host.bind_default(text)?, assignable(c.ty)),
+        None => Ok(Expr::constant(Value::Null, c.ty)),
+    }
+}
+
+/// The rows an UPDATE or DELETE is about: target first, then the other sources of FROM.
+fn target_plan(
+    binder: &mut Binder<'_>,
+    table: &Arc<dyn Table>,
+    alias: &str,
+    lock: ScanLock,
+    where_: Option<&ast::DmlWhere>,
+    top: Option<&ast::Top>,
+) -> SqlResult<(Plan, Scope<'static>)> {
+    let mut plan = scan_plan(table.clone(), lock, true);
+    let columns = plan.columns.iter().map(|c| ScopeColumn {
+        name: c.name.clone(),
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable: c.updatable,
+    });
+    let source = ScopeSource { alias: alias.to_owned(), columns: columns.collect(), offset: 0 };
+    let scope = Scope { sources: vec![source], ..Scope::default() };
+    match where_ {
+        None => {}
+        Some(ast::DmlWhere::Condition(e)) => {
+            let predicate = binder.over(e, &scope)?;
+            crate::bind::narrow(&mut plan, &predicate);
+            plan = wrap(plan, |input| Node::Filter { input, predicate });
+        }
+        Some(ast::DmlWhere::CurrentOf(_)) => return Err(unsupported("WHERE CURRENT OF", 0)),
+    }
+    if let Some(top) = top {
+        let count = binder.scalar(&top.count)?;
+        let percent = top.percent;
+        plan = wrap(plan, |input| Node::Top { input, count, percent, ties: Vec::new() });
+    }
+    Ok((plan, scope))
+}
+
+fn target_alias(target: &ast::Target) -> String {
+    match &target.kind {
+        ast::TargetKind::Table(name) => name.name().to_owned(),
+        ast::TargetKind::Variable(name) => name.clone(),
+    }
+}
+
+/// FROM in UPDATE and DELETE may name the target once more, by itself; joins are not there yet.
+fn resolve_from<'t>(target: &'t ast::Target, from: &'t [ast::TableSource]) -> SqlResult<(ast::Target, String)> {
+    let alias = target_alias(target);
+    match from {
+        [] => Ok((target.clone(), alias)),
+        [ast::TableSource::Table(t)] => {
+            let exposed = t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
+            if !same_name(&exposed, &alias) && !same_name(t.name.name(), &alias) {
+                return Err(unsupported("UPDATE or DELETE with several tables in FROM", target.line));
+            }
+            let real = ast::Target {
+                kind: ast::TargetKind::Table(t.name.clone()),
+                hints: t.hints.clone(),
+                line: target.line,
+            };
+            Ok((real, exposed))
+        }
+        _ => Err(unsupported("UPDATE or DELETE with several tables in FROM", target.line)),
+    }
+}
+
+pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
+    let line = stmt.target.line;
+    if stmt.output.is_some() || !stmt.ctes.is_empty() {
+        return Err(unsupported("OUTPUT or WITH in UPDATE", line));
+    }
+    let (target, alias) = resolve_from(&stmt.target, &stmt.from)?;
+    let table = target_table(host, &target)?;
+    let lock = update_lock(&target)?;
+    let mut binder = Binder::new(host);
+    let (plan, scope) = target_plan(&mut binder, &table, &alias, lock, stmt.where_.as_ref(), stmt.top.as_ref())?;
+    let mut assignments: Vec<(usize, Expr)> = Vec::new();
+    let mut variables = Vec::new();
+    for clause in &stmt.set {
+        match clause {
+            ast::SetClause::Column { variable, column, op, value, line } => {
+                let at = table.columns().iter().position(|c| same_name(&c.name, column.name()));
+                let at = at
+                    .ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[&column.name()]))
+                    .map_err(|e| e.at_line(*line as i32))?;
+                let c = &table.columns()[at];
+                if c.identity {
+                    return Err(SqlError::new(&messages::IDENTITY_UPDATE, &[&c.name]).at_line(*line as i32));
+                }
+                if assignments.iter().any(|(i, _)| *i == at) {
+                    return Err(SqlError::new(&messages::COLUMN_ASSIGNED_TWICE, &[&c.name]).at_line(*line as i32));
+                }
+                let mut bound = match value.kind {
+                    ast::ExprKind::Default => default_value(host, &binder, &table, at)?,
+                    _ => binder.over(value, &scope)?,
+                };
+                if let Some(op) = op {
+                    bound = crate::bind::combine(*op, Expr::column(at, c.ty, c.nullable), bound)?;
+                }
+                let bound = binder.coerce(bound, assignable(c.ty)).map_err(|e| e.at_line(*line as i32))?;
+                if let Some(v) = variable {
+                    variables.push(variable_target(host, &binder, v, bound.clone())?);
+                }
+                assignments.push((at, bound));
+            }
+            ast::SetClause::Variable { name, op: None, value, .. } => {
+                let bound = binder.over(value, &scope)?;
+                variables.push(variable_target(host, &binder, name, bound)?);
+            }
+            ast::SetClause::Variable { line, .. } => return Err(unsupported("compound assignment in UPDATE", *line)),
+            ast::SetClause::Write { line, .. } => return Err(unsupported(".WRITE", *line)),
+        }
+    }
+    Ok(Dml { table, action: Action::Update { plan, assignments, variables } })
+}
+
+fn variable_target(host: &dyn Host, binder: &Binder<'_>, name: &str, value: Expr) -> SqlResult<(usize, Expr)> {
+    let (slot, ty) = host
+        .variable(name)
+        .ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
+    Ok((slot, binder.coerce(value, ty)?))
+}
+
+fn update_lock(target: &ast::Target) -> SqlResult<ScanLock> {
+    Ok(match lock_of(&target.hints)? {
+        ScanLock::Exclusive => ScanLock::Exclusive,
+        _ => ScanLock::Update,
+    })
+}
+
+pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
+    if stmt.output.is_some() || !stmt.ctes.is_empty() {
+        return Err(unsupported("OUTPUT or WITH in DELETE", stmt.target.line));
+    }
+    let (target, alias) = resolve_from(&stmt.target, &stmt.from)?;
+    let table = target_table(host, &target)?;
+    let lock = update_lock(&target)?;
+    let mut binder = Binder::new(host);
+    let (plan, _) = target_plan(&mut binder, &table, &alias, lock, stmt.where_.as_ref(), stmt.top.as_ref())?;
+    Ok(Dml { table, action: Action::Delete { plan } })
+}

@@ -1,0 +1,115 @@
+//! What query asks of the world around it: tables, functions of the session, variables. The session implements it;
+//! a test can implement it in a page.
+
+use std::fmt;
+use std::sync::Arc;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_tsql::ast;
+use duramen_types::{SqlType, Value};
+
+use crate::cx::Cx;
+use crate::expr::Expr;
+use crate::plan::{Row, ScanLock};
+
+/// A column of a table, as binding sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableColumn {
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+    pub identity: bool,
+    /// The text of the DEFAULT, bound when an INSERT needs it.
+    pub default: Option<String>,
+}
+
+/// An access path: a key that a scan can seek in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessPath {
+    pub name: String,
+    pub unique: bool,
+    /// Column ordinals of the key, with DESC.
+    pub keys: Vec<(usize, bool)>,
+    /// Every column can be had from it without a second look-up (the clustered index).
+    pub covers_all: bool,
+}
+
+/// Where a row lies, as the table that gave it out understands it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Locator {
+    Rid(PageId, u16),
+    Key(Vec<Value>),
+    Number(u64),
+}
+
+/// A scan's bounds with their values. The first `equal.len()` key columns are fixed; the next one has the range.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    pub path: usize,
+    pub equal: Vec<Value>,
+    pub lower: Option<(Value, bool)>,
+    pub upper: Option<(Value, bool)>,
+}
+
+/// A cursor over a table. Rows come with all columns in order.
+pub trait RowCursor {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>>;
+}
+
+/// A table that holds rows: stored, temporary, or a variable.
+pub trait Table: fmt::Debug + Send + Sync {
+    fn name(&self) -> &str;
+    /// `db.schema.table`, for messages 515 and 2627.
+    fn full_name(&self) -> String;
+    fn columns(&self) -> &[TableColumn];
+    fn paths(&self) -> &[AccessPath];
+    fn open(&self, bounds: Option<&Bounds>, lock: ScanLock, cx: &mut Cx<'_>) -> SqlResult<Box<dyn RowCursor>>;
+    /// The next identity value, as the column's type.
+    fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value>;
+    fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    fn update(&self, at: &Locator, old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    fn delete(&self, at: &Locator, old: &Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+}
+
+#[derive(Clone, Debug)]
+pub struct TableSource {
+    pub def: Arc<dyn Table>,
+}
+
+/// A view computed from the engine's state: a DMV, a catalog view, `fn_dblog`.
+pub trait VirtualTable: fmt::Debug + Send + Sync {
+    fn name(&self) -> &str;
+    fn columns(&self) -> &[TableColumn];
+    fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<Vec<Row>>;
+}
+
+/// What a name in FROM turned out to be.
+pub enum Source {
+    Table(Arc<dyn Table>),
+    Virtual(Arc<dyn VirtualTable>),
+}
+
+/// The session, as binding and evaluation see it.
+pub trait Host {
+    /// A table, view or DMV; `None` when there is no such object.
+    fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>>;
+    /// A table-valued function.
+    fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>>;
+    /// The type of a session function; `None` when there is none of that (lower-case) name.
+    fn function_type(&self, name: &str) -> Option<SqlType>;
+    fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value>;
+    /// The name kept and type of a global such as `@@rowcount`.
+    fn global_type(&self, name: &str) -> Option<(&'static str, SqlType)>;
+    fn global(&self, name: &str) -> SqlResult<Value>;
+    /// Slot and type of a declared variable (name with `@`, any case).
+    fn variable(&self, name: &str) -> Option<(usize, SqlType)>;
+    fn table_variable(&self, name: &str) -> Option<Arc<dyn Table>>;
+    /// Nanoseconds since 1970-01-01 UTC and the offset of local time in minutes.
+    fn now(&self) -> (u64, i16);
+    fn random(&self) -> u64;
+    fn cancelled(&self) -> bool;
+    /// Lets the implementer recover itself: tables reach their transaction this way.
+    fn as_any(&self) -> &dyn std::any::Any;
+    /// Keeps an expression bound from a column's DEFAULT text.
+    fn bind_default(&self, text: &str) -> SqlResult<Expr>;
+}
