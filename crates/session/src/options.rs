@@ -1,0 +1,103 @@
+//! SET options of a session and their numbers in `@@OPTIONS`.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_txn::IsolationLevel;
+
+/// A connection's settings, as drivers find them after login.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub nocount: bool,
+    pub xact_abort: bool,
+    pub implicit_transactions: bool,
+    pub quoted_identifier: bool,
+    pub ansi_nulls: bool,
+    pub ansi_padding: bool,
+    pub ansi_warnings: bool,
+    pub ansi_null_dflt_on: bool,
+    pub arithabort: bool,
+    pub concat_null_yields_null: bool,
+    pub numeric_roundabort: bool,
+    pub cursor_close_on_commit: bool,
+    pub isolation: IsolationLevel,
+    /// Milliseconds; -1 waits for ever.
+    pub lock_timeout: i64,
+    pub rowcount: u64,
+    pub textsize: i32,
+    pub datefirst: u8,
+    pub dateformat: String,
+    pub language: String,
+    pub deadlock_priority: i8,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            nocount: false,
+            xact_abort: false,
+            implicit_transactions: false,
+            quoted_identifier: true,
+            ansi_nulls: true,
+            ansi_padding: true,
+            ansi_warnings: true,
+            ansi_null_dflt_on: true,
+            arithabort: true,
+            concat_null_yields_null: true,
+            numeric_roundabort: false,
+            cursor_close_on_commit: false,
+            isolation: IsolationLevel::ReadCommitted,
+            lock_timeout: -1,
+            rowcount: 0,
+            textsize: 2_147_483_647,
+            datefirst: 7,
+            dateformat: "mdy".to_owned(),
+            language: "us_english".to_owned(),
+            deadlock_priority: 0,
+        }
+    }
+}
+
+impl Options {
+    /// SET name ON|OFF. Options that would change answers in a way we do not follow are refused by name.
+    pub fn set_switch(&mut self, name: &str, on: bool) -> SqlResult<()> {
+        let refused = || Err(SqlError::new(&messages::NOT_SUPPORTED, &[&format!("SET {name} {}", word(on))]));
+        match name {
+            "NOCOUNT" => self.nocount = on,
+            "XACT_ABORT" => self.xact_abort = on,
+            "QUOTED_IDENTIFIER" => self.quoted_identifier = on,
+            "ARITHABORT" => self.arithabort = on,
+            "CURSOR_CLOSE_ON_COMMIT" => self.cursor_close_on_commit = on,
+            "ANSI_NULL_DFLT_ON" => self.ansi_null_dflt_on = on,
+            "ANSI_DEFAULTS" if on => {}
+            // What is on by default and must stay on.
+            "ANSI_NULLS" | "ANSI_PADDING" | "ANSI_WARNINGS" | "CONCAT_NULL_YIELDS_NULL" if on => {}
+            // What is off by default and must stay off.
+            "NUMERIC_ROUNDABORT" | "ANSI_NULL_DFLT_OFF" | "IMPLICIT_TRANSACTIONS" | "FMTONLY" | "NOEXEC"
+            | "PARSEONLY" | "SHOWPLAN_TEXT" | "SHOWPLAN_ALL" | "SHOWPLAN_XML" | "FORCEPLAN" | "NO_BROWSETABLE"
+            | "REMOTE_PROC_TRANSACTIONS"
+                if !on => {}
+            _ => return refused(),
+        }
+        Ok(())
+    }
+
+    /// `@@OPTIONS`.
+    pub fn bits(&self) -> i32 {
+        let bit = |on: bool, value: i32| if on { value } else { 0 };
+        bit(self.implicit_transactions, 2)
+            | bit(self.cursor_close_on_commit, 4)
+            | bit(self.ansi_warnings, 8)
+            | bit(self.ansi_padding, 16)
+            | bit(self.ansi_nulls, 32)
+            | bit(self.arithabort, 64)
+            | bit(self.quoted_identifier, 256)
+            | bit(self.nocount, 512)
+            | bit(self.ansi_null_dflt_on, 1024)
+            | bit(self.concat_null_yields_null, 4096)
+            | bit(self.numeric_roundabort, 8192)
+            | bit(self.xact_abort, 16384)
+    }
+}
+
+fn word(on: bool) -> &'static str {
+    if on { "ON" } else { "OFF" }
+}

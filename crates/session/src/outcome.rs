@@ -1,0 +1,81 @@
+//! What an error ends: the statement, the batch, the transaction, the connection. The one place that decides.
+
+use duramen_base::SqlError;
+
+/// How far an error reaches, outside TRY and with XACT_ABORT OFF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The statement is undone, the batch goes on.
+    Statement,
+    /// The rest of the batch is skipped; the transaction stays.
+    Batch,
+    /// The batch stops and the transaction is rolled back.
+    BatchAndTransaction,
+    /// The session ends.
+    Connection,
+}
+
+/// Errors of names found only when the statement runs.
+const SCOPE: &[i32] = &[207, 208, 209, 306, 1752, 4104, 4121, 102, 105, 156, 137, 1087, 195, 174];
+
+/// Conversion errors, deadlocks, failed DDL: the batch stops and the transaction is gone.
+const ABORTS: &[i32] = &[
+    235, 241, 242, 244, 245, 248, 293, 295, 8114, 8169, 9819, 1205, 3609, 3616, 3960, 217, 3623, 2714, 1505, 1750, 1765,
+    1768, 1778, 1946, 3723, 3726, 3728, 3729, 3732, 4708, 4712, 4901, 4920, 219, 911, 8106, 8107, 556, 1105, 9002, 3930,
+];
+
+/// XACT_ABORT has no say over these.
+const IGNORES_XACT_ABORT: &[i32] = &[50000, 3701, 2787, 266, 3902, 3903];
+
+/// Write errors that are followed by 3621, `The statement has been terminated.`
+const TERMINATED: &[i32] = &[515, 547, 2601, 2627, 8152, 2628, 220, 8115, 8134, 1222];
+
+pub fn reach(error: &SqlError, xact_abort: bool) -> Reach {
+    if error.severity >= 20 {
+        return Reach::Connection;
+    }
+    let natural = if SCOPE.contains(&error.number) {
+        Reach::Batch
+    } else if ABORTS.contains(&error.number) {
+        Reach::BatchAndTransaction
+    } else {
+        Reach::Statement
+    };
+    if xact_abort && natural != Reach::Connection && !IGNORES_XACT_ABORT.contains(&error.number) {
+        Reach::BatchAndTransaction
+    } else {
+        natural
+    }
+}
+
+/// Whether 3621 follows when the statement was one that writes.
+pub fn says_terminated(error: &SqlError, reach: Reach) -> bool {
+    reach == Reach::Statement && TERMINATED.contains(&error.number)
+}
+
+/// TRY catches severities 11 to 19, but not the names of its own level.
+pub fn catchable(error: &SqlError) -> bool {
+    (11..=19).contains(&error.severity) && !SCOPE.contains(&error.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use duramen_base::{SqlError, messages};
+
+    use super::*;
+
+    #[test]
+    fn an_error_reaches_as_far_as_its_class() {
+        let null = SqlError::new(&messages::NULL_NOT_ALLOWED, &[&"c", &"t", &"INSERT"]);
+        assert_eq!(reach(&null, false), Reach::Statement);
+        assert_eq!(reach(&null, true), Reach::BatchAndTransaction);
+        assert!(says_terminated(&null, Reach::Statement));
+        let name = SqlError::new(&messages::INVALID_OBJECT_NAME, &[&"t"]);
+        assert_eq!(reach(&name, false), Reach::Batch);
+        assert!(!catchable(&name));
+        let conversion = SqlError::new(&messages::CONVERSION_FAILED, &[]);
+        assert_eq!(reach(&conversion, false), Reach::BatchAndTransaction);
+        let commit = SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]);
+        assert_eq!(reach(&commit, true), Reach::Statement);
+    }
+}

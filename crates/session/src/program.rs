@@ -1,0 +1,215 @@
+//! A batch as a flat program: jumps instead of nesting, one operation a statement.
+//!
+//! Compilation needs no catalog: names are bound when an operation first runs (deferred name resolution), so a batch
+//! may create what it uses. What it does check is what SQL Server checks before anything runs: variables, labels,
+//! BREAK and CONTINUE.
+
+use std::collections::BTreeMap;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::bind::resolve_type;
+use duramen_tsql::ast::{self, Statement, StatementKind};
+use duramen_types::SqlType;
+
+/// A declared variable: its slot is its position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    pub ty: SqlType,
+}
+
+#[derive(Debug)]
+pub enum Op {
+    /// A statement that runs by itself.
+    Run(StatementKind),
+    /// `DECLARE @x type [= value]`, `SET @x = value`: assign a slot.
+    Assign { slot: usize, op: Option<ast::BinaryOp>, value: ast::Expr, declare: bool },
+    /// Goes to `target` unless the condition holds.
+    BranchUnless { condition: ast::Expr, target: usize },
+    Jump(usize),
+    EnterTry { catch: usize },
+    LeaveTry { after: usize },
+    /// The end of a CATCH block: the caught error is forgotten.
+    EndCatch,
+    Return(Option<ast::Expr>),
+}
+
+#[derive(Debug)]
+pub struct Step {
+    pub op: Op,
+    pub line: u32,
+}
+
+#[derive(Debug)]
+pub struct Program {
+    pub steps: Vec<Step>,
+    pub variables: Vec<Variable>,
+}
+
+/// A statement's place in loops, for BREAK and CONTINUE.
+struct Loop {
+    start: usize,
+    breaks: Vec<usize>,
+}
+
+struct Compiler {
+    steps: Vec<Step>,
+    variables: Vec<Variable>,
+    loops: Vec<Loop>,
+    labels: BTreeMap<String, usize>,
+    gotos: Vec<(usize, String, u32)>,
+}
+
+/// Compiles a parsed batch; `given` are the variables it starts with (parameters).
+pub fn compile(batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
+    let mut c =
+        Compiler { steps: Vec::new(), variables: given, loops: Vec::new(), labels: BTreeMap::new(), gotos: Vec::new() };
+    c.declarations(&batch.statements)?;
+    c.statements(&batch.statements)?;
+    for (at, label, line) in std::mem::take(&mut c.gotos) {
+        let target = c.labels.get(&label).copied();
+        let missing = || SqlError::new(&messages::LABEL_NOT_DECLARED, &[&label]).at_line(line as i32);
+        c.steps[at].op = Op::Jump(target.ok_or_else(missing)?);
+    }
+    Ok(Program { steps: c.steps, variables: c.variables })
+}
+
+impl Compiler {
+    /// Variables live from their declaration in the text to the end of the batch, whatever runs.
+    fn declarations(&mut self, statements: &[Statement]) -> SqlResult<()> {
+        for s in statements {
+            match &s.kind {
+                StatementKind::Declare(list) => {
+                    for d in list {
+                        let line = d.line as i32;
+                        let Some(ty) = &d.ty else {
+                            return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&"CURSOR"]).at_line(line));
+                        };
+                        if self.slot(&d.name).is_some() {
+                            return Err(SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&d.name]).at_line(line));
+                        }
+                        let ty = resolve_type(ty, false).map_err(|e| e.at_line(line))?;
+                        self.variables.push(Variable { name: d.name.clone(), ty });
+                    }
+                }
+                StatementKind::If { then, otherwise, .. } => {
+                    self.declarations(std::slice::from_ref(then))?;
+                    if let Some(o) = otherwise {
+                        self.declarations(std::slice::from_ref(o))?;
+                    }
+                }
+                StatementKind::While { body, .. } => self.declarations(std::slice::from_ref(body))?,
+                StatementKind::Block(body) => self.declarations(body)?,
+                StatementKind::TryCatch { body, catch } => {
+                    self.declarations(body)?;
+                    self.declarations(catch)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&self, name: &str) -> Option<usize> {
+        find_variable(&self.variables, name)
+    }
+
+    fn emit(&mut self, op: Op, line: u32) -> usize {
+        self.steps.push(Step { op, line });
+        self.steps.len() - 1
+    }
+
+    fn here(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn statements(&mut self, statements: &[Statement]) -> SqlResult<()> {
+        statements.iter().try_for_each(|s| self.statement(s))
+    }
+
+    fn statement(&mut self, s: &Statement) -> SqlResult<()> {
+        let line = s.line;
+        match &s.kind {
+            StatementKind::Declare(list) => {
+                for d in list {
+                    if let (Some(value), Some(slot)) = (&d.init, self.slot(&d.name)) {
+                        self.emit(Op::Assign { slot, op: None, value: value.clone(), declare: true }, d.line);
+                    }
+                }
+            }
+            StatementKind::SetVariable { name, op, value } => {
+                let missing = || SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[name]).at_line(line as i32);
+                let slot = self.slot(name).ok_or_else(missing)?;
+                self.emit(Op::Assign { slot, op: *op, value: value.clone(), declare: false }, line);
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                let branch = self.emit(Op::Jump(0), line);
+                self.statement(then)?;
+                let mut target = self.here();
+                if let Some(o) = otherwise {
+                    let skip = self.emit(Op::Jump(0), line);
+                    target = self.here();
+                    self.statement(o)?;
+                    self.steps[skip].op = Op::Jump(self.here());
+                }
+                self.steps[branch].op = Op::BranchUnless { condition: condition.clone(), target };
+            }
+            StatementKind::While { condition, body } => {
+                let start = self.emit(Op::Jump(0), line);
+                self.loops.push(Loop { start, breaks: Vec::new() });
+                self.statement(body)?;
+                self.emit(Op::Jump(start), line);
+                let end = self.here();
+                self.steps[start].op = Op::BranchUnless { condition: condition.clone(), target: end };
+                let done = self.loops.pop().map_or_else(Vec::new, |l| l.breaks);
+                for at in done {
+                    self.steps[at].op = Op::Jump(end);
+                }
+            }
+            StatementKind::Block(body) => self.statements(body)?,
+            StatementKind::TryCatch { body, catch } => {
+                let enter = self.emit(Op::Jump(0), line);
+                self.statements(body)?;
+                let leave = self.emit(Op::Jump(0), line);
+                self.steps[enter].op = Op::EnterTry { catch: self.here() };
+                self.statements(catch)?;
+                self.emit(Op::EndCatch, line);
+                self.steps[leave].op = Op::LeaveTry { after: self.here() };
+            }
+            StatementKind::Break => {
+                let at = self.emit(Op::Jump(0), line);
+                match self.loops.last_mut() {
+                    Some(l) => l.breaks.push(at),
+                    None => return Err(SqlError::new(&messages::BREAK_OUTSIDE_WHILE, &[]).at_line(line as i32)),
+                }
+            }
+            StatementKind::Continue => match self.loops.last().map(|l| l.start) {
+                Some(start) => {
+                    self.emit(Op::Jump(start), line);
+                }
+                None => return Err(SqlError::new(&messages::CONTINUE_OUTSIDE_WHILE, &[]).at_line(line as i32)),
+            },
+            StatementKind::Label(name) => {
+                if self.labels.insert(name.to_lowercase(), self.here()).is_some() {
+                    return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[name]).at_line(line as i32));
+                }
+            }
+            StatementKind::Goto(name) => {
+                let at = self.emit(Op::Jump(0), line);
+                self.gotos.push((at, name.to_lowercase(), line));
+            }
+            StatementKind::Return(value) => {
+                self.emit(Op::Return(value.clone()), line);
+            }
+            other => {
+                self.emit(Op::Run(other.clone()), line);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The slot of a variable; names compare without case.
+pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
+    variables.iter().position(|v| v.name == name || v.name.to_lowercase() == name.to_lowercase())
+}
