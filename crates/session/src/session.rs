@@ -1,0 +1,240 @@
+//! One session: its settings, its transaction, what it tells about itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_txn::gate::SessionDeps;
+use duramen_txn::{LockOwner, Transaction, TxnKind};
+
+use crate::instance::Instance;
+use crate::options::Options;
+use crate::program::compile;
+use crate::run::Run;
+use crate::sink::{Done, EnvChange, ResultSink};
+
+/// Set by whoever wants the running request to end: an attention, a lost client, KILL.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(pub Arc<AtomicBool>);
+
+impl CancelToken {
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Who logs in, and from where.
+#[derive(Clone, Debug, Default)]
+pub struct LoginRequest {
+    pub user: String,
+    pub password: String,
+    /// Empty: the login's default database.
+    pub database: String,
+    pub app: String,
+    pub host: String,
+    pub language: String,
+    pub client_address: String,
+    pub encrypted: bool,
+}
+
+pub struct Session {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) spid: SessionId,
+    pub(crate) login: LoginRequest,
+    pub(crate) database: String,
+    pub(crate) options: Options,
+    pub(crate) state: State,
+    pub(crate) owner: LockOwner,
+    pub(crate) transaction: Option<Arc<Transaction>>,
+    pub(crate) deps: Arc<SessionDeps>,
+}
+
+/// What the globals show of the last statement.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub rowcount: u64,
+    pub error: i32,
+    /// The error that the innermost running CATCH caught.
+    pub caught: Vec<SqlError>,
+}
+
+impl Session {
+    pub(crate) fn new(instance: Arc<Instance>, spid: SessionId, login: LoginRequest, database: String) -> Session {
+        let owner = instance.locks.owner(spid);
+        Session {
+            instance,
+            spid,
+            login,
+            database,
+            options: Options::default(),
+            state: State::default(),
+            owner,
+            transaction: None,
+            deps: SessionDeps::new(),
+        }
+    }
+
+    pub fn spid(&self) -> u16 {
+        self.spid.0
+    }
+
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// What the session's replies depend on.
+    pub fn deps(&self) -> &Arc<SessionDeps> {
+        &self.deps
+    }
+
+    /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
+    pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
+        let options = duramen_tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
+        let program = duramen_tsql::parse_batch(text, &options).and_then(|b| compile(&b, Vec::new()));
+        match program {
+            Ok(program) => Run::new(self, &program, sink, cancel).batch(),
+            Err(error) => {
+                self.state.error = error.number;
+                sink.error(&error);
+                sink.done(&Done { rows: None, command: 0, error: true, in_transaction: self.in_transaction() });
+            }
+        }
+    }
+
+    /// sp_reset_connection: as after login, in the login's database; an open transaction is rolled back.
+    pub fn reset(&mut self, keep_transaction: bool) -> SqlResult<()> {
+        if !keep_transaction {
+            self.rollback_all()?;
+        }
+        self.options = Options::default();
+        self.state = State::default();
+        self.database = self.instance.default_database(&self.login.database);
+        Ok(())
+    }
+
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.trancount() > 0
+    }
+
+    /// `@@TRANCOUNT`.
+    pub(crate) fn trancount(&self) -> u32 {
+        self.transaction.as_ref().map_or(0, |t| t.nesting())
+    }
+
+    pub(crate) fn begin_transaction(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        match &self.transaction {
+            Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
+            Some(t) => {
+                t.enter();
+                Ok(())
+            }
+            None => {
+                let name = if name.is_empty() { "user_transaction" } else { name };
+                let t = self.new_transaction(TxnKind::Explicit, name);
+                sink.env_change(&EnvChange::BeginTran { descriptor: t.id });
+                self.transaction = Some(t);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn new_transaction(&self, kind: TxnKind, name: &str) -> Arc<Transaction> {
+        let t = Transaction::new(&self.owner, kind, name, self.options.isolation);
+        t.set_lock_timeout(self.options.lock_timeout);
+        Arc::new(t)
+    }
+
+    pub(crate) fn commit_transaction(&mut self, delayed: Option<bool>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let Some(t) = self.transaction.clone() else {
+            return Err(SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]));
+        };
+        if t.is_doomed() {
+            return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
+        }
+        if !t.leave() {
+            return Ok(());
+        }
+        self.transaction = None;
+        self.finish(&t, delayed)?;
+        sink.env_change(&EnvChange::CommitTran { descriptor: t.id });
+        Ok(())
+    }
+
+    /// Commits in every database the transaction wrote, notes what replies depend on, gives the locks back.
+    pub(crate) fn finish(&self, t: &Arc<Transaction>, delayed: Option<bool>) -> SqlResult<()> {
+        match self.instance.commit(t, delayed) {
+            Ok(lsns) => {
+                if lsns.durability == duramen_txn::Durability::Full {
+                    for (db, lsn) in &lsns.parts {
+                        self.deps.note_commit(*db, *lsn);
+                    }
+                }
+                Ok(())
+            }
+            Err(e) => {
+                self.instance.rollback(t, None)?;
+                Err(e)
+            }
+        }
+    }
+
+    /// ROLLBACK to a savepoint, or of everything.
+    pub(crate) fn rollback_transaction(&mut self, name: Option<&str>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let Some(t) = self.transaction.clone() else {
+            return Err(SqlError::new(&messages::ROLLBACK_WITHOUT_BEGIN, &[]));
+        };
+        if let Some(name) = name.filter(|n| *n != t.name) {
+            let Some(point) = t.savepoint(name) else {
+                return Err(SqlError::new(&messages::ROLLBACK_NAME_NOT_FOUND, &[&name]));
+            };
+            if t.is_doomed() {
+                return Err(SqlError::new(&messages::TRANSACTION_DOOMED_SAVEPOINT, &[]));
+            }
+            return self.instance.rollback(&t, Some(&point));
+        }
+        self.transaction = None;
+        self.instance.rollback(&t, None)?;
+        sink.env_change(&EnvChange::RollbackTran { descriptor: t.id });
+        Ok(())
+    }
+
+    pub(crate) fn rollback_all(&mut self) -> SqlResult<()> {
+        match self.transaction.take() {
+            Some(t) => self.instance.rollback(&t, None),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn save_transaction(&mut self, name: &str) -> SqlResult<()> {
+        let Some(t) = &self.transaction else {
+            return Err(SqlError::new(&messages::SAVE_WITHOUT_TRANSACTION, &[]));
+        };
+        if name.chars().count() > 32 {
+            return Err(SqlError::new(&messages::SAVEPOINT_NAME_TOO_LONG, &[&name]));
+        }
+        duramen_txn::txlog::save(t, name, self.instance.locks.mark(&self.owner))
+    }
+
+    /// USE: changes the database and says so (5701).
+    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let found = self.instance.database_name(name);
+        let found = found.ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]))?;
+        let old = std::mem::replace(&mut self.database, found.clone());
+        sink.env_change(&EnvChange::Database { old, new: found.clone() });
+        sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).with_state(1));
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A failed rollback has taken the database offline already; recovery will finish it.
+        let _ = self.rollback_all();
+        self.instance.locks.release_session(&self.owner);
+        self.instance.session_ended(self.spid);
+    }
+}
