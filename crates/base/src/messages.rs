@@ -207,6 +207,7 @@ messages! {
     DATABASE_FILES_INACCESSIBLE = 945, 14, "Database '%.*ls' cannot be opened due to inaccessible files or insufficient memory or disk space. See the SQL Server errorlog for details.";
     CANNOT_OPEN_VERSION = 946, 14, "Cannot open database '%.*ls' version %d. Upgrade the database to the latest version.";
     DATABASE_VERSION_TOO_NEW = 948, 20, "The database '%.*ls' cannot be opened because it is version %d. This server supports version %d and earlier. A downgrade path is not supported.";
+    INVALID_LENGTH_OF_TYPE = 1001, 15, "Line %d: Length or precision specification %d is invalid.";
     INVALID_SCALE = 1002, 15, "Line %d: Specified scale %d is invalid.";
     NUMBER_OUT_OF_RANGE = 1007, 15, "The %S_MSG '%.*ls' is out of the range for numeric representation (maximum precision 38).";
     ORDER_BY_VARIABLE = 1008, 15, "The SELECT item identified by the ORDER BY number %d contains a variable as part of the expression identifying a column position. Variables are only allowed when ordering by an expression referencing a column name.";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::{ArithmeticOp, Decimal, SqlType, TypeId, Value};
+use duramen_types::{BinaryOp, Decimal, SqlType, TypeId, Value};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
@@ -28,7 +28,11 @@ struct State {
 
 impl<'p> Groups<'p> {
     pub fn new(by: &'p [Expr], aggregates: &'p [Aggregate]) -> Groups<'p> {
-        Groups { by, aggregates, groups: BTreeMap::new() }
+        Groups {
+            by,
+            aggregates,
+            groups: BTreeMap::new(),
+        }
     }
 
     pub fn add(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
@@ -56,7 +60,8 @@ impl<'p> Groups<'p> {
     pub fn finish(mut self, _cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
         if self.by.is_empty() && self.groups.is_empty() {
             let states = self.aggregates.iter().map(State::for_aggregate).collect();
-            self.groups.insert(RowKey::new(Vec::new(), Vec::new()), states);
+            self.groups
+                .insert(RowKey::new(Vec::new(), Vec::new()), states);
         }
         let mut rows = Vec::with_capacity(self.groups.len());
         for (key, states) in self.groups {
@@ -72,7 +77,10 @@ impl<'p> Groups<'p> {
 
 impl State {
     fn for_aggregate(a: &Aggregate) -> State {
-        State { seen: a.distinct.then(Default::default), ..State::default() }
+        State {
+            seen: a.distinct.then(Default::default),
+            ..State::default()
+        }
     }
 
     fn add(&mut self, aggregate: &Aggregate, value: Value, ty: &SqlType) -> SqlResult<()> {
@@ -94,12 +102,19 @@ impl State {
             }
             AggregateKind::Min | AggregateKind::Max => {
                 let o = compare_nullable(&value, &self.value, ty.collation);
-                let better = if aggregate.kind == AggregateKind::Min { o.is_lt() } else { o.is_gt() };
+                let better = if aggregate.kind == AggregateKind::Min {
+                    o.is_lt()
+                } else {
+                    o.is_gt()
+                };
                 if self.value.is_null() || better {
                     self.value = value;
                 }
             }
-            AggregateKind::StDev | AggregateKind::StDevP | AggregateKind::Var | AggregateKind::VarP => {
+            AggregateKind::StDev
+            | AggregateKind::StDevP
+            | AggregateKind::Var
+            | AggregateKind::VarP => {
                 let x = as_f64(&value);
                 let d = x - self.mean;
                 self.mean += d / self.count as f64;
@@ -112,18 +127,32 @@ impl State {
     fn finish(self, aggregate: &Aggregate) -> SqlResult<Value> {
         let n = self.count;
         Ok(match aggregate.kind {
-            AggregateKind::CountStar | AggregateKind::Count if aggregate.ty.id == TypeId::BigInt => Value::BigInt(n),
+            AggregateKind::CountStar | AggregateKind::Count
+                if aggregate.ty.id == TypeId::BigInt =>
+            {
+                Value::BigInt(n)
+            }
             AggregateKind::CountStar | AggregateKind::Count => match i32::try_from(n) {
                 Ok(n) => Value::Int(n),
-                Err(_) => return Err(SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"int"])),
+                Err(_) => {
+                    return Err(SqlError::new(
+                        &messages::ARITHMETIC_OVERFLOW,
+                        &[&"expression", &"int"],
+                    ));
+                }
             },
             AggregateKind::Avg if n > 0 => average(&self.value, n, &aggregate.ty)?,
-            AggregateKind::Sum | AggregateKind::Avg | AggregateKind::Min | AggregateKind::Max => self.value,
+            AggregateKind::Sum | AggregateKind::Avg | AggregateKind::Min | AggregateKind::Max => {
+                self.value
+            }
             AggregateKind::Var if n > 1 => Value::Float(self.squares / (n - 1) as f64),
             AggregateKind::VarP if n > 0 => Value::Float(self.squares / n as f64),
             AggregateKind::StDev if n > 1 => Value::Float((self.squares / (n - 1) as f64).sqrt()),
             AggregateKind::StDevP if n > 0 => Value::Float((self.squares / n as f64).sqrt()),
-            AggregateKind::Var | AggregateKind::VarP | AggregateKind::StDev | AggregateKind::StDevP => Value::Null,
+            AggregateKind::Var
+            | AggregateKind::VarP
+            | AggregateKind::StDev
+            | AggregateKind::StDevP => Value::Null,
         })
     }
 }
@@ -145,9 +174,18 @@ fn add(a: &Value, b: &Value, ty: &SqlType) -> SqlResult<Value> {
             let sum = x.mantissa().checked_add(y.mantissa());
             sum.and_then(|m| Decimal::new(m, 38, x.scale()))
                 .map(Value::Decimal)
-                .ok_or_else(|| SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"numeric"]))
+                .ok_or_else(|| {
+                    SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"numeric"])
+                })
         }
-        _ => duramen_types::arithmetic(ArithmeticOp::Add, a, ty, b, ty),
+        _ => duramen_types::binary(
+            BinaryOp::Add,
+            a,
+            ty,
+            b,
+            ty,
+            &duramen_types::ConvertCtx::default(),
+        ),
     }
 }
 

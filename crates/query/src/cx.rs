@@ -51,7 +51,11 @@ impl<'a> Cx<'a> {
 
     /// An attention ends a statement between batches of rows.
     pub fn check_cancelled(&self) -> SqlResult<()> {
-        if self.host.cancelled() { Err(cancelled()) } else { Ok(()) }
+        if self.host.cancelled() {
+            Err(cancelled())
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
-use duramen_types::{SqlType, Value};
+use duramen_types::{MAX_LENGTH, SqlType, Target, TypeId, Value};
 
-use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource, lock_of, same_name, scan_plan, unsupported, wrap};
+use crate::bind::{
+    Binder, Scope, ScopeColumn, ScopeSource, lock_of, same_name, scan_plan, unsupported, wrap,
+};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::Expr;
@@ -24,9 +26,18 @@ pub struct Dml {
 
 #[derive(Debug)]
 enum Action {
-    Insert { source: InsertSource, columns: Vec<ColumnValue> },
-    Update { plan: Plan, assignments: Vec<(usize, Expr)>, variables: Vec<(usize, Expr)> },
-    Delete { plan: Plan },
+    Insert {
+        source: InsertSource,
+        columns: Vec<ColumnValue>,
+    },
+    Update {
+        plan: Plan,
+        assignments: Vec<(usize, Expr)>,
+        variables: Vec<(usize, Expr)>,
+    },
+    Delete {
+        plan: Plan,
+    },
 }
 
 #[derive(Debug)]
@@ -72,7 +83,11 @@ impl Dml {
                     self.insert_all(rows, columns, cx)
                 }
             },
-            Action::Update { plan, assignments, variables } => self.update(plan, assignments, variables, cx),
+            Action::Update {
+                plan,
+                assignments,
+                variables,
+            } => self.update(plan, assignments, variables, cx),
             Action::Delete { plan } => {
                 let mut targets = self.targets(plan, cx)?;
                 targets.dedup_by_key(|(at, _)| *at);
@@ -86,7 +101,12 @@ impl Dml {
         }
     }
 
-    fn insert_all(&self, rows: Vec<Row>, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<u64> {
+    fn insert_all(
+        &self,
+        rows: Vec<Row>,
+        columns: &[ColumnValue],
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<u64> {
         let n = rows.len() as u64;
         for given in rows {
             cx.check_cancelled()?;
@@ -104,12 +124,12 @@ impl Dml {
                 ColumnValue::Expression(e) => e.eval(&[], cx)?,
             });
         }
-        self.store(&mut row, "INSERT")?;
+        self.store(&mut row, "INSERT", cx)?;
         self.table.insert(row, cx)
     }
 
     /// Checks that the values fit their columns: NULL, length.
-    fn store(&self, row: &mut Row, statement: &str) -> SqlResult<()> {
+    fn store(&self, row: &mut Row, statement: &str, cx: &Cx<'_>) -> SqlResult<()> {
         for (value, column) in row.iter_mut().zip(self.table.columns()) {
             if value.is_null() {
                 if !column.nullable {
@@ -119,13 +139,22 @@ impl Dml {
                 }
                 continue;
             }
-            duramen_types::fit(value, &column.ty).map_err(|e| match e.number {
-                2628 => {
-                    let (table, text) = (self.table.full_name(), value.as_text().unwrap_or_default());
-                    SqlError::new(&messages::STRING_TRUNCATED_COLUMN, &[&table, &column.name, &text])
-                }
-                _ => e,
-            })?;
+            if !(column.ty.id.is_string() || column.ty.id.is_binary()) {
+                continue;
+            }
+            let full = self.table.full_name();
+            let target = Target::Column {
+                table: &full,
+                column: &column.name,
+            };
+            let given = std::mem::take(value);
+            *value = duramen_types::assign(
+                given,
+                &assignable(column.ty),
+                &column.ty,
+                target,
+                &cx.convert,
+            )?;
         }
         Ok(())
     }
@@ -137,7 +166,8 @@ impl Dml {
         let mut out = Vec::new();
         for mut row in plan.rows(cx)? {
             let at = row.get(width).and_then(Value::as_i64);
-            let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
+            let at =
+                at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
             row.truncate(width);
             out.push((at, row));
         }
@@ -157,7 +187,8 @@ impl Dml {
         let mut seen = std::collections::BTreeSet::new();
         for full in plan.rows(cx)? {
             let at = full.get(width).and_then(Value::as_i64);
-            let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
+            let at =
+                at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
             // A row that joins several times is changed once.
             if !seen.insert(at) {
                 continue;
@@ -171,7 +202,7 @@ impl Dml {
                 let v = e.eval(&full, cx)?;
                 cx.vars[*slot] = v;
             }
-            self.store(&mut new, "UPDATE")?;
+            self.store(&mut new, "UPDATE", cx)?;
             changes.push((at, old, new));
         }
         let n = changes.len() as u64;
@@ -189,12 +220,16 @@ fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Tabl
     match &target.kind {
         ast::TargetKind::Table(name) => match host.source(name)? {
             Some(Source::Table(t)) => Ok(t),
-            Some(Source::Virtual(_)) => Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line)),
-            None => Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(line)),
+            Some(Source::Virtual(_)) => {
+                Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line))
+            }
+            None => {
+                Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(line))
+            }
         },
-        ast::TargetKind::Variable(name) => host
-            .table_variable(name)
-            .ok_or_else(|| SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]).at_line(line)),
+        ast::TargetKind::Variable(name) => host.table_variable(name).ok_or_else(|| {
+            SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]).at_line(line)
+        }),
     }
 }
 
@@ -230,17 +265,30 @@ pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
                             default_value(host, &binder, &table, named[i])?
                         } else {
                             let bound = binder.scalar(e)?;
-                            binder.coerce(bound, assignable(ty)).map_err(|x| x.at_line(e.line as i32))?
+                            binder
+                                .coerce(bound, assignable(ty))
+                                .map_err(|x| x.at_line(e.line as i32))?
                         });
                     }
                     bound.push(exprs);
                 }
-                if bound.len() == 1 { InsertSource::Row(bound.remove(0)) } else { InsertSource::Rows(bound) }
+                if bound.len() == 1 {
+                    InsertSource::Row(bound.remove(0))
+                } else {
+                    InsertSource::Rows(bound)
+                }
             }
             _ => {
                 let plan = binder.select(query)?;
-                check_width(stmt.columns.is_empty(), named.len(), plan.columns.len(), false)?;
-                let types: Vec<SqlType> = (0..named.len()).map(|i| assignable(target_type(i))).collect();
+                check_width(
+                    stmt.columns.is_empty(),
+                    named.len(),
+                    plan.columns.len(),
+                    false,
+                )?;
+                let types: Vec<SqlType> = (0..named.len())
+                    .map(|i| assignable(target_type(i)))
+                    .collect();
                 InsertSource::Query(binder.convert_columns(plan, &types)?)
             }
         },
@@ -258,7 +306,13 @@ pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
             None => ColumnValue::Expression(default_value(host, &binder, &table, i)?),
         });
     }
-    Ok(Dml { table, action: Action::Insert { source, columns: defaults } })
+    Ok(Dml {
+        table,
+        action: Action::Insert {
+            source,
+            columns: defaults,
+        },
+    })
 }
 
 /// IDENTITY_INSERT is asked of the session as a global, so that this room needs no option of its own.
@@ -269,7 +323,9 @@ fn identity_insert(host: &dyn Host) -> bool {
 fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
     let columns = table.columns();
     if names.is_empty() {
-        return Ok((0..columns.len()).filter(|i| !columns[*i].identity).collect());
+        return Ok((0..columns.len())
+            .filter(|i| !columns[*i].identity)
+            .collect());
     }
     let mut out = Vec::with_capacity(names.len());
     for n in names {
@@ -299,10 +355,25 @@ fn check_width(implicit: bool, wanted: usize, got: usize, values: bool) -> SqlRe
 
 /// Strings are converted without a length, so that truncation is found when the row is stored (2628).
 fn assignable(ty: SqlType) -> SqlType {
-    if ty.id.is_string() || ty.id.is_binary() { duramen_types::unbounded(ty) } else { ty }
+    let id = match ty.id {
+        TypeId::Char | TypeId::VarChar => TypeId::VarChar,
+        TypeId::NChar | TypeId::NVarChar => TypeId::NVarChar,
+        TypeId::Binary | TypeId::VarBinary => TypeId::VarBinary,
+        _ => return ty,
+    };
+    SqlType {
+        id,
+        length: MAX_LENGTH,
+        ..ty
+    }
 }
 
-fn default_value(host: &dyn Host, binder: &Binder<'_>, table: &Arc<dyn Table>, column: usize) -> SqlResult<Expr> {
+fn default_value(
+    host: &dyn Host,
+    binder: &Binder<'_>,
+    table: &Arc<dyn Table>,
+    column: usize,
+) -> SqlResult<Expr> {
     let c = &table.columns()[column];
     match &c.default {
         Some(text) => binder.coerce(host.bind_default(text)?, assignable(c.ty)),
@@ -327,8 +398,15 @@ fn target_plan(
         identity: c.identity,
         updatable: c.updatable,
     });
-    let source = ScopeSource { alias: alias.to_owned(), columns: columns.collect(), offset: 0 };
-    let scope = Scope { sources: vec![source], ..Scope::default() };
+    let source = ScopeSource {
+        alias: alias.to_owned(),
+        columns: columns.collect(),
+        offset: 0,
+    };
+    let scope = Scope {
+        sources: vec![source],
+        ..Scope::default()
+    };
     match where_ {
         None => {}
         Some(ast::DmlWhere::Condition(e)) => {
@@ -341,7 +419,12 @@ fn target_plan(
     if let Some(top) = top {
         let count = binder.scalar(&top.count)?;
         let percent = top.percent;
-        plan = wrap(plan, |input| Node::Top { input, count, percent, ties: Vec::new() });
+        plan = wrap(plan, |input| Node::Top {
+            input,
+            count,
+            percent,
+            ties: Vec::new(),
+        });
     }
     Ok((plan, scope))
 }
@@ -354,14 +437,20 @@ fn target_alias(target: &ast::Target) -> String {
 }
 
 /// FROM in UPDATE and DELETE may name the target once more, by itself; joins are not there yet.
-fn resolve_from<'t>(target: &'t ast::Target, from: &'t [ast::TableSource]) -> SqlResult<(ast::Target, String)> {
+fn resolve_from<'t>(
+    target: &'t ast::Target,
+    from: &'t [ast::TableSource],
+) -> SqlResult<(ast::Target, String)> {
     let alias = target_alias(target);
     match from {
         [] => Ok((target.clone(), alias)),
         [ast::TableSource::Table(t)] => {
             let exposed = t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
             if !same_name(&exposed, &alias) && !same_name(t.name.name(), &alias) {
-                return Err(unsupported("UPDATE or DELETE with several tables in FROM", target.line));
+                return Err(unsupported(
+                    "UPDATE or DELETE with several tables in FROM",
+                    target.line,
+                ));
             }
             let real = ast::Target {
                 kind: ast::TargetKind::Table(t.name.clone()),
@@ -370,7 +459,10 @@ fn resolve_from<'t>(target: &'t ast::Target, from: &'t [ast::TableSource]) -> Sq
             };
             Ok((real, exposed))
         }
-        _ => Err(unsupported("UPDATE or DELETE with several tables in FROM", target.line)),
+        _ => Err(unsupported(
+            "UPDATE or DELETE with several tables in FROM",
+            target.line,
+        )),
     }
 }
 
@@ -383,22 +475,41 @@ pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
     let table = target_table(host, &target)?;
     let lock = update_lock(&target)?;
     let mut binder = Binder::new(host);
-    let (plan, scope) = target_plan(&mut binder, &table, &alias, lock, stmt.where_.as_ref(), stmt.top.as_ref())?;
+    let (plan, scope) = target_plan(
+        &mut binder,
+        &table,
+        &alias,
+        lock,
+        stmt.where_.as_ref(),
+        stmt.top.as_ref(),
+    )?;
     let mut assignments: Vec<(usize, Expr)> = Vec::new();
     let mut variables = Vec::new();
     for clause in &stmt.set {
         match clause {
-            ast::SetClause::Column { variable, column, op, value, line } => {
-                let at = table.columns().iter().position(|c| same_name(&c.name, column.name()));
+            ast::SetClause::Column {
+                variable,
+                column,
+                op,
+                value,
+                line,
+            } => {
+                let at = table
+                    .columns()
+                    .iter()
+                    .position(|c| same_name(&c.name, column.name()));
                 let at = at
                     .ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[&column.name()]))
                     .map_err(|e| e.at_line(*line as i32))?;
                 let c = &table.columns()[at];
                 if c.identity {
-                    return Err(SqlError::new(&messages::IDENTITY_UPDATE, &[&c.name]).at_line(*line as i32));
+                    return Err(
+                        SqlError::new(&messages::IDENTITY_UPDATE, &[&c.name]).at_line(*line as i32)
+                    );
                 }
                 if assignments.iter().any(|(i, _)| *i == at) {
-                    return Err(SqlError::new(&messages::COLUMN_ASSIGNED_TWICE, &[&c.name]).at_line(*line as i32));
+                    return Err(SqlError::new(&messages::COLUMN_ASSIGNED_TWICE, &[&c.name])
+                        .at_line(*line as i32));
                 }
                 let mut bound = match value.kind {
                     ast::ExprKind::Default => default_value(host, &binder, &table, at)?,
@@ -407,24 +518,45 @@ pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                 if let Some(op) = op {
                     bound = crate::bind::combine(*op, Expr::column(at, c.ty, c.nullable), bound)?;
                 }
-                let bound = binder.coerce(bound, assignable(c.ty)).map_err(|e| e.at_line(*line as i32))?;
+                let bound = binder
+                    .coerce(bound, assignable(c.ty))
+                    .map_err(|e| e.at_line(*line as i32))?;
                 if let Some(v) = variable {
                     variables.push(variable_target(host, &binder, v, bound.clone())?);
                 }
                 assignments.push((at, bound));
             }
-            ast::SetClause::Variable { name, op: None, value, .. } => {
+            ast::SetClause::Variable {
+                name,
+                op: None,
+                value,
+                ..
+            } => {
                 let bound = binder.over(value, &scope)?;
                 variables.push(variable_target(host, &binder, name, bound)?);
             }
-            ast::SetClause::Variable { line, .. } => return Err(unsupported("compound assignment in UPDATE", *line)),
+            ast::SetClause::Variable { line, .. } => {
+                return Err(unsupported("compound assignment in UPDATE", *line));
+            }
             ast::SetClause::Write { line, .. } => return Err(unsupported(".WRITE", *line)),
         }
     }
-    Ok(Dml { table, action: Action::Update { plan, assignments, variables } })
+    Ok(Dml {
+        table,
+        action: Action::Update {
+            plan,
+            assignments,
+            variables,
+        },
+    })
 }
 
-fn variable_target(host: &dyn Host, binder: &Binder<'_>, name: &str, value: Expr) -> SqlResult<(usize, Expr)> {
+fn variable_target(
+    host: &dyn Host,
+    binder: &Binder<'_>,
+    name: &str,
+    value: Expr,
+) -> SqlResult<(usize, Expr)> {
     let (slot, ty) = host
         .variable(name)
         .ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
@@ -446,6 +578,16 @@ pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
     let table = target_table(host, &target)?;
     let lock = update_lock(&target)?;
     let mut binder = Binder::new(host);
-    let (plan, _) = target_plan(&mut binder, &table, &alias, lock, stmt.where_.as_ref(), stmt.top.as_ref())?;
-    Ok(Dml { table, action: Action::Delete { plan } })
+    let (plan, _) = target_plan(
+        &mut binder,
+        &table,
+        &alias,
+        lock,
+        stmt.where_.as_ref(),
+        stmt.top.as_ref(),
+    )?;
+    Ok(Dml {
+        table,
+        action: Action::Delete { plan },
+    })
 }

@@ -22,11 +22,31 @@ pub enum Operator<'p> {
     Filter(Box<Operator<'p>>, &'p Expr),
     Project(Box<Operator<'p>>, &'p [Expr]),
     Join(Box<Join<'p>>),
-    Top { input: Box<Operator<'p>>, left: u64, ties: &'p [Expr], last: Option<Vec<Value>> },
-    Skip { input: Box<Operator<'p>>, left: u64 },
-    Distinct { input: Box<Operator<'p>>, seen: RowSet },
-    Concat { inputs: &'p [Plan], at: usize, current: Option<Box<Operator<'p>>> },
-    SetOperation { input: Box<Operator<'p>>, other: RowSet, seen: RowSet, keep_common: bool },
+    Top {
+        input: Box<Operator<'p>>,
+        left: u64,
+        ties: &'p [Expr],
+        last: Option<Vec<Value>>,
+    },
+    Skip {
+        input: Box<Operator<'p>>,
+        left: u64,
+    },
+    Distinct {
+        input: Box<Operator<'p>>,
+        seen: RowSet,
+    },
+    Concat {
+        inputs: &'p [Plan],
+        at: usize,
+        current: Option<Box<Operator<'p>>>,
+    },
+    SetOperation {
+        input: Box<Operator<'p>>,
+        other: RowSet,
+        seen: RowSet,
+        keep_common: bool,
+    },
 }
 
 /// Starts a plan. Operators that must see all their input first (sort, aggregate) do so here.
@@ -45,10 +65,16 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             let args = eval_all(args, &[], cx)?;
             Operator::Rows(table.rows(cx.host, &args)?.into())
         }
-        Node::Filter { input, predicate } => Operator::Filter(Box::new(open(input, cx)?), predicate),
+        Node::Filter { input, predicate } => {
+            Operator::Filter(Box::new(open(input, cx)?), predicate)
+        }
         Node::Project { input, exprs } => Operator::Project(Box::new(open(input, cx)?), exprs),
         Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, cx)?)),
-        Node::Aggregate { input, groups, aggregates } => {
+        Node::Aggregate {
+            input,
+            groups,
+            aggregates,
+        } => {
             let mut state = Groups::new(groups, aggregates);
             let mut input = open(input, cx)?;
             while let Some(batch) = input.next(cx)? {
@@ -59,16 +85,33 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             Operator::Rows(state.finish(cx)?.into())
         }
         Node::Sort { input, keys } => Operator::Rows(sort(input, keys, cx)?.into()),
-        Node::Top { input, count, percent, ties } => open_top(input, count, *percent, ties, cx)?,
+        Node::Top {
+            input,
+            count,
+            percent,
+            ties,
+        } => open_top(input, count, *percent, ties, cx)?,
         Node::Skip { input, count } => {
             let left = row_count(&count.eval(&[], cx)?)?;
-            Operator::Skip { input: Box::new(open(input, cx)?), left }
+            Operator::Skip {
+                input: Box::new(open(input, cx)?),
+                left,
+            }
         }
-        Node::Distinct { input } => {
-            Operator::Distinct { input: Box::new(open(input, cx)?), seen: RowSet::new(&input.columns) }
-        }
-        Node::Concat(inputs) => Operator::Concat { inputs, at: 0, current: None },
-        Node::SetOperation { left, right, keep_common } => {
+        Node::Distinct { input } => Operator::Distinct {
+            input: Box::new(open(input, cx)?),
+            seen: RowSet::new(&input.columns),
+        },
+        Node::Concat(inputs) => Operator::Concat {
+            inputs,
+            at: 0,
+            current: None,
+        },
+        Node::SetOperation {
+            left,
+            right,
+            keep_common,
+        } => {
             let mut other = RowSet::new(&left.columns);
             let mut rows = open(right, cx)?;
             while let Some(batch) = rows.next(cx)? {
@@ -112,15 +155,25 @@ fn open_top<'p>(
     let value = count.eval(&[], cx)?;
     if !percent {
         let left = row_count(&value)?;
-        return Ok(Operator::Top { input: Box::new(open(input, cx)?), left, ties, last: None });
+        return Ok(Operator::Top {
+            input: Box::new(open(input, cx)?),
+            left,
+            ties,
+            last: None,
+        });
     }
     let share = match value {
         Value::Float(f) if (0.0..=100.0).contains(&f) => f,
-        _ => return Err(SqlError::new(&messages::TOP_PERCENT_RANGE, &[])),
+        _ => return Err(SqlError::new(&messages::PERCENT_OUT_OF_RANGE, &[])),
     };
     let rows = input.rows(cx)?;
     let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
-    Ok(Operator::Top { input: Box::new(Operator::Rows(rows.into())), left, ties, last: None })
+    Ok(Operator::Top {
+        input: Box::new(Operator::Rows(rows.into())),
+        left,
+        ties,
+        last: None,
+    })
 }
 
 fn sort(input: &Plan, keys: &[SortKey], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
@@ -164,7 +217,9 @@ impl Operator<'_> {
                 Ok(None)
             }
             Operator::Project(input, exprs) => {
-                let Some(batch) = input.next(cx)? else { return Ok(None) };
+                let Some(batch) = input.next(cx)? else {
+                    return Ok(None);
+                };
                 let mut out = Vec::with_capacity(batch.len());
                 for row in &batch {
                     out.push(eval_all(exprs, row, cx)?);
@@ -172,7 +227,12 @@ impl Operator<'_> {
                 Ok(Some(out))
             }
             Operator::Join(join) => join.next(cx),
-            Operator::Top { input, left, ties, last } => next_top(input, left, ties, last, cx),
+            Operator::Top {
+                input,
+                left,
+                ties,
+                last,
+            } => next_top(input, left, ties, last, cx),
             Operator::Skip { input, left } => {
                 while let Some(mut batch) = input.next(cx)? {
                     let drop = (*left).min(batch.len() as u64);
@@ -184,14 +244,23 @@ impl Operator<'_> {
                 }
                 Ok(None)
             }
-            Operator::Distinct { input, seen } => {
-                next_kept(input, cx, |row| seen.insert(row))
-            }
-            Operator::SetOperation { input, other, seen, keep_common } => {
+            Operator::Distinct { input, seen } => next_kept(input, cx, |row| seen.insert(row)),
+            Operator::SetOperation {
+                input,
+                other,
+                seen,
+                keep_common,
+            } => {
                 let keep = *keep_common;
-                next_kept(input, cx, |row| other.contains(row) == keep && seen.insert(row))
+                next_kept(input, cx, |row| {
+                    other.contains(row) == keep && seen.insert(row)
+                })
             }
-            Operator::Concat { inputs, at, current } => loop {
+            Operator::Concat {
+                inputs,
+                at,
+                current,
+            } => loop {
                 if let Some(op) = current {
                     if let Some(batch) = op.next(cx)? {
                         return Ok(Some(batch));
@@ -199,7 +268,9 @@ impl Operator<'_> {
                     *current = None;
                     *at += 1;
                 }
-                let Some(plan) = inputs.get(*at) else { return Ok(None) };
+                let Some(plan) = inputs.get(*at) else {
+                    return Ok(None);
+                };
                 *current = Some(Box::new(open(plan, cx)?));
             },
         }
@@ -230,7 +301,9 @@ fn next_top(
     if *left == 0 && (ties.is_empty() || last.is_none()) {
         return Ok(None);
     }
-    let Some(batch) = input.next(cx)? else { return Ok(None) };
+    let Some(batch) = input.next(cx)? else {
+        return Ok(None);
+    };
     let mut out = Vec::with_capacity(batch.len());
     for row in batch {
         if *left > 0 {
@@ -272,7 +345,15 @@ pub struct Join<'p> {
 
 impl<'p> Join<'p> {
     fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
-        let Node::Join { left, right, kind, hash, on, apply } = &plan.node else {
+        let Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            apply,
+        } = &plan.node
+        else {
             unreachable!("Join::open is called for join nodes")
         };
         let rows = if *apply { Vec::new() } else { right.rows(cx)? };
@@ -350,7 +431,9 @@ impl<'p> Join<'p> {
                 if key.iter().any(Value::is_null) {
                     Vec::new()
                 } else {
-                    index.get(&RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0))).to_vec()
+                    index
+                        .get(&RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0)))
+                        .to_vec()
                 }
             }
             None => (0..self.right.len()).collect(),

@@ -63,43 +63,87 @@ pub enum Kind {
     /// An aggregate of the query being bound; binding replaces it by a column before the plan is done.
     Aggregate(usize),
     /// A column of the row at hand (`depth` 0) or of an enclosing query's row.
-    Column { depth: usize, index: usize },
+    Column {
+        depth: usize,
+        index: usize,
+    },
     Variable(usize),
     /// `@@ROWCOUNT` and its kin, asked of the session by lower-case name without the signs.
     Global(&'static str),
-    Arithmetic(duramen_types::ArithmeticOp, Box<Expr>, Box<Expr>),
+    Arithmetic(duramen_types::BinaryOp, Box<Expr>, Box<Expr>),
     Negate(Box<Expr>),
     BitNot(Box<Expr>),
-    Convert { input: Box<Expr>, style: Option<Box<Expr>>, or_null: bool },
-    Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
-    Function { function: &'static ScalarFunction, args: Vec<Expr> },
+    Convert {
+        input: Box<Expr>,
+        style: Option<Box<Expr>>,
+        or_null: bool,
+    },
+    Case {
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    Function {
+        function: &'static ScalarFunction,
+        args: Vec<Expr>,
+    },
     /// A function only the session can answer: `DB_ID`, `OBJECT_ID`, `SUSER_SNAME`...
-    Session { name: String, args: Vec<Expr> },
+    Session {
+        name: String,
+        args: Vec<Expr>,
+    },
     Scalar(Arc<Plan>),
     // Predicates from here on.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
-    IsNull { input: Box<Expr>, negated: bool },
-    In { item: Box<Expr>, list: Vec<Expr>, negated: bool },
-    InQuery { item: Box<Expr>, plan: Arc<Plan>, negated: bool },
+    IsNull {
+        input: Box<Expr>,
+        negated: bool,
+    },
+    In {
+        item: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
+    InQuery {
+        item: Box<Expr>,
+        plan: Arc<Plan>,
+        negated: bool,
+    },
     Exists(Arc<Plan>),
-    Like { input: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, negated: bool },
+    Like {
+        input: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<Box<Expr>>,
+        negated: bool,
+    },
 }
 
 impl Expr {
     pub fn constant(value: Value, ty: SqlType) -> Expr {
         let nullable = value.is_null();
-        Expr { kind: Kind::Const(value), ty, nullable }
+        Expr {
+            kind: Kind::Const(value),
+            ty,
+            nullable,
+        }
     }
 
     pub fn column(index: usize, ty: SqlType, nullable: bool) -> Expr {
-        Expr { kind: Kind::Column { depth: 0, index }, ty, nullable }
+        Expr {
+            kind: Kind::Column { depth: 0, index },
+            ty,
+            nullable,
+        }
     }
 
     pub fn predicate(kind: Kind) -> Expr {
-        Expr { kind, ty: SqlType::BIT, nullable: true }
+        Expr {
+            kind,
+            ty: SqlType::BIT,
+            nullable: true,
+        }
     }
 
     /// A predicate has no value of its own; it stands only where a condition may.
@@ -129,18 +173,27 @@ impl Expr {
             Kind::Arithmetic(op, l, r) => {
                 let a = l.eval(row, cx)?;
                 let b = r.eval(row, cx)?;
-                duramen_types::arithmetic(*op, &a, &l.ty, &b, &r.ty)
+                duramen_types::arithmetic(*op, &a, &l.ty, &b, &r.ty, &self.ty, &cx.convert)
             }
             Kind::Negate(e) => duramen_types::negate(&e.eval(row, cx)?, &e.ty),
             Kind::BitNot(e) => duramen_types::bit_not(&e.eval(row, cx)?, &e.ty),
-            Kind::Convert { input, style, or_null } => self.convert(input, style.as_deref(), *or_null, row, cx),
-            Kind::Case { branches, otherwise } => {
+            Kind::Convert {
+                input,
+                style,
+                or_null,
+            } => self.convert(input, style.as_deref(), *or_null, row, cx),
+            Kind::Case {
+                branches,
+                otherwise,
+            } => {
                 for (when, then) in branches {
                     if when.test(row, cx)? == Some(true) {
                         return then.eval(row, cx);
                     }
                 }
-                otherwise.as_ref().map_or(Ok(Value::Null), |e| e.eval(row, cx))
+                otherwise
+                    .as_ref()
+                    .map_or(Ok(Value::Null), |e| e.eval(row, cx))
             }
             Kind::Function { function, args } => {
                 let mut values = Vec::with_capacity(args.len());
@@ -160,7 +213,10 @@ impl Expr {
                 cx.host.function(name, &values)
             }
             Kind::Scalar(plan) => scalar_subquery(plan, row, cx),
-            Kind::Aggregate(_) => Err(duramen_base::SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
+            Kind::Aggregate(_) => Err(duramen_base::SqlError::new(
+                &messages::INTERNAL_QUERY_ERROR,
+                &[],
+            )),
             _ => Ok(match self.test(row, cx)? {
                 Some(b) => Value::Bit(b),
                 None => Value::Null,
@@ -202,7 +258,11 @@ impl Expr {
             Kind::Or(parts) => all(parts, true, row, cx),
             Kind::Not(e) => Ok(e.test(row, cx)?.map(|b| !b)),
             Kind::IsNull { input, negated } => Ok(Some(input.eval(row, cx)?.is_null() != *negated)),
-            Kind::In { item, list, negated } => {
+            Kind::In {
+                item,
+                list,
+                negated,
+            } => {
                 let needle = item.eval(row, cx)?;
                 let mut unknown = needle.is_null();
                 for e in list {
@@ -215,7 +275,11 @@ impl Expr {
                 }
                 Ok(if unknown { None } else { Some(*negated) })
             }
-            Kind::InQuery { item, plan, negated } => {
+            Kind::InQuery {
+                item,
+                plan,
+                negated,
+            } => {
                 let needle = item.eval(row, cx)?;
                 let found = in_query(&needle, item, plan, row, cx)?;
                 Ok(found.map(|b| b != *negated))
@@ -226,14 +290,22 @@ impl Expr {
                 cx.pop_outer();
                 Ok(Some(first?.is_some()))
             }
-            Kind::Like { input, pattern, escape, negated } => {
+            Kind::Like {
+                input,
+                pattern,
+                escape,
+                negated,
+            } => {
                 let text = input.eval(row, cx)?;
                 let pattern = pattern.eval(row, cx)?;
                 let escape = match escape {
                     Some(e) => match e.eval(row, cx)?.as_text() {
                         Some(t) if t.chars().count() == 1 => t.chars().next(),
                         Some(t) => {
-                            return Err(duramen_base::SqlError::new(&messages::INVALID_ESCAPE, &[&t, &"LIKE"]));
+                            return Err(duramen_base::SqlError::new(
+                                &messages::INVALID_ESCAPE,
+                                &[&t, &"LIKE"],
+                            ));
                         }
                         None => return Ok(None),
                     },
@@ -255,7 +327,10 @@ impl Expr {
 
 impl Expr {
     /// Calls `f` for each direct child; stops at the first error.
-    pub(crate) fn try_for_each_child(&mut self, f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>) -> SqlResult<()> {
+    pub(crate) fn try_for_each_child(
+        &mut self,
+        f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         match &mut self.kind {
             Kind::Const(_)
             | Kind::Aggregate(_)
@@ -274,21 +349,30 @@ impl Expr {
                 f(input)?;
                 style.as_mut().map_or(Ok(()), |s| f(s))
             }
-            Kind::Case { branches, otherwise } => {
+            Kind::Case {
+                branches,
+                otherwise,
+            } => {
                 for (when, then) in branches {
                     f(when)?;
                     f(then)?;
                 }
                 otherwise.as_mut().map_or(Ok(()), |e| f(e))
             }
-            Kind::Function { args, .. } | Kind::Session { args, .. } | Kind::And(args) | Kind::Or(args) => {
-                args.iter_mut().try_for_each(f)
-            }
+            Kind::Function { args, .. }
+            | Kind::Session { args, .. }
+            | Kind::And(args)
+            | Kind::Or(args) => args.iter_mut().try_for_each(f),
             Kind::In { item, list, .. } => {
                 f(item)?;
                 list.iter_mut().try_for_each(f)
             }
-            Kind::Like { input, pattern, escape, .. } => {
+            Kind::Like {
+                input,
+                pattern,
+                escape,
+                ..
+            } => {
                 f(input)?;
                 f(pattern)?;
                 escape.as_mut().map_or(Ok(()), |e| f(e))
@@ -327,9 +411,17 @@ impl Expr {
         e
     }
 
+    /// Whether evaluating it reads rows.
+    pub fn reads_tables(&self) -> bool {
+        self.has_subquery()
+    }
+
     pub(crate) fn has_subquery(&self) -> bool {
         fn walk(e: &mut Expr) -> bool {
-            let mut found = matches!(e.kind, Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. });
+            let mut found = matches!(
+                e.kind,
+                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. }
+            );
             let _ = e.try_for_each_child(&mut |c| {
                 found |= walk(c);
                 Ok(())
@@ -367,7 +459,10 @@ fn scalar_subquery(plan: &Arc<Plan>, row: &[Value], cx: &mut Cx<'_>) -> SqlResul
     match rows.len() {
         0 => Ok(Value::Null),
         1 => Ok(rows[0][0].clone()),
-        _ => Err(duramen_base::SqlError::new(&messages::SUBQUERY_MORE_THAN_ONE_VALUE, &[])),
+        _ => Err(duramen_base::SqlError::new(
+            &messages::SUBQUERY_MORE_THAN_ONE_VALUE,
+            &[],
+        )),
     }
 }
 
@@ -391,7 +486,11 @@ fn in_query(
 }
 
 /// The rows of a subquery: computed once for the statement when it does not look at the row outside.
-fn subquery_rows(plan: &Arc<Plan>, row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Arc<Vec<Vec<Value>>>> {
+fn subquery_rows(
+    plan: &Arc<Plan>,
+    row: &[Value],
+    cx: &mut Cx<'_>,
+) -> SqlResult<Arc<Vec<Vec<Value>>>> {
     if plan.correlated {
         cx.push_outer(row);
         let rows = plan.rows(cx);

@@ -41,12 +41,38 @@ pub fn find(name: &str) -> Option<&'static ScalarFunction> {
 
 type Run = fn(&[Value], &[Expr], &SqlType, &mut Cx<'_>) -> SqlResult<Value>;
 
-const fn strict(name: &'static str, min: usize, max: usize, ty: fn(&[Expr]) -> SqlType, run: Run) -> ScalarFunction {
-    ScalarFunction { name, min_args: min, max_args: max, ty, run, strict: true }
+const fn strict(
+    name: &'static str,
+    min: usize,
+    max: usize,
+    ty: fn(&[Expr]) -> SqlType,
+    run: Run,
+) -> ScalarFunction {
+    ScalarFunction {
+        name,
+        min_args: min,
+        max_args: max,
+        ty,
+        run,
+        strict: true,
+    }
 }
 
-const fn loose(name: &'static str, min: usize, max: usize, ty: fn(&[Expr]) -> SqlType, run: Run) -> ScalarFunction {
-    ScalarFunction { name, min_args: min, max_args: max, ty, run, strict: false }
+const fn loose(
+    name: &'static str,
+    min: usize,
+    max: usize,
+    ty: fn(&[Expr]) -> SqlType,
+    run: Run,
+) -> ScalarFunction {
+    ScalarFunction {
+        name,
+        min_args: min,
+        max_args: max,
+        ty,
+        run,
+        strict: false,
+    }
 }
 
 fn int(_: &[Expr]) -> SqlType {
@@ -74,8 +100,14 @@ fn string(args: &[Expr]) -> SqlType {
     let ty = args[0].ty;
     match ty.id {
         TypeId::VarChar | TypeId::NVarChar | TypeId::VarBinary => ty,
-        TypeId::Char => SqlType { id: TypeId::VarChar, ..ty },
-        TypeId::NChar => SqlType { id: TypeId::NVarChar, ..ty },
+        TypeId::Char => SqlType {
+            id: TypeId::VarChar,
+            ..ty
+        },
+        TypeId::NChar => SqlType {
+            id: TypeId::NVarChar,
+            ..ty
+        },
         _ => SqlType::varchar(8000),
     }
 }
@@ -83,7 +115,11 @@ fn string(args: &[Expr]) -> SqlType {
 /// Strings that may grow.
 fn long_string(args: &[Expr]) -> SqlType {
     let ty = string(args);
-    if ty.is_max() { ty } else { SqlType { length: 8000, ..ty } }
+    if ty.is_max() {
+        ty
+    } else {
+        SqlType { length: 8000, ..ty }
+    }
 }
 
 fn one_char(_: &[Expr]) -> SqlType {
@@ -111,13 +147,26 @@ fn nvarchar30(_: &[Expr]) -> SqlType {
 }
 
 const FUNCTIONS: &[ScalarFunction] = &[
-    loose("getdate", 0, 0, datetime, |_, _, _, cx| now_datetime(cx, true)),
-    loose("current_timestamp", 0, 0, datetime, |_, _, _, cx| now_datetime(cx, true)),
-    loose("getutcdate", 0, 0, datetime, |_, _, _, cx| now_datetime(cx, false)),
-    loose("sysdatetime", 0, 0, datetime2, |_, _, _, cx| Ok(now_datetime2(cx, true))),
-    loose("sysutcdatetime", 0, 0, datetime2, |_, _, _, cx| Ok(now_datetime2(cx, false))),
+    loose("getdate", 0, 0, datetime, |_, _, _, cx| {
+        now_datetime(cx, true)
+    }),
+    loose("current_timestamp", 0, 0, datetime, |_, _, _, cx| {
+        now_datetime(cx, true)
+    }),
+    loose("getutcdate", 0, 0, datetime, |_, _, _, cx| {
+        now_datetime(cx, false)
+    }),
+    loose("sysdatetime", 0, 0, datetime2, |_, _, _, cx| {
+        Ok(now_datetime2(cx, true))
+    }),
+    loose("sysutcdatetime", 0, 0, datetime2, |_, _, _, cx| {
+        Ok(now_datetime2(cx, false))
+    }),
     loose("newid", 0, 0, guid, |_, _, _, cx| {
-        let (a, b) = (cx.host.random().to_le_bytes(), cx.host.random().to_le_bytes());
+        let (a, b) = (
+            cx.host.random().to_le_bytes(),
+            cx.host.random().to_le_bytes(),
+        );
         let mut g = [0u8; 16];
         g[..8].copy_from_slice(&a);
         g[8..].copy_from_slice(&b);
@@ -125,34 +174,60 @@ const FUNCTIONS: &[ScalarFunction] = &[
         g[8] = g[8] & 0x3f | 0x80;
         Ok(Value::Guid(g))
     }),
-    loose("rand", 0, 1, float, |_, _, _, cx| Ok(Value::Float((cx.host.random() >> 11) as f64 / (1u64 << 53) as f64))),
+    loose("rand", 0, 1, float, |_, _, _, cx| {
+        Ok(Value::Float(
+            (cx.host.random() >> 11) as f64 / (1u64 << 53) as f64,
+        ))
+    }),
     loose("isnull", 2, 2, same, |v, args, ty, cx| match &v[0] {
         Value::Null => duramen_types::convert(&v[1], &args[1].ty, ty, None, &cx.convert),
         first => Ok(first.clone()),
     }),
-    loose("concat", 2, 254, |args| concat_type(args), |v, args, ty, cx| {
-        let mut text = Vec::new();
-        for (value, arg) in v.iter().zip(args) {
-            let to = SqlType::nvarchar(4001);
-            if let Value::NVarChar(u) = duramen_types::convert(value, &arg.ty, &to, None, &cx.convert)? {
-                text.extend(u);
+    loose(
+        "concat",
+        2,
+        254,
+        |args| concat_type(args),
+        |v, args, ty, cx| {
+            let mut text = Vec::new();
+            for (value, arg) in v.iter().zip(args) {
+                let to = SqlType::nvarchar(4001);
+                if let Value::NVarChar(u) =
+                    duramen_types::convert(value, &arg.ty, &to, None, &cx.convert)?
+                {
+                    text.extend(u);
+                }
             }
-        }
-        Ok(text_value(&text, ty))
-    }),
+            Ok(text_value(&text, ty))
+        },
+    ),
     strict("len", 1, 1, int, |v, _, _, _| {
         let units = units(&v[0]);
         let end = units.iter().rposition(|u| *u != 32).map_or(0, |i| i + 1);
         Ok(Value::Int(end as i32))
     }),
     strict("datalength", 1, 1, int, |v, args, _, _| {
-        Ok(v[0].data_length(&args[0].ty).map_or(Value::Null, |n| Value::Int(n as i32)))
+        Ok(v[0]
+            .data_length(&args[0].ty)
+            .map_or(Value::Null, |n| Value::Int(n as i32)))
     }),
-    strict("upper", 1, 1, string, |v, _, ty, _| Ok(map_text(&v[0], ty, |t| t.to_uppercase()))),
-    strict("lower", 1, 1, string, |v, _, ty, _| Ok(map_text(&v[0], ty, |t| t.to_lowercase()))),
-    strict("ltrim", 1, 1, string, |v, _, ty, _| Ok(map_text(&v[0], ty, |t| t.trim_start_matches(' ').to_owned()))),
-    strict("rtrim", 1, 1, string, |v, _, ty, _| Ok(map_text(&v[0], ty, |t| t.trim_end_matches(' ').to_owned()))),
-    strict("trim", 1, 1, string, |v, _, ty, _| Ok(map_text(&v[0], ty, |t| t.trim_matches(' ').to_owned()))),
+    strict("upper", 1, 1, string, |v, _, ty, _| {
+        Ok(map_text(&v[0], ty, |t| t.to_uppercase()))
+    }),
+    strict("lower", 1, 1, string, |v, _, ty, _| {
+        Ok(map_text(&v[0], ty, |t| t.to_lowercase()))
+    }),
+    strict("ltrim", 1, 1, string, |v, _, ty, _| {
+        Ok(map_text(&v[0], ty, |t| {
+            t.trim_start_matches(' ').to_owned()
+        }))
+    }),
+    strict("rtrim", 1, 1, string, |v, _, ty, _| {
+        Ok(map_text(&v[0], ty, |t| t.trim_end_matches(' ').to_owned()))
+    }),
+    strict("trim", 1, 1, string, |v, _, ty, _| {
+        Ok(map_text(&v[0], ty, |t| t.trim_matches(' ').to_owned()))
+    }),
     strict("reverse", 1, 1, string, |v, _, ty, _| {
         let mut u = units(&v[0]);
         u.reverse();
@@ -172,7 +247,10 @@ const FUNCTIONS: &[ScalarFunction] = &[
         let start = v[1].as_i64().unwrap_or(1) - 1;
         let len = v[2].as_i64().unwrap_or(0);
         if len < 0 {
-            return Err(SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[&"substring"]));
+            return Err(SqlError::new(
+                &messages::INVALID_LENGTH_SUBSTRING,
+                &[&"substring"],
+            ));
         }
         let cut = |total: usize| {
             let from = start.clamp(0, total as i64) as usize;
@@ -188,25 +266,42 @@ const FUNCTIONS: &[ScalarFunction] = &[
         })
     }),
     strict("replicate", 2, 2, long_string, |v, _, ty, _| {
-        let Some(n) = v[1].as_i64().filter(|n| *n >= 0) else { return Ok(Value::Null) };
+        let Some(n) = v[1].as_i64().filter(|n| *n >= 0) else {
+            return Ok(Value::Null);
+        };
         let u = units(&v[0]);
-        let limit = if ty.is_max() { 1 << 30 } else { 8000 / if ty.id.is_nchar() { 2 } else { 1 } };
+        let limit = if ty.is_max() {
+            1 << 30
+        } else {
+            8000 / if ty.id.is_nchar() { 2 } else { 1 }
+        };
         let total = (u.len() as u64).saturating_mul(n as u64).min(limit) as usize;
-        Ok(text_value(&u.iter().copied().cycle().take(total).collect::<Vec<_>>(), ty))
+        Ok(text_value(
+            &u.iter().copied().cycle().take(total).collect::<Vec<_>>(),
+            ty,
+        ))
     }),
-    strict("space", 1, 1, |_| SqlType::varchar(8000), |v, _, _, _| {
-        Ok(match v[0].as_i64() {
-            Some(n) if n >= 0 => Value::VarChar(vec![b' '; n.min(8000) as usize]),
-            _ => Value::Null,
-        })
-    }),
+    strict(
+        "space",
+        1,
+        1,
+        |_| SqlType::varchar(8000),
+        |v, _, _, _| {
+            Ok(match v[0].as_i64() {
+                Some(n) if n >= 0 => Value::VarChar(vec![b' '; n.min(8000) as usize]),
+                _ => Value::Null,
+            })
+        },
+    ),
     strict("replace", 3, 3, long_string, |v, _, ty, _| {
         let (text, from, to) = (units(&v[0]), units(&v[1]), units(&v[2]));
         Ok(text_value(&replace(&text, &from, &to), ty))
     }),
     strict("stuff", 4, 4, long_string, |v, _, ty, _| {
         let text = units(&v[0]);
-        let (Some(start), Some(len)) = (v[1].as_i64(), v[2].as_i64()) else { return Ok(Value::Null) };
+        let (Some(start), Some(len)) = (v[1].as_i64(), v[2].as_i64()) else {
+            return Ok(Value::Null);
+        };
         if start < 1 || len < 0 || start as usize > text.len() {
             return Ok(Value::Null);
         }
@@ -225,10 +320,14 @@ const FUNCTIONS: &[ScalarFunction] = &[
     }),
     strict("ascii", 1, 1, int, |v, _, _, _| {
         let first = units(&v[0]).first().copied();
-        Ok(first.map_or(Value::Null, |u| Value::Int(duramen_types::cp1252::best_fit(u) as i32)))
+        Ok(first.map_or(Value::Null, |u| {
+            Value::Int(duramen_types::cp1252::best_fit(u) as i32)
+        }))
     }),
     strict("unicode", 1, 1, int, |v, _, _, _| {
-        Ok(units(&v[0]).first().map_or(Value::Null, |u| Value::Int(*u as i32)))
+        Ok(units(&v[0])
+            .first()
+            .map_or(Value::Null, |u| Value::Int(*u as i32)))
     }),
     strict("char", 1, 1, one_char, |v, _, _, _| {
         let code = v[0].as_i64().and_then(|n| u8::try_from(n).ok());
@@ -238,17 +337,26 @@ const FUNCTIONS: &[ScalarFunction] = &[
         let code = v[0].as_i64().and_then(|n| u16::try_from(n).ok());
         Ok(code.map_or(Value::Null, |u| Value::NVarChar(vec![u])))
     }),
-    strict("quotename", 1, 2, |_| SqlType::nvarchar(258), |v, _, _, _| {
-        let text = v[0].as_text().unwrap_or_default();
-        let quote = v.get(1).and_then(Value::as_text).unwrap_or_else(|| "[".to_owned());
-        let (open, close) = match quote.as_str() {
-            "'" => ('\'', '\''),
-            "\"" => ('"', '"'),
-            _ => ('[', ']'),
-        };
-        let doubled = text.replace(close, &format!("{close}{close}"));
-        Ok(Value::nvarchar(&format!("{open}{doubled}{close}")))
-    }),
+    strict(
+        "quotename",
+        1,
+        2,
+        |_| SqlType::nvarchar(258),
+        |v, _, _, _| {
+            let text = v[0].as_text().unwrap_or_default();
+            let quote = v
+                .get(1)
+                .and_then(Value::as_text)
+                .unwrap_or_else(|| "[".to_owned());
+            let (open, close) = match quote.as_str() {
+                "'" => ('\'', '\''),
+                "\"" => ('"', '"'),
+                _ => ('[', ']'),
+            };
+            let doubled = text.replace(close, &format!("{close}{close}"));
+            Ok(Value::nvarchar(&format!("{open}{doubled}{close}")))
+        },
+    ),
     strict("abs", 1, 1, same, |v, args, _, _| {
         let negative = match &v[0] {
             Value::Float(f) => *f < 0.0,
@@ -258,27 +366,57 @@ const FUNCTIONS: &[ScalarFunction] = &[
             Value::SmallMoney(m) => *m < 0,
             other => other.as_i64().is_some_and(|n| n < 0),
         };
-        if negative { duramen_types::negate(&v[0], &args[0].ty) } else { Ok(v[0].clone()) }
+        if negative {
+            duramen_types::negate(&v[0], &args[0].ty)
+        } else {
+            Ok(v[0].clone())
+        }
     }),
-    strict("floor", 1, 1, same, |v, _, _, _| Ok(round_with(&v[0], f64::floor, i128::div_euclid))),
+    strict("floor", 1, 1, same, |v, _, _, _| {
+        Ok(round_with(&v[0], f64::floor, i128::div_euclid))
+    }),
     strict("ceiling", 1, 1, same, |v, _, _, _| {
         Ok(round_with(&v[0], f64::ceil, |m, d| -(-m).div_euclid(d)))
     }),
-    strict("sqrt", 1, 1, float, |v, args, _, cx| {
-        match duramen_types::convert(&v[0], &args[0].ty, &SqlType::FLOAT, None, &cx.convert)? {
+    strict(
+        "sqrt",
+        1,
+        1,
+        float,
+        |v, args, _, cx| match duramen_types::convert(
+            &v[0],
+            &args[0].ty,
+            &SqlType::FLOAT,
+            None,
+            &cx.convert,
+        )? {
             Value::Float(f) if f >= 0.0 => Ok(Value::Float(f.sqrt())),
             _ => Err(SqlError::new(&messages::INVALID_FLOATING_POINT, &[])),
-        }
-    }),
+        },
+    ),
     strict("datediff", 3, 3, int, |v, args, _, cx| {
-        let (a, b) = (instant(&v[1], &args[1].ty, cx)?, instant(&v[2], &args[2].ty, cx)?);
+        let (a, b) = (
+            instant(&v[1], &args[1].ty, cx)?,
+            instant(&v[2], &args[2].ty, cx)?,
+        );
         let n = datediff(&part(&v[0]), a, b)?;
-        i32::try_from(n).map(Value::Int).map_err(|_| SqlError::new(&messages::DATEDIFF_OVERFLOW, &[&"datediff"]))
+        i32::try_from(n)
+            .map(Value::Int)
+            .map_err(|_| SqlError::new(&messages::DATEDIFF_OVERFLOW, &[&"datediff"]))
     }),
-    strict("datediff_big", 3, 3, |_| SqlType::BIGINT, |v, args, _, cx| {
-        let (a, b) = (instant(&v[1], &args[1].ty, cx)?, instant(&v[2], &args[2].ty, cx)?);
-        datediff(&part(&v[0]), a, b).map(Value::BigInt)
-    }),
+    strict(
+        "datediff_big",
+        3,
+        3,
+        |_| SqlType::BIGINT,
+        |v, args, _, cx| {
+            let (a, b) = (
+                instant(&v[1], &args[1].ty, cx)?,
+                instant(&v[2], &args[2].ty, cx)?,
+            );
+            datediff(&part(&v[0]), a, b).map(Value::BigInt)
+        },
+    ),
     strict("dateadd", 3, 3, second_same, |v, args, ty, cx| {
         let from = instant(&v[2], &args[2].ty, cx)?;
         let n = v[1].as_i64().unwrap_or(0);
@@ -313,10 +451,28 @@ const FUNCTIONS: &[ScalarFunction] = &[
 ];
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
-const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const WEEKDAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 
 /// Days since 0001-01-01 and 100 ns units of the day.
 type Instant = (i32, u64);
@@ -327,7 +483,10 @@ fn now(cx: &Cx<'_>, local: bool) -> Instant {
     let units = (ns / 100) as i64 + minutes * 60 * temporal::UNITS_PER_SECOND as i64;
     let per_day = temporal::UNITS_PER_DAY as i64;
     const DAYS_TO_1970: i32 = 719_162;
-    (DAYS_TO_1970 + units.div_euclid(per_day) as i32, units.rem_euclid(per_day) as u64)
+    (
+        DAYS_TO_1970 + units.div_euclid(per_day) as i32,
+        units.rem_euclid(per_day) as u64,
+    )
 }
 
 fn now_datetime(cx: &Cx<'_>, local: bool) -> SqlResult<Value> {
@@ -347,10 +506,12 @@ fn instant(v: &Value, ty: &SqlType, cx: &Cx<'_>) -> SqlResult<Instant> {
         Value::DateTime(d) => (d.days_since_0001(), d.units()),
         Value::DateTime2(d) => (d.days, d.time),
         Value::DateTimeOffset(d) => d.local(),
-        other => match duramen_types::convert(other, ty, &SqlType::datetime2(7), None, &cx.convert)? {
-            Value::DateTime2(d) => (d.days, d.time),
-            _ => (temporal::DAYS_TO_1900, 0),
-        },
+        other => {
+            match duramen_types::convert(other, ty, &SqlType::datetime2(7), None, &cx.convert)? {
+                Value::DateTime2(d) => (d.days, d.time),
+                _ => (temporal::DAYS_TO_1900, 0),
+            }
+        }
     })
 }
 
@@ -420,9 +581,13 @@ fn dateadd(word: &str, n: i64, from: Instant) -> SqlResult<Option<Instant>> {
         "month" => Some(n),
         _ => return Ok(add_units(name, n, from)),
     };
-    let Some(months) = months else { return Ok(None) };
+    let Some(months) = months else {
+        return Ok(None);
+    };
     let (y, m, d) = temporal::ymd_from_days(from.0);
-    let Some(total) = (y as i64 * 12 + m as i64 - 1).checked_add(months) else { return Ok(None) };
+    let Some(total) = (y as i64 * 12 + m as i64 - 1).checked_add(months) else {
+        return Ok(None);
+    };
     let (year, month) = (total.div_euclid(12), total.rem_euclid(12) as u32 + 1);
     if !(1..=9999).contains(&year) {
         return Ok(None);
@@ -447,7 +612,9 @@ fn add_units(name: &str, n: i64, from: Instant) -> Option<Instant> {
     let per_day = temporal::UNITS_PER_DAY as i128;
     let total = from.0 as i128 * per_day + from.1 as i128 + delta;
     let days = total.div_euclid(per_day);
-    (0..=temporal::MAX_DAYS as i128).contains(&days).then(|| (days as i32, total.rem_euclid(per_day) as u64))
+    (0..=temporal::MAX_DAYS as i128)
+        .contains(&days)
+        .then(|| (days as i32, total.rem_euclid(per_day) as u64))
 }
 
 fn datepart(word: &str, at: Instant) -> SqlResult<i64> {
@@ -491,7 +658,10 @@ fn units(v: &Value) -> Vec<u16> {
         Value::NVarChar(u) => u.clone(),
         Value::VarChar(b) => duramen_types::cp1252::decode_units(b),
         Value::Binary(b) => b.iter().map(|b| *b as u16).collect(),
-        other => other.as_i64().map(|n| n.to_string().encode_utf16().collect()).unwrap_or_default(),
+        other => other
+            .as_i64()
+            .map(|n| n.to_string().encode_utf16().collect())
+            .unwrap_or_default(),
     }
 }
 
@@ -504,7 +674,9 @@ fn text_value(units: &[u16], ty: &SqlType) -> Value {
 }
 
 fn map_text(v: &Value, ty: &SqlType, f: impl Fn(String) -> String) -> Value {
-    let mapped: Vec<u16> = f(String::from_utf16_lossy(&units(v))).encode_utf16().collect();
+    let mapped: Vec<u16> = f(String::from_utf16_lossy(&units(v)))
+        .encode_utf16()
+        .collect();
     text_value(&mapped, ty)
 }
 
@@ -516,7 +688,14 @@ fn length(v: &Value, function: &str) -> SqlResult<usize> {
 }
 
 fn fold(units: &[u16]) -> Vec<u16> {
-    units.iter().map(|u| char::from_u32(*u as u32).and_then(|c| c.to_lowercase().next()).map_or(*u, |c| c as u16)).collect()
+    units
+        .iter()
+        .map(|u| {
+            char::from_u32(*u as u32)
+                .and_then(|c| c.to_lowercase().next())
+                .map_or(*u, |c| c as u16)
+        })
+        .collect()
 }
 
 fn replace(text: &[u16], from: &[u16], to: &[u16]) -> Vec<u16> {

@@ -63,7 +63,12 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn full_name(&self) -> String;
     fn columns(&self) -> &[TableColumn];
     fn paths(&self) -> &[AccessPath];
-    fn open(&self, bounds: Option<&Bounds>, lock: ScanLock, cx: &mut Cx<'_>) -> SqlResult<Box<dyn RowCursor>>;
+    fn open(
+        &self,
+        bounds: Option<&Bounds>,
+        lock: ScanLock,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>>;
     /// The next identity value, as the column's type.
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value>;
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
@@ -108,8 +113,8 @@ pub trait Host {
     fn now(&self) -> (u64, i16);
     fn random(&self) -> u64;
     fn cancelled(&self) -> bool;
-    /// Lets the implementer recover itself: tables reach their transaction this way.
-    fn as_any(&self) -> &dyn std::any::Any;
     /// Keeps an expression bound from a column's DEFAULT text.
     fn bind_default(&self, text: &str) -> SqlResult<Expr>;
+    /// What the implementer wants tables and views to find again: they know its type, this room does not.
+    fn session(&self) -> &dyn std::any::Any;
 }

@@ -26,7 +26,10 @@ impl RowKey {
     }
 
     pub fn of_exprs<'e>(values: &[Value], exprs: impl Iterator<Item = &'e Expr>) -> RowKey {
-        RowKey { values: values.to_vec(), collations: exprs.map(|e| e.ty.collation).collect() }
+        RowKey {
+            values: values.to_vec(),
+            collations: exprs.map(|e| e.ty.collation).collect(),
+        }
     }
 
     pub fn values(&self) -> &[Value] {
@@ -94,16 +97,21 @@ pub struct RowSet {
 
 impl RowSet {
     pub fn new(columns: &[OutColumn]) -> RowSet {
-        RowSet { collations: columns.iter().map(|c| c.ty.collation).collect(), rows: Default::default() }
+        RowSet {
+            collations: columns.iter().map(|c| c.ty.collation).collect(),
+            rows: Default::default(),
+        }
     }
 
     /// True when the row was not there yet.
     pub fn insert(&mut self, row: &Row) -> bool {
-        self.rows.insert(RowKey::new(row.clone(), self.collations.clone()))
+        self.rows
+            .insert(RowKey::new(row.clone(), self.collations.clone()))
     }
 
     pub fn contains(&self, row: &Row) -> bool {
-        self.rows.contains(&RowKey::new(row.clone(), self.collations.clone()))
+        self.rows
+            .contains(&RowKey::new(row.clone(), self.collations.clone()))
     }
 }
 

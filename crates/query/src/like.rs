@@ -6,7 +6,10 @@ enum Part {
     Any,
     One,
     Char(char),
-    Set { ranges: Vec<(char, char)>, negated: bool },
+    Set {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
 }
 
 pub struct LikePattern {
@@ -37,7 +40,10 @@ impl LikePattern {
                         i += len + 1;
                     }
                     // An unclosed or empty set matches nothing.
-                    _ => parts.push(Part::Set { ranges: Vec::new(), negated: false }),
+                    _ => parts.push(Part::Set {
+                        ranges: Vec::new(),
+                        negated: false,
+                    }),
                 },
                 c => parts.push(Part::Char(folded(c, fold))),
             }
@@ -71,7 +77,10 @@ impl LikePattern {
                         (p, t) = (rp, rt + 1);
                     }
                     // Trailing blanks of the text do not matter.
-                    _ => return p == self.parts.len() && text[t.min(text.len())..].iter().all(|c| *c == ' '),
+                    _ => {
+                        return p == self.parts.len()
+                            && text[t.min(text.len())..].iter().all(|c| *c == ' ');
+                    }
                 }
             }
         }
@@ -83,12 +92,18 @@ fn accepts(part: &Part, c: char) -> bool {
         Part::Any => true,
         Part::One => true,
         Part::Char(p) => *p == c,
-        Part::Set { ranges, negated } => ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != *negated,
+        Part::Set { ranges, negated } => {
+            ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != *negated
+        }
     }
 }
 
 fn folded(c: char, fold: bool) -> char {
-    if fold { c.to_lowercase().next().unwrap_or(c) } else { c }
+    if fold {
+        c.to_lowercase().next().unwrap_or(c)
+    } else {
+        c
+    }
 }
 
 fn set(body: &[char], fold: bool) -> Part {

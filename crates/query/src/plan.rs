@@ -54,19 +54,61 @@ pub struct Seek {
 pub enum Node {
     OneRow,
     Values(Vec<Vec<Expr>>),
-    Scan { table: TableSource, seek: Option<Seek>, lock: ScanLock, forward: bool },
-    Virtual { table: Arc<dyn VirtualTable>, args: Vec<Expr> },
-    Filter { input: Box<Plan>, predicate: Expr },
-    Project { input: Box<Plan>, exprs: Vec<Expr> },
-    Join { left: Box<Plan>, right: Box<Plan>, kind: JoinKind, hash: Vec<(Expr, Expr)>, on: Option<Expr>, apply: bool },
-    Aggregate { input: Box<Plan>, groups: Vec<Expr>, aggregates: Vec<Aggregate> },
-    Sort { input: Box<Plan>, keys: Vec<SortKey> },
-    Top { input: Box<Plan>, count: Expr, percent: bool, ties: Vec<Expr> },
-    Skip { input: Box<Plan>, count: Expr },
-    Distinct { input: Box<Plan> },
+    Scan {
+        table: TableSource,
+        seek: Option<Seek>,
+        lock: ScanLock,
+        forward: bool,
+    },
+    Virtual {
+        table: Arc<dyn VirtualTable>,
+        args: Vec<Expr>,
+    },
+    Filter {
+        input: Box<Plan>,
+        predicate: Expr,
+    },
+    Project {
+        input: Box<Plan>,
+        exprs: Vec<Expr>,
+    },
+    Join {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        kind: JoinKind,
+        hash: Vec<(Expr, Expr)>,
+        on: Option<Expr>,
+        apply: bool,
+    },
+    Aggregate {
+        input: Box<Plan>,
+        groups: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+    },
+    Sort {
+        input: Box<Plan>,
+        keys: Vec<SortKey>,
+    },
+    Top {
+        input: Box<Plan>,
+        count: Expr,
+        percent: bool,
+        ties: Vec<Expr>,
+    },
+    Skip {
+        input: Box<Plan>,
+        count: Expr,
+    },
+    Distinct {
+        input: Box<Plan>,
+    },
     Concat(Vec<Plan>),
     /// EXCEPT (`keep_common` false) and INTERSECT.
-    SetOperation { left: Box<Plan>, right: Box<Plan>, keep_common: bool },
+    SetOperation {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        keep_common: bool,
+    },
 }
 
 /// The lock a scan asks for on the rows it gives out.
@@ -146,15 +188,34 @@ impl Plan {
         let (name, inputs): (String, Vec<&Plan>) = match &self.node {
             Node::OneRow => ("Constant Scan".into(), vec![]),
             Node::Values(rows) => (format!("Constant Scan ({} rows)", rows.len()), vec![]),
-            Node::Scan { table, seek: None, .. } => (format!("Table Scan [{}]", table.def.name), vec![]),
-            Node::Scan { table, seek: Some(s), .. } => {
-                (format!("Index Seek [{}] index {}", table.def.name, s.index), vec![])
+            Node::Scan {
+                table, seek: None, ..
+            } => (format!("Table Scan [{}]", table.def.name()), vec![]),
+            Node::Scan {
+                table,
+                seek: Some(s),
+                ..
+            } => (
+                format!("Index Seek [{}] index {}", table.def.name(), s.index),
+                vec![],
+            ),
+            Node::Virtual { table, .. } => {
+                (format!("Table-valued function [{}]", table.name()), vec![])
             }
-            Node::Virtual { table, .. } => (format!("Table-valued function [{}]", table.name()), vec![]),
             Node::Filter { input, .. } => ("Filter".into(), vec![input]),
             Node::Project { input, .. } => ("Compute Scalar".into(), vec![input]),
-            Node::Join { left, right, kind, hash, .. } => {
-                let how = if hash.is_empty() { "Nested Loops" } else { "Hash Match" };
+            Node::Join {
+                left,
+                right,
+                kind,
+                hash,
+                ..
+            } => {
+                let how = if hash.is_empty() {
+                    "Nested Loops"
+                } else {
+                    "Hash Match"
+                };
                 (format!("{how} ({kind:?} Join)"), vec![left, right])
             }
             Node::Aggregate { input, .. } => ("Hash Match (Aggregate)".into(), vec![input]),
@@ -163,7 +224,9 @@ impl Plan {
             Node::Skip { input, .. } => ("Top (offset)".into(), vec![input]),
             Node::Distinct { input } => ("Hash Match (Distinct)".into(), vec![input]),
             Node::Concat(inputs) => ("Concatenation".into(), inputs.iter().collect()),
-            Node::SetOperation { left, right, .. } => ("Hash Match (Set Operation)".into(), vec![left, right]),
+            Node::SetOperation { left, right, .. } => {
+                ("Hash Match (Set Operation)".into(), vec![left, right])
+            }
         };
         writeln!(f, "{:indent$}|--{name}", "", indent = depth * 5 + 2)?;
         inputs.iter().try_for_each(|p| p.describe(f, depth + 1))

@@ -17,24 +17,39 @@ pub struct TableScan<'p> {
 
 impl<'p> TableScan<'p> {
     pub fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<TableScan<'p>> {
-        let Node::Scan { table, seek, lock, .. } = &plan.node else {
+        let Node::Scan {
+            table, seek, lock, ..
+        } = &plan.node
+        else {
             unreachable!("TableScan::open is called for scan nodes")
         };
         let with_locators = plan.columns.len() > table.def.columns().len();
         let bounds = match seek {
             Some(seek) => match bounds(seek, cx)? {
                 Some(b) => Some(b),
-                None => return Ok(TableScan { cursor: None, with_locators, _plan: plan }),
+                None => {
+                    return Ok(TableScan {
+                        cursor: None,
+                        with_locators,
+                        _plan: plan,
+                    });
+                }
             },
             None => None,
         };
         let lock: ScanLock = *lock;
         let cursor = table.def.open(bounds.as_ref(), lock, cx)?;
-        Ok(TableScan { cursor: Some(cursor), with_locators, _plan: plan })
+        Ok(TableScan {
+            cursor: Some(cursor),
+            with_locators,
+            _plan: plan,
+        })
     }
 
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
-        let Some(cursor) = &mut self.cursor else { return Ok(None) };
+        let Some(cursor) = &mut self.cursor else {
+            return Ok(None);
+        };
         let mut rows = Vec::new();
         while rows.len() < BATCH_ROWS {
             match cursor.next(cx)? {
@@ -57,7 +72,10 @@ impl<'p> TableScan<'p> {
 
 /// The values of a seek; `None` when one is NULL, which nothing equals.
 fn bounds(seek: &Seek, cx: &mut Cx<'_>) -> SqlResult<Option<Bounds>> {
-    let mut out = Bounds { path: seek.index, ..Bounds::default() };
+    let mut out = Bounds {
+        path: seek.index,
+        ..Bounds::default()
+    };
     for e in &seek.equal {
         match e.eval(&[], cx)? {
             Value::Null => return Ok(None),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, ExprKind, UnaryOp};
-use duramen_types::{ArithmeticOp, CollationId, SqlType, TypeId, Value};
+use duramen_types::{BinaryOp, CollationId, SqlType, TypeId, Value};
 
 use super::{Aggregates, Binder, Scope, literal, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
@@ -13,15 +13,31 @@ use crate::plan::{Aggregate, AggregateKind};
 
 impl Binder<'_> {
     /// Binds a value or a condition; the parser has made sure that each stands where it may.
-    pub(super) fn expr(&mut self, e: &ast::Expr, scope: &Scope<'_>, agg: &mut Aggregates<'_>) -> SqlResult<Expr> {
-        self.expr_kind(e, scope, agg).map_err(|err| err.at_line(e.line as i32))
+    pub(super) fn expr(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
+        self.expr_kind(e, scope, agg)
+            .map_err(|err| err.at_line(e.line as i32))
     }
 
-    fn boxed(&mut self, e: &ast::Expr, scope: &Scope<'_>, agg: &mut Aggregates<'_>) -> SqlResult<Box<Expr>> {
+    fn boxed(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Box<Expr>> {
         self.expr(e, scope, agg).map(Box::new)
     }
 
-    fn expr_kind(&mut self, e: &ast::Expr, scope: &Scope<'_>, agg: &mut Aggregates<'_>) -> SqlResult<Expr> {
+    fn expr_kind(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
         match &e.kind {
             ExprKind::Literal(l) => Ok(literal::literal(l)),
             ExprKind::Column(name) => column(name, scope),
@@ -46,20 +62,33 @@ impl Binder<'_> {
                     Some(s) => Some(self.boxed(s, scope, agg)?),
                     None => None,
                 };
-                if !duramen_types::explicitly_convertible(input.ty.id, ty.id) {
-                    let names: [&dyn std::fmt::Display; 2] = [&input.ty.id.name(), &ty.id.name()];
-                    return Err(SqlError::new(&messages::EXPLICIT_CONVERSION_NOT_ALLOWED, &names));
+                if !is_null(&input) {
+                    duramen_types::check_explicit(&input.ty, &ty)?;
                 }
                 let nullable = input.nullable || cast.try_;
-                Ok(Expr { kind: Kind::Convert { input, style, or_null: cast.try_ }, ty, nullable })
+                Ok(Expr {
+                    kind: Kind::Convert {
+                        input,
+                        style,
+                        or_null: cast.try_,
+                    },
+                    ty,
+                    nullable,
+                })
             }
-            ExprKind::Case { operand, whens, otherwise } => {
-                self.case(operand.as_deref(), whens, otherwise.as_deref(), scope, agg)
-            }
+            ExprKind::Case {
+                operand,
+                whens,
+                otherwise,
+            } => self.case(operand.as_deref(), whens, otherwise.as_deref(), scope, agg),
             ExprKind::Subquery(query) => {
                 let plan = self.subquery(query, scope)?;
                 let ty = plan.columns[0].ty;
-                Ok(Expr { kind: Kind::Scalar(plan), ty, nullable: true })
+                Ok(Expr {
+                    kind: Kind::Scalar(plan),
+                    ty,
+                    nullable: true,
+                })
             }
             ExprKind::Collate { expr, collation } => {
                 let mut input = self.expr(expr, scope, agg)?;
@@ -74,46 +103,90 @@ impl Binder<'_> {
         }
     }
 
-    fn condition(&mut self, e: &ast::Expr, scope: &Scope<'_>, agg: &mut Aggregates<'_>) -> SqlResult<Expr> {
+    fn condition(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
         let kind = match &e.kind {
             ExprKind::Compare { op, left, right } => {
                 let l = self.expr(left, scope, agg)?;
                 let r = self.expr(right, scope, agg)?;
                 return self.compare(compare_op(*op), l, r);
             }
-            ExprKind::And(l, r) => Kind::And(vec![self.expr(l, scope, agg)?, self.expr(r, scope, agg)?]),
-            ExprKind::Or(l, r) => Kind::Or(vec![self.expr(l, scope, agg)?, self.expr(r, scope, agg)?]),
-            ExprKind::Not(inner) => Kind::Not(self.boxed(inner, scope, agg)?),
-            ExprKind::IsNull { expr, negated } => {
-                Kind::IsNull { input: self.boxed(expr, scope, agg)?, negated: *negated }
+            ExprKind::And(l, r) => {
+                Kind::And(vec![self.expr(l, scope, agg)?, self.expr(r, scope, agg)?])
             }
-            ExprKind::Between { expr, low, high, negated } => {
+            ExprKind::Or(l, r) => {
+                Kind::Or(vec![self.expr(l, scope, agg)?, self.expr(r, scope, agg)?])
+            }
+            ExprKind::Not(inner) => Kind::Not(self.boxed(inner, scope, agg)?),
+            ExprKind::IsNull { expr, negated } => Kind::IsNull {
+                input: self.boxed(expr, scope, agg)?,
+                negated: *negated,
+            },
+            ExprKind::Between {
+                expr,
+                low,
+                high,
+                negated,
+            } => {
                 let item = self.expr(expr, scope, agg)?;
                 let low = self.expr(low, scope, agg)?;
                 let high = self.expr(high, scope, agg)?;
                 let at_least = self.compare(CompareOp::Ge, item.clone(), low)?;
                 let at_most = self.compare(CompareOp::Le, item, high)?;
                 let both = Kind::And(vec![at_least, at_most]);
-                if *negated { Kind::Not(Box::new(Expr::predicate(both))) } else { both }
+                if *negated {
+                    Kind::Not(Box::new(Expr::predicate(both)))
+                } else {
+                    both
+                }
             }
-            ExprKind::InList { expr, list, negated } => {
+            ExprKind::InList {
+                expr,
+                list,
+                negated,
+            } => {
                 let mut items = vec![self.expr(expr, scope, agg)?];
                 for i in list {
                     items.push(self.expr(i, scope, agg)?);
                 }
                 let mut items = self.unify(items)?;
                 let item = Box::new(items.remove(0));
-                Kind::In { item, list: items, negated: *negated }
+                Kind::In {
+                    item,
+                    list: items,
+                    negated: *negated,
+                }
             }
-            ExprKind::InQuery { expr, query, negated } => {
+            ExprKind::InQuery {
+                expr,
+                query,
+                negated,
+            } => {
                 let item = self.expr(expr, scope, agg)?;
                 let plan = self.subquery(query, scope)?;
                 let ty = duramen_types::common_type(&item.ty, &plan.columns[0].ty)?;
-                let plan = if plan.columns[0].ty.id == ty.id { plan } else { Arc::new(self.convert_plan(plan, ty)?) };
-                Kind::InQuery { item: Box::new(self.coerce(item, ty)?), plan, negated: *negated }
+                let plan = if plan.columns[0].ty.id == ty.id {
+                    plan
+                } else {
+                    Arc::new(self.convert_plan(plan, ty)?)
+                };
+                Kind::InQuery {
+                    item: Box::new(self.coerce(item, ty)?),
+                    plan,
+                    negated: *negated,
+                }
             }
             ExprKind::Exists(query) => Kind::Exists(Arc::new(self.query(query, Some(scope))?)),
-            ExprKind::Like { expr, pattern, escape, negated } => Kind::Like {
+            ExprKind::Like {
+                expr,
+                pattern,
+                escape,
+                negated,
+            } => Kind::Like {
                 input: self.boxed(expr, scope, agg)?,
                 pattern: self.boxed(pattern, scope, agg)?,
                 escape: match escape {
@@ -122,9 +195,13 @@ impl Binder<'_> {
                 },
                 negated: *negated,
             },
-            ExprKind::CompareQuantified { .. } => return Err(unsupported("ALL, ANY and SOME", e.line)),
+            ExprKind::CompareQuantified { .. } => {
+                return Err(unsupported("ALL, ANY and SOME", e.line));
+            }
             ExprKind::IsDistinct { .. } => return Err(unsupported("IS DISTINCT FROM", e.line)),
-            ExprKind::UpdateColumn(_) => return Err(SqlError::new(&messages::IF_UPDATE_OUTSIDE_TRIGGER, &[])),
+            ExprKind::UpdateColumn(_) => {
+                return Err(SqlError::new(&messages::IF_UPDATE_OUTSIDE_TRIGGER, &[]));
+            }
             _ => return Err(unsupported("this expression", e.line)),
         };
         Ok(Expr::predicate(kind))
@@ -132,12 +209,18 @@ impl Binder<'_> {
 
     /// A comparison, both sides brought to one type.
     pub(super) fn compare(&self, op: CompareOp, l: Expr, r: Expr) -> SqlResult<Expr> {
-        let ty = duramen_types::common_type(&l.ty, &r.ty)?;
+        let ty = if is_null(&l) {
+            r.ty
+        } else if is_null(&r) {
+            l.ty
+        } else {
+            duramen_types::common_type(&l.ty, &r.ty)?
+        };
         if ty.id.is_legacy_lob() {
             return Err(SqlError::new(&messages::TEXT_NOT_COMPARABLE, &[]));
         }
-        let mut l = self.coerce(l, wide(ty))?;
-        let r = self.coerce(r, wide(ty))?;
+        let mut l = self.coerce(l, ty)?;
+        let r = self.coerce(r, ty)?;
         if ty.id.is_string() {
             l.ty.collation = ty.collation;
         }
@@ -146,7 +229,9 @@ impl Binder<'_> {
 
     /// Expressions brought to their common type.
     pub(super) fn unify(&self, items: Vec<Expr>) -> SqlResult<Vec<Expr>> {
-        let Some(ty) = common(&items)? else { return Ok(items) };
+        let Some(ty) = common(&items)? else {
+            return Ok(items);
+        };
         items.into_iter().map(|e| self.coerce(e, ty)).collect()
     }
 
@@ -154,16 +239,28 @@ impl Binder<'_> {
         if name.starts_with("@@")
             && let Some((kept, ty)) = self.host.global_type(&name[2..])
         {
-            return Ok(Expr { kind: Kind::Global(kept), ty, nullable: true });
+            return Ok(Expr {
+                kind: Kind::Global(kept),
+                ty,
+                nullable: true,
+            });
         }
         match self.host.variable(name) {
-            Some((slot, ty)) => Ok(Expr { kind: Kind::Variable(slot), ty, nullable: true }),
+            Some((slot, ty)) => Ok(Expr {
+                kind: Kind::Variable(slot),
+                ty,
+                nullable: true,
+            }),
             None => Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name])),
         }
     }
 
     /// A subquery that stands for values: exactly one column.
-    fn subquery(&mut self, query: &ast::SelectStmt, scope: &Scope<'_>) -> SqlResult<Arc<crate::plan::Plan>> {
+    fn subquery(
+        &mut self,
+        query: &ast::SelectStmt,
+        scope: &Scope<'_>,
+    ) -> SqlResult<Arc<crate::plan::Plan>> {
         let plan = self.query(query, Some(scope))?;
         if plan.columns.len() != 1 {
             return Err(SqlError::new(&messages::SUBQUERY_ONE_EXPRESSION, &[]));
@@ -203,9 +300,20 @@ impl Binder<'_> {
         let nullable = !has_else || results.iter().any(|r| r.nullable);
         let mut results = self.unify(results)?;
         let ty = results[0].ty;
-        let otherwise = if has_else { results.pop().map(Box::new) } else { None };
+        let otherwise = if has_else {
+            results.pop().map(Box::new)
+        } else {
+            None
+        };
         let branches = conditions.into_iter().zip(results).collect();
-        Ok(Expr { kind: Kind::Case { branches, otherwise }, ty, nullable })
+        Ok(Expr {
+            kind: Kind::Case {
+                branches,
+                otherwise,
+            },
+            ty,
+            nullable,
+        })
     }
 
     fn function(
@@ -240,7 +348,14 @@ impl Binder<'_> {
                 let equal = self.compare(CompareOp::Eq, args[0].clone(), args[1].clone())?;
                 let branches = vec![(equal, Expr::constant(Value::Null, ty))];
                 let otherwise = Some(Box::new(args.remove(0)));
-                return Ok(Expr { kind: Kind::Case { branches, otherwise }, ty, nullable: true });
+                return Ok(Expr {
+                    kind: Kind::Case {
+                        branches,
+                        otherwise,
+                    },
+                    ty,
+                    nullable: true,
+                });
             }
             "iif" if args.len() == 3 => {
                 let results = args.split_off(1);
@@ -251,19 +366,36 @@ impl Binder<'_> {
         if let Some(function) = functions::find(&name) {
             if args.len() < function.min_args || args.len() > function.max_args {
                 let expected = function.min_args;
-                return Err(SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&name, &expected]));
+                return Err(SqlError::new(
+                    &messages::FUNCTION_ARGUMENT_COUNT,
+                    &[&name, &expected],
+                ));
             }
             let ty = (function.ty)(&args);
             let nullable = !function.name.contains("date") || !args.is_empty();
-            return Ok(Expr { kind: Kind::Function { function, args }, ty, nullable });
+            return Ok(Expr {
+                kind: Kind::Function { function, args },
+                ty,
+                nullable,
+            });
         }
         match self.host.function_type(&name) {
-            Some(ty) => Ok(Expr { kind: Kind::Session { name, args }, ty, nullable: true }),
+            Some(ty) => Ok(Expr {
+                kind: Kind::Session { name, args },
+                ty,
+                nullable: true,
+            }),
             None if call.name.parts.len() > 1 => {
                 let shown = call.name.display();
-                Err(SqlError::new(&messages::FUNCTION_NOT_FOUND, &[&call.name.parts[0], &shown]))
+                Err(SqlError::new(
+                    &messages::FUNCTION_NOT_FOUND,
+                    &[&call.name.parts[0], &shown],
+                ))
             }
-            None => Err(SqlError::new(&messages::UNRECOGNIZED_NAME, &[&call.name.name(), &"built-in function name"])),
+            None => Err(SqlError::new(
+                &messages::UNRECOGNIZED_NAME,
+                &[&call.name.name(), &"built-in function name"],
+            )),
         }
     }
 
@@ -279,14 +411,19 @@ impl Binder<'_> {
             AggregateKind::CountStar => None,
             _ => {
                 let [arg] = call.args.as_slice() else {
-                    return Err(SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&name, &1]));
+                    return Err(SqlError::new(
+                        &messages::FUNCTION_ARGUMENT_COUNT,
+                        &[&name, &1],
+                    ));
                 };
                 let mut nested = Aggregates::Forbidden(&messages::AGGREGATE_OF_AGGREGATE);
                 Some(self.expr(arg, scope, &mut nested)?)
             }
         };
         let ty = match (&input, kind) {
-            (_, AggregateKind::CountStar | AggregateKind::Count) if name == "count_big" => SqlType::BIGINT,
+            (_, AggregateKind::CountStar | AggregateKind::Count) if name == "count_big" => {
+                SqlType::BIGINT
+            }
             (None, _) | (_, AggregateKind::Count) => SqlType::INT,
             (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
             (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
@@ -296,15 +433,32 @@ impl Binder<'_> {
             Aggregates::Forbidden(message) => Err(SqlError::new(message, &[])),
             Aggregates::Collect(list) => {
                 let nullable = !matches!(kind, AggregateKind::Count | AggregateKind::CountStar);
-                list.push(Aggregate { kind, input, distinct: call.distinct, ty });
-                Ok(Expr { kind: Kind::Aggregate(list.len() - 1), ty, nullable })
+                list.push(Aggregate {
+                    kind,
+                    input,
+                    distinct: call.distinct,
+                    ty,
+                });
+                Ok(Expr {
+                    kind: Kind::Aggregate(list.len() - 1),
+                    ty,
+                    nullable,
+                })
             }
         }
     }
 }
 
+/// The bare NULL, which has no type of its own.
+fn is_null(e: &Expr) -> bool {
+    matches!(e.kind, Kind::Const(Value::Null))
+}
+
 fn not_null(e: &Expr) -> Expr {
-    Expr::predicate(Kind::IsNull { input: Box::new(e.clone()), negated: true })
+    Expr::predicate(Kind::IsNull {
+        input: Box::new(e.clone()),
+        negated: true,
+    })
 }
 
 fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
@@ -313,9 +467,16 @@ fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
         TypeId::BigInt => SqlType::BIGINT,
         TypeId::Real | TypeId::Float => SqlType::FLOAT,
         TypeId::Money | TypeId::SmallMoney => SqlType::MONEY,
-        TypeId::Decimal | TypeId::Numeric if kind == AggregateKind::Avg => SqlType::numeric(38, e.ty.scale.max(6)),
+        TypeId::Decimal | TypeId::Numeric if kind == AggregateKind::Avg => {
+            SqlType::numeric(38, e.ty.scale.max(6))
+        }
         TypeId::Decimal | TypeId::Numeric => SqlType::numeric(38, e.ty.scale),
-        other => return Err(SqlError::new(&messages::OPERAND_TYPE_INVALID, &[&other.name(), &name])),
+        other => {
+            return Err(SqlError::new(
+                &messages::OPERAND_TYPE_INVALID,
+                &[&other.name(), &name],
+            ));
+        }
     })
 }
 
@@ -335,15 +496,10 @@ fn aggregate_kind(name: &str, star: bool) -> Option<AggregateKind> {
     })
 }
 
-/// The type of comparisons: lengths do not cut.
-fn wide(ty: SqlType) -> SqlType {
-    ty
-}
-
 fn common(items: &[Expr]) -> SqlResult<Option<SqlType>> {
     // A bare NULL takes the type of the others.
     let mut ty: Option<SqlType> = None;
-    for e in items.iter().filter(|e| !matches!(e.kind, Kind::Const(Value::Null))) {
+    for e in items.iter().filter(|e| !is_null(e)) {
         ty = Some(match ty {
             Some(t) => duramen_types::common_type(&t, &e.ty)?,
             None => e.ty,
@@ -352,16 +508,16 @@ fn common(items: &[Expr]) -> SqlResult<Option<SqlType>> {
     Ok(ty)
 }
 
-pub(super) fn arithmetic_op(op: ast::BinaryOp) -> ArithmeticOp {
+pub(super) fn arithmetic_op(op: ast::BinaryOp) -> BinaryOp {
     match op {
-        ast::BinaryOp::Add => ArithmeticOp::Add,
-        ast::BinaryOp::Sub => ArithmeticOp::Sub,
-        ast::BinaryOp::Mul => ArithmeticOp::Mul,
-        ast::BinaryOp::Div => ArithmeticOp::Div,
-        ast::BinaryOp::Mod => ArithmeticOp::Mod,
-        ast::BinaryOp::BitAnd => ArithmeticOp::BitAnd,
-        ast::BinaryOp::BitOr => ArithmeticOp::BitOr,
-        ast::BinaryOp::BitXor => ArithmeticOp::BitXor,
+        ast::BinaryOp::Add => BinaryOp::Add,
+        ast::BinaryOp::Sub => BinaryOp::Sub,
+        ast::BinaryOp::Mul => BinaryOp::Mul,
+        ast::BinaryOp::Div => BinaryOp::Div,
+        ast::BinaryOp::Mod => BinaryOp::Mod,
+        ast::BinaryOp::BitAnd => BinaryOp::BitAnd,
+        ast::BinaryOp::BitOr => BinaryOp::BitOr,
+        ast::BinaryOp::BitXor => BinaryOp::BitXor,
     }
 }
 
@@ -376,10 +532,14 @@ fn compare_op(op: ast::CompareOp) -> CompareOp {
     }
 }
 
-pub(super) fn arithmetic(op: ArithmeticOp, l: Expr, r: Expr) -> SqlResult<Expr> {
+pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
     let ty = duramen_types::result_type(op, &l.ty, &r.ty)?;
     let nullable = l.nullable || r.nullable;
-    Ok(Expr { kind: Kind::Arithmetic(op, Box::new(l), Box::new(r)), ty, nullable })
+    Ok(Expr {
+        kind: Kind::Arithmetic(op, Box::new(l), Box::new(r)),
+        ty,
+        nullable,
+    })
 }
 
 fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {
@@ -394,7 +554,11 @@ fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {
 
 /// A column by name: the sources at hand first, then enclosing queries, outward.
 pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Expr> {
-    let qualifier = name.parts.len().checked_sub(2).map(|i| name.parts[i].as_str());
+    let qualifier = name
+        .parts
+        .len()
+        .checked_sub(2)
+        .map(|i| name.parts[i].as_str());
     let mut at = Some(scope);
     let mut depth = 0;
     while let Some(s) = at {
@@ -406,7 +570,10 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
             for (i, c) in source.columns.iter().enumerate() {
                 if same_name(&c.name, name.name()) {
                     if found.is_some() {
-                        return Err(SqlError::new(&messages::AMBIGUOUS_COLUMN_NAME, &[&name.name()]));
+                        return Err(SqlError::new(
+                            &messages::AMBIGUOUS_COLUMN_NAME,
+                            &[&name.name()],
+                        ));
                     }
                     found = Some((source.offset + i, c));
                 }
@@ -416,7 +583,11 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
             if depth > 0 {
                 mark_correlated(scope, depth);
             }
-            return Ok(Expr { kind: Kind::Column { depth, index }, ty: c.ty, nullable: c.nullable });
+            return Ok(Expr {
+                kind: Kind::Column { depth, index },
+                ty: c.ty,
+                nullable: c.nullable,
+            });
         }
         at = s.parent;
         depth += 1;

@@ -12,7 +12,10 @@ pub(super) fn literal(l: &Literal) -> Expr {
         Literal::Float(f) => Expr::constant(Value::Float(*f), SqlType::FLOAT),
         Literal::Money(m) => Expr::constant(Value::Money(*m), SqlType::MONEY),
         Literal::Decimal(text) => decimal(text),
-        Literal::Binary(b) => Expr::constant(Value::Binary(b.clone()), SqlType::varbinary(b.len().max(1).min(8000) as u16)),
+        Literal::Binary(b) => Expr::constant(
+            Value::Binary(b.clone()),
+            SqlType::varbinary(b.len().max(1).min(8000) as u16),
+        ),
         Literal::String(s) if s.national => {
             let units: Vec<u16> = s.value.encode_utf16().collect();
             let ty = SqlType::nvarchar(units.len().clamp(1, 4001) as u16);
@@ -20,7 +23,11 @@ pub(super) fn literal(l: &Literal) -> Expr {
         }
         Literal::String(s) => {
             let bytes = cp1252::encode(&s.value);
-            let ty = if bytes.len() > 8000 { SqlType::VARCHAR_MAX } else { SqlType::varchar(bytes.len().max(1) as u16) };
+            let ty = if bytes.len() > 8000 {
+                SqlType::VARCHAR_MAX
+            } else {
+                SqlType::varchar(bytes.len().max(1) as u16)
+            };
             Expr::constant(Value::VarChar(bytes), ty)
         }
     }
@@ -33,7 +40,13 @@ fn decimal(text: &str) -> Expr {
     let precision = digits.len().max(1);
     let value = digits.parse::<i128>().ok();
     match value.and_then(|m| Decimal::new(m, precision.min(38) as u8, scale.min(38) as u8)) {
-        Some(d) if precision <= 38 => Expr::constant(Value::Decimal(d), SqlType::numeric(precision as u8, scale as u8)),
-        _ => Expr::constant(Value::Float(text.parse().unwrap_or(f64::INFINITY)), SqlType::FLOAT),
+        Some(d) if precision <= 38 => Expr::constant(
+            Value::Decimal(d),
+            SqlType::numeric(precision as u8, scale as u8),
+        ),
+        _ => Expr::constant(
+            Value::Float(text.parse().unwrap_or(f64::INFINITY)),
+            SqlType::FLOAT,
+        ),
     }
 }

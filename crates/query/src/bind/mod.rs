@@ -66,7 +66,10 @@ pub struct Binder<'h> {
 
 impl<'h> Binder<'h> {
     pub fn new(host: &'h dyn Host) -> Binder<'h> {
-        Binder { host, ctes: Vec::new() }
+        Binder {
+            host,
+            ctes: Vec::new(),
+        }
     }
 
     /// A whole SELECT.
@@ -77,28 +80,77 @@ impl<'h> Binder<'h> {
     /// An expression over variables only: SET, IF, PRINT, defaults.
     pub fn scalar(&mut self, e: &ast::Expr) -> SqlResult<Expr> {
         let scope = Scope::default();
-        self.expr(e, &scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))
+        self.expr(
+            e,
+            &scope,
+            &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE),
+        )
     }
 
     /// An expression over one row of `scope`.
     pub fn over(&mut self, e: &ast::Expr, scope: &Scope<'_>) -> SqlResult<Expr> {
-        self.expr(e, scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))
+        self.expr(
+            e,
+            scope,
+            &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE),
+        )
+    }
+
+    /// The value that an assignment to a variable stores: `@x = e`, `@x += e`.
+    pub fn assigned(
+        &mut self,
+        name: &str,
+        ty: SqlType,
+        op: Option<ast::BinaryOp>,
+        e: &ast::Expr,
+    ) -> SqlResult<Expr> {
+        let mut value = self.scalar(e)?;
+        if let (Some(op), Some((slot, ty))) = (op, self.host.variable(name)) {
+            let current = Expr {
+                kind: Kind::Variable(slot),
+                ty,
+                nullable: true,
+            };
+            value = combine(op, current, value)?;
+        }
+        self.coerce(value, ty)
+    }
+
+    /// An expression as text, for PRINT.
+    pub fn as_text(&mut self, e: &ast::Expr) -> SqlResult<Expr> {
+        let value = self.scalar(e)?;
+        let ty = if value.ty.id.is_nchar() {
+            SqlType::nvarchar(4000)
+        } else {
+            SqlType::varchar(8000)
+        };
+        self.coerce(value, ty)
     }
 
     /// `e`, converted to `ty` when it is not of it already. Implicit rules apply.
     pub fn coerce(&self, e: Expr, ty: SqlType) -> SqlResult<Expr> {
-        if e.ty == ty || (e.ty.id == ty.id && e.ty.length <= ty.length && ty.is_variable() && ty.id.is_string()) {
+        if e.ty == ty
+            || (e.ty.id == ty.id
+                && e.ty.length <= ty.length
+                && ty.is_variable()
+                && ty.id.is_string())
+        {
             return Ok(e);
         }
         if matches!(e.kind, Kind::Const(duramen_types::Value::Null)) {
             return Ok(Expr { ty, ..e });
         }
-        if !duramen_types::implicitly_convertible(e.ty.id, ty.id) {
-            let error = SqlError::new(&messages::OPERAND_TYPE_CLASH, &[&e.ty.id.name(), &ty.id.name()]);
-            return Err(error);
-        }
+        duramen_types::check_implicit(&e.ty, &ty)?;
         let nullable = e.nullable;
-        Ok(Expr { kind: Kind::Convert { input: Box::new(e), style: None, or_null: false }, ty, nullable })
+        Ok(Expr {
+            kind: Kind::Convert {
+                input: Box::new(e),
+                style: None,
+                or_null: false,
+            },
+            ty,
+            nullable,
+        })
     }
 }
 

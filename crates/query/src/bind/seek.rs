@@ -24,13 +24,19 @@ fn push(plan: &mut Plan, parts: &[Expr], offset: usize) {
                 .enumerate()
                 .filter_map(|(i, path)| {
                     let s = path_seek(i, path, table.def.columns(), parts, offset)?;
-                    let fixed = s.equal.len() * 4 + s.lower.is_some() as usize + s.upper.is_some() as usize;
+                    let fixed =
+                        s.equal.len() * 4 + s.lower.is_some() as usize + s.upper.is_some() as usize;
                     Some((fixed * 2 + path.covers_all as usize, s))
                 })
                 .max_by_key(|(score, _)| *score);
             *seek = best.map(|(_, s)| s);
         }
-        Node::Join { left, right, kind: crate::plan::JoinKind::Inner, .. } => {
+        Node::Join {
+            left,
+            right,
+            kind: crate::plan::JoinKind::Inner,
+            ..
+        } => {
             let width = left.columns.len();
             push(left, parts, offset);
             push(right, parts, offset + width);
@@ -46,18 +52,27 @@ fn path_seek(
     parts: &[Expr],
     offset: usize,
 ) -> Option<Seek> {
-    let mut seek = Seek { index, ..Seek::default() };
+    let mut seek = Seek {
+        index,
+        ..Seek::default()
+    };
     for (ordinal, descending) in &path.keys {
         let ty = columns[*ordinal].ty;
-        let found = |wanted: &[CompareOp]| parts.iter().find_map(|p| bound_of(p, offset + ordinal, &ty, wanted));
+        let found = |wanted: &[CompareOp]| {
+            parts
+                .iter()
+                .find_map(|p| bound_of(p, offset + ordinal, &ty, wanted))
+        };
         if let Some((_, e)) = found(&[CompareOp::Eq]) {
             seek.equal.push(e);
             continue;
         }
         // A descending key column's range runs the other way; the filter alone is right for both.
         if !descending {
-            seek.lower = found(&[CompareOp::Gt, CompareOp::Ge]).map(|(op, e)| (e, op == CompareOp::Ge));
-            seek.upper = found(&[CompareOp::Lt, CompareOp::Le]).map(|(op, e)| (e, op == CompareOp::Le));
+            seek.lower =
+                found(&[CompareOp::Gt, CompareOp::Ge]).map(|(op, e)| (e, op == CompareOp::Ge));
+            seek.upper =
+                found(&[CompareOp::Lt, CompareOp::Le]).map(|(op, e)| (e, op == CompareOp::Le));
         }
         break;
     }
@@ -65,9 +80,17 @@ fn path_seek(
 }
 
 /// `column op value` in either order, the value free of columns and of the column's own type.
-fn bound_of(e: &Expr, column: usize, ty: &SqlType, wanted: &[CompareOp]) -> Option<(CompareOp, Expr)> {
-    let Kind::Compare(op, l, r) = &e.kind else { return None };
-    let is_column = |e: &Expr| matches!(e.kind, Kind::Column { depth: 0, index } if index == column);
+fn bound_of(
+    e: &Expr,
+    column: usize,
+    ty: &SqlType,
+    wanted: &[CompareOp],
+) -> Option<(CompareOp, Expr)> {
+    let Kind::Compare(op, l, r) = &e.kind else {
+        return None;
+    };
+    let is_column =
+        |e: &Expr| matches!(e.kind, Kind::Column { depth: 0, index } if index == column);
     let (op, value) = if is_column(l) {
         (*op, r)
     } else if is_column(r) {
@@ -80,5 +103,6 @@ fn bound_of(e: &Expr, column: usize, ty: &SqlType, wanted: &[CompareOp]) -> Opti
     let same_type = value.ty.id == ty.id
         || (value.ty.id.is_char() && ty.id.is_char())
         || (value.ty.id.is_nchar() && ty.id.is_nchar());
-    (wanted.contains(&op) && free && !value.has_subquery() && same_type).then(|| (op, (**value).clone()))
+    (wanted.contains(&op) && free && !value.has_subquery() && same_type)
+        .then(|| (op, (**value).clone()))
 }

@@ -17,7 +17,11 @@ struct Item {
 }
 
 impl Binder<'_> {
-    pub(super) fn query(&mut self, stmt: &ast::SelectStmt, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+    pub(super) fn query(
+        &mut self,
+        stmt: &ast::SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> SqlResult<Plan> {
         let line = stmt.line as i32;
         let ctes = self.ctes.len();
         self.ctes.extend(stmt.ctes.iter().cloned());
@@ -26,7 +30,11 @@ impl Binder<'_> {
         plan.map_err(|e| e.at_line(line))
     }
 
-    fn query_body(&mut self, stmt: &ast::SelectStmt, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+    fn query_body(
+        &mut self,
+        stmt: &ast::SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> SqlResult<Plan> {
         if stmt.for_clause.is_some_and(|f| f != ast::ForClause::Browse) {
             return Err(unsupported("FOR XML and FOR JSON", stmt.line));
         }
@@ -43,7 +51,12 @@ impl Binder<'_> {
         }
         if let Some(fetch) = &stmt.fetch {
             let count = self.scalar(fetch)?;
-            plan = wrap(plan, |input| Node::Top { input, count, percent: false, ties: Vec::new() });
+            plan = wrap(plan, |input| Node::Top {
+                input,
+                count,
+                percent: false,
+                ties: Vec::new(),
+            });
         }
         Ok(plan)
     }
@@ -52,7 +65,12 @@ impl Binder<'_> {
         match body {
             QueryExpr::Select(spec) => self.spec(spec, &[], parent),
             QueryExpr::Values(rows) => self.values(rows, parent),
-            QueryExpr::SetOp { op, all, left, right } => {
+            QueryExpr::SetOp {
+                op,
+                all,
+                left,
+                right,
+            } => {
                 let left = self.body(left, parent)?;
                 let right = self.body(right, parent)?;
                 self.set_operation(*op, *all, left, right)
@@ -62,7 +80,10 @@ impl Binder<'_> {
 
     /// `VALUES (..), (..)`: every column of one type.
     fn values(&mut self, rows: &[Vec<ast::Expr>], parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
-        let scope = Scope { parent, ..Scope::default() };
+        let scope = Scope {
+            parent,
+            ..Scope::default()
+        };
         let width = rows.first().map_or(0, Vec::len);
         let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
         for row in rows {
@@ -83,9 +104,19 @@ impl Binder<'_> {
             for (row, e) in bound.iter_mut().zip(column) {
                 row[c] = e;
             }
-            columns.push(OutColumn { name: String::new(), ty, nullable, identity: false, updatable: false });
+            columns.push(OutColumn {
+                name: String::new(),
+                ty,
+                nullable,
+                identity: false,
+                updatable: false,
+            });
         }
-        Ok(Plan { node: Node::Values(bound), columns, correlated: scope.correlated.get() })
+        Ok(Plan {
+            node: Node::Values(bound),
+            columns,
+            correlated: scope.correlated.get(),
+        })
     }
 
     fn set_operation(&mut self, op: SetOp, all: bool, left: Plan, right: Plan) -> SqlResult<Plan> {
@@ -96,8 +127,12 @@ impl Binder<'_> {
         for (l, r) in left.columns.iter().zip(&right.columns) {
             types.push(duramen_types::common_type(&l.ty, &r.ty)?);
         }
-        let nullable: Vec<bool> =
-            left.columns.iter().zip(&right.columns).map(|(l, r)| l.nullable || r.nullable).collect();
+        let nullable: Vec<bool> = left
+            .columns
+            .iter()
+            .zip(&right.columns)
+            .map(|(l, r)| l.nullable || r.nullable)
+            .collect();
         let left = self.convert_columns(left, &types)?;
         let right = self.convert_columns(right, &types)?;
         let correlated = left.correlated || right.correlated;
@@ -110,10 +145,22 @@ impl Binder<'_> {
         let keep_common = op == SetOp::Intersect;
         let node = match op {
             SetOp::Union => Node::Concat(vec![left, right]),
-            _ => Node::SetOperation { left: Box::new(left), right: Box::new(right), keep_common },
+            _ => Node::SetOperation {
+                left: Box::new(left),
+                right: Box::new(right),
+                keep_common,
+            },
         };
-        let plan = Plan { node, columns, correlated };
-        Ok(if op == SetOp::Union && !all { wrap(plan, |input| Node::Distinct { input }) } else { plan })
+        let plan = Plan {
+            node,
+            columns,
+            correlated,
+        };
+        Ok(if op == SetOp::Union && !all {
+            wrap(plan, |input| Node::Distinct { input })
+        } else {
+            plan
+        })
     }
 
     pub(crate) fn convert_columns(&self, plan: Plan, types: &[SqlType]) -> SqlResult<Plan> {
@@ -127,7 +174,14 @@ impl Binder<'_> {
         let mut columns = plan.columns.clone();
         columns.iter_mut().zip(types).for_each(|(c, t)| c.ty = *t);
         let correlated = plan.correlated;
-        Ok(Plan { node: Node::Project { input: Box::new(plan), exprs }, columns, correlated })
+        Ok(Plan {
+            node: Node::Project {
+                input: Box::new(plan),
+                exprs,
+            },
+            columns,
+            correlated,
+        })
     }
 
     /// A one-column plan with that column converted.
@@ -144,7 +198,10 @@ impl Binder<'_> {
         order_by: &[ast::OrderItem],
         parent: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
-        let mut scope = Scope { parent, ..Scope::default() };
+        let mut scope = Scope {
+            parent,
+            ..Scope::default()
+        };
         let mut plan = self.from(&spec.from, &mut scope)?;
         if let Some(condition) = &spec.where_ {
             let predicate = self.over(condition, &scope)?;
@@ -161,7 +218,12 @@ impl Binder<'_> {
         if spec.group_by.is_some() || !aggregates.is_empty() || having.is_some() {
             let groups = self.groups(spec, &scope)?;
             for item in &mut items {
-                over_groups(&mut item.expr, &groups, &scope, &messages::COLUMN_NOT_AGGREGATED)?;
+                over_groups(
+                    &mut item.expr,
+                    &groups,
+                    &scope,
+                    &messages::COLUMN_NOT_AGGREGATED,
+                )?;
                 item.identity = false;
                 item.updatable = false;
             }
@@ -194,15 +256,22 @@ impl Binder<'_> {
             let mut keys = Vec::new();
             for (e, descending) in order {
                 let at = items.iter().position(|i| i.expr.kind == e.kind);
-                let at = at.ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_DISTINCT_LIST, &[]))?;
-                keys.push(SortKey { expr: Expr::column(at, e.ty, e.nullable), descending });
+                let at =
+                    at.ok_or_else(|| SqlError::new(&messages::ORDER_BY_NOT_IN_DISTINCT_LIST, &[]))?;
+                keys.push(SortKey {
+                    expr: Expr::column(at, e.ty, e.nullable),
+                    descending,
+                });
             }
             plan = wrap(project(plan, items), |input| Node::Distinct { input });
             plan = sorted(plan, keys.clone());
             let ties = keys.into_iter().map(|k| k.expr).collect();
             return self.top(plan, spec.top.as_ref(), ties);
         }
-        let keys: Vec<SortKey> = order.into_iter().map(|(expr, descending)| SortKey { expr, descending }).collect();
+        let keys: Vec<SortKey> = order
+            .into_iter()
+            .map(|(expr, descending)| SortKey { expr, descending })
+            .collect();
         let ties = keys.iter().map(|k| k.expr.clone()).collect();
         plan = sorted(plan, keys);
         plan = self.top(plan, spec.top.as_ref(), ties)?;
@@ -222,20 +291,38 @@ impl Binder<'_> {
         }
         let ties = if top.with_ties { ties } else { Vec::new() };
         let percent = top.percent;
-        Ok(wrap(plan, |input| Node::Top { input, count, percent, ties }))
+        Ok(wrap(plan, |input| Node::Top {
+            input,
+            count,
+            percent,
+            ties,
+        }))
     }
 
-    fn items(&mut self, spec: &ast::QuerySpec, scope: &Scope<'_>, aggregates: &mut Vec<Aggregate>) -> SqlResult<Vec<Item>> {
+    fn items(
+        &mut self,
+        spec: &ast::QuerySpec,
+        scope: &Scope<'_>,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> SqlResult<Vec<Item>> {
         let mut items = Vec::new();
         for item in &spec.items {
             match item {
                 SelectItem::Star { qualifier, line } => {
                     let before = items.len();
                     for source in &scope.sources {
-                        if qualifier.as_ref().is_some_and(|q| !same_name(q.name(), &source.alias)) {
+                        if qualifier
+                            .as_ref()
+                            .is_some_and(|q| !same_name(q.name(), &source.alias))
+                        {
                             continue;
                         }
-                        for (i, c) in source.columns.iter().enumerate().filter(|(_, c)| !c.name.starts_with('\0')) {
+                        for (i, c) in source
+                            .columns
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, c)| !c.name.starts_with('\0'))
+                        {
                             items.push(Item {
                                 expr: Expr::column(source.offset + i, c.ty, c.nullable),
                                 name: c.name.clone(),
@@ -246,7 +333,9 @@ impl Binder<'_> {
                     }
                     if items.len() == before {
                         let error = match qualifier {
-                            Some(q) => SqlError::new(&messages::COLUMN_PREFIX_NOT_FOUND, &[&q.display()]),
+                            Some(q) => {
+                                SqlError::new(&messages::COLUMN_PREFIX_NOT_FOUND, &[&q.display()])
+                            }
                             None => SqlError::new(&messages::SELECT_STAR_WITHOUT_TABLE, &[]),
                         };
                         return Err(error.at_line(*line as i32));
@@ -266,17 +355,32 @@ impl Binder<'_> {
                         updatable: plain.is_some_and(|c| c.1),
                     });
                 }
-                SelectItem::Assign { variable, op, expr, .. } => {
+                SelectItem::Assign {
+                    variable, op, expr, ..
+                } => {
                     let mut bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
                     let Some((slot, ty)) = self.host.variable(variable) else {
                         return Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[variable]));
                     };
                     if let Some(op) = op {
-                        let current = Expr { kind: Kind::Variable(slot), ty, nullable: true };
-                        bound = super::expr::arithmetic(super::expr::arithmetic_op(*op), current, bound)?;
+                        let current = Expr {
+                            kind: Kind::Variable(slot),
+                            ty,
+                            nullable: true,
+                        };
+                        bound = super::expr::arithmetic(
+                            super::expr::arithmetic_op(*op),
+                            current,
+                            bound,
+                        )?;
                     }
                     let bound = self.coerce(bound, ty)?;
-                    items.push(Item { expr: bound, name: variable.clone(), identity: false, updatable: false });
+                    items.push(Item {
+                        expr: bound,
+                        name: variable.clone(),
+                        identity: false,
+                        updatable: false,
+                    });
                 }
             }
         }
@@ -324,16 +428,24 @@ impl Binder<'_> {
                 _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
             };
             let c = &plan.columns[at];
-            keys.push(SortKey { expr: Expr::column(at, c.ty, c.nullable), descending: o.desc });
+            keys.push(SortKey {
+                expr: Expr::column(at, c.ty, c.nullable),
+                descending: o.desc,
+            });
         }
         Ok(sorted(plan, keys))
     }
 
     fn groups(&mut self, spec: &ast::QuerySpec, scope: &Scope<'_>) -> SqlResult<Vec<Expr>> {
         let mut groups = Vec::new();
-        let Some(by) = &spec.group_by else { return Ok(groups) };
+        let Some(by) = &spec.group_by else {
+            return Ok(groups);
+        };
         if by.all || by.with.is_some() {
-            return Err(unsupported("GROUP BY ALL, WITH ROLLUP and WITH CUBE", spec.line));
+            return Err(unsupported(
+                "GROUP BY ALL, WITH ROLLUP and WITH CUBE",
+                spec.line,
+            ));
         }
         for item in &by.items {
             match item {
@@ -357,9 +469,14 @@ fn position(n: i32, count: usize) -> SqlResult<usize> {
 
 /// (identity, updatable) of an expression that is a column and nothing else.
 fn plain_column(e: &Expr, scope: &Scope<'_>) -> Option<(bool, bool)> {
-    let Kind::Column { depth: 0, index } = e.kind else { return None };
+    let Kind::Column { depth: 0, index } = e.kind else {
+        return None;
+    };
     let source = scope.sources.iter().rev().find(|s| s.offset <= index)?;
-    source.columns.get(index - source.offset).map(|c| (c.identity, c.updatable))
+    source
+        .columns
+        .get(index - source.offset)
+        .map(|c| (c.identity, c.updatable))
 }
 
 fn widest(column: &[Expr]) -> SqlType {
@@ -371,11 +488,19 @@ fn widest(column: &[Expr]) -> SqlType {
 pub(crate) fn wrap(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
     let columns = plan.columns.clone();
     let correlated = plan.correlated;
-    Plan { node: node(Box::new(plan)), columns, correlated }
+    Plan {
+        node: node(Box::new(plan)),
+        columns,
+        correlated,
+    }
 }
 
 fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
-    if keys.is_empty() { plan } else { wrap(plan, |input| Node::Sort { input, keys }) }
+    if keys.is_empty() {
+        plan
+    } else {
+        wrap(plan, |input| Node::Sort { input, keys })
+    }
 }
 
 fn project(plan: Plan, items: Vec<Item>) -> Plan {
@@ -391,15 +516,36 @@ fn project(plan: Plan, items: Vec<Item>) -> Plan {
         .collect();
     let correlated = plan.correlated;
     let exprs = items.into_iter().map(|i| i.expr).collect();
-    Plan { node: Node::Project { input: Box::new(plan), exprs }, columns, correlated }
+    Plan {
+        node: Node::Project {
+            input: Box::new(plan),
+            exprs,
+        },
+        columns,
+        correlated,
+    }
 }
 
 fn aggregate(plan: Plan, groups: Vec<Expr>, aggregates: Vec<Aggregate>) -> Plan {
-    let out = |ty, nullable| OutColumn { name: String::new(), ty, nullable, identity: false, updatable: false };
+    let out = |ty, nullable| OutColumn {
+        name: String::new(),
+        ty,
+        nullable,
+        identity: false,
+        updatable: false,
+    };
     let mut columns: Vec<OutColumn> = groups.iter().map(|g| out(g.ty, g.nullable)).collect();
     columns.extend(aggregates.iter().map(|a| out(a.ty, true)));
     let correlated = plan.correlated;
-    Plan { node: Node::Aggregate { input: Box::new(plan), groups, aggregates }, columns, correlated }
+    Plan {
+        node: Node::Aggregate {
+            input: Box::new(plan),
+            groups,
+            aggregates,
+        },
+        columns,
+        correlated,
+    }
 }
 
 /// Rewrites an expression over the sources into one over the groups: group keys, then aggregates.
@@ -415,7 +561,10 @@ fn over_groups(
     }
     match &mut e.kind {
         Kind::Aggregate(i) => {
-            e.kind = Kind::Column { depth: 0, index: groups.len() + *i };
+            e.kind = Kind::Column {
+                depth: 0,
+                index: groups.len() + *i,
+            };
             Ok(())
         }
         Kind::Column { depth: 0, index } => {

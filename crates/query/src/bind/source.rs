@@ -25,32 +25,62 @@ impl Binder<'_> {
                 Some(left) => join(left, right, JoinKind::Inner, None, false),
             });
         }
-        Ok(plan.unwrap_or(Plan { node: Node::OneRow, columns: Vec::new(), correlated: false }))
+        Ok(plan.unwrap_or(Plan {
+            node: Node::OneRow,
+            columns: Vec::new(),
+            correlated: false,
+        }))
     }
 
-    fn table_source(&mut self, source: &ast::TableSource, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+    fn table_source(
+        &mut self,
+        source: &ast::TableSource,
+        scope: &mut Scope<'_>,
+    ) -> SqlResult<Plan> {
         match source {
             ast::TableSource::Table(t) => self.table_ref(t, scope),
-            ast::TableSource::Derived { query, alias, columns, .. } => {
+            ast::TableSource::Derived {
+                query,
+                alias,
+                columns,
+                ..
+            } => {
                 let plan = self.query(query, scope.parent)?;
                 self.expose(plan, alias, columns, scope)
             }
-            ast::TableSource::Function { name, args, alias, line, .. } => {
+            ast::TableSource::Function {
+                name,
+                args,
+                alias,
+                line,
+                ..
+            } => {
                 let Some(table) = self.host.table_function(name)? else {
-                    return Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(*line as i32));
+                    return Err(
+                        SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()])
+                            .at_line(*line as i32),
+                    );
                 };
                 let mut bound = Vec::new();
                 for a in args {
                     bound.push(match a.kind {
-                        ast::ExprKind::Default => Expr::constant(duramen_types::Value::Null, duramen_types::SqlType::INT),
-                        _ => self.expr(a, scope, &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE))?,
+                        ast::ExprKind::Default => {
+                            Expr::constant(duramen_types::Value::Null, duramen_types::SqlType::INT)
+                        }
+                        _ => self.expr(
+                            a,
+                            scope,
+                            &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE),
+                        )?,
                     });
                 }
                 let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
                 let plan = virtual_plan(table, bound);
                 self.expose(plan, &alias, &[], scope)
             }
-            ast::TableSource::Variable { name, alias, line, .. } => {
+            ast::TableSource::Variable {
+                name, alias, line, ..
+            } => {
                 let Some(table) = self.host.table_variable(name) else {
                     let error = SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]);
                     return Err(error.at_line(*line as i32));
@@ -70,7 +100,10 @@ impl Binder<'_> {
             return Err(unsupported("TABLESAMPLE", t.line));
         }
         if t.name.parts.len() == 1
-            && let Some(at) = self.ctes.iter().rposition(|c| same_name(&c.name, t.name.name()))
+            && let Some(at) = self
+                .ctes
+                .iter()
+                .rposition(|c| same_name(&c.name, t.name.name()))
         {
             let cte = self.ctes[at].clone();
             // A CTE sees only those before it.
@@ -79,7 +112,10 @@ impl Binder<'_> {
             self.ctes.extend(hidden);
             return self.expose(plan?, &alias, &cte.columns, scope);
         }
-        let not_found = || SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()]).at_line(t.line as i32);
+        let not_found = || {
+            SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()])
+                .at_line(t.line as i32)
+        };
         let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
             Source::Table(table) => scan_plan(table, lock_of(&t.hints)?, false),
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
@@ -94,7 +130,9 @@ impl Binder<'_> {
             ast::JoinKind::Left => JoinKind::Left,
             ast::JoinKind::Right => JoinKind::Right,
             ast::JoinKind::Full => JoinKind::Full,
-            ast::JoinKind::CrossApply | ast::JoinKind::OuterApply => return Err(unsupported("APPLY", j.line)),
+            ast::JoinKind::CrossApply | ast::JoinKind::OuterApply => {
+                return Err(unsupported("APPLY", j.line));
+            }
         };
         let right = self.table_source(&j.right, scope)?;
         let on = match &j.on {
@@ -105,7 +143,13 @@ impl Binder<'_> {
     }
 
     /// Adds a plan's columns to the scope under a name.
-    fn expose(&self, plan: Plan, alias: &str, columns: &[String], scope: &mut Scope<'_>) -> SqlResult<Plan> {
+    fn expose(
+        &self,
+        plan: Plan,
+        alias: &str,
+        columns: &[String],
+        scope: &mut Scope<'_>,
+    ) -> SqlResult<Plan> {
         if !columns.is_empty() && columns.len() != plan.columns.len() {
             let message = if columns.len() < plan.columns.len() {
                 &messages::MORE_COLUMNS_THAN_LIST
@@ -115,7 +159,10 @@ impl Binder<'_> {
             return Err(SqlError::new(message, &[&alias]));
         }
         if scope.sources.iter().any(|s| same_name(&s.alias, alias)) {
-            return Err(SqlError::new(&messages::CORRELATION_NAME_DUPLICATE, &[&alias]));
+            return Err(SqlError::new(
+                &messages::CORRELATION_NAME_DUPLICATE,
+                &[&alias],
+            ));
         }
         let names = plan.columns.iter().enumerate().map(|(i, c)| ScopeColumn {
             name: columns.get(i).unwrap_or(&c.name).clone(),
@@ -124,19 +171,33 @@ impl Binder<'_> {
             identity: c.identity,
             updatable: c.updatable,
         });
-        let source = ScopeSource { alias: alias.to_owned(), columns: names.collect(), offset: scope.width() };
+        let source = ScopeSource {
+            alias: alias.to_owned(),
+            columns: names.collect(),
+            offset: scope.width(),
+        };
         scope.sources.push(source);
         Ok(plan)
     }
 }
 
 fn out_column(c: &TableColumn, updatable: bool) -> OutColumn {
-    OutColumn { name: c.name.clone(), ty: c.ty, nullable: c.nullable, identity: c.identity, updatable }
+    OutColumn {
+        name: c.name.clone(),
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable,
+    }
 }
 
 /// A scan of every row; `locators` adds the column that says where each lies.
 pub(crate) fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
-    let mut columns: Vec<OutColumn> = table.columns().iter().map(|c| out_column(c, true)).collect();
+    let mut columns: Vec<OutColumn> = table
+        .columns()
+        .iter()
+        .map(|c| out_column(c, true))
+        .collect();
     if locators {
         columns.push(OutColumn {
             // No identifier is spelt like this: nothing can name the column.
@@ -147,13 +208,30 @@ pub(crate) fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -
             updatable: false,
         });
     }
-    let node = Node::Scan { table: TableSource { def: table }, seek: None, lock, forward: true };
-    Plan { node, columns, correlated: false }
+    let node = Node::Scan {
+        table: TableSource { def: table },
+        seek: None,
+        lock,
+        forward: true,
+    };
+    Plan {
+        node,
+        columns,
+        correlated: false,
+    }
 }
 
 fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
-    let columns = table.columns().iter().map(|c| out_column(c, false)).collect();
-    Plan { node: Node::Virtual { table, args }, columns, correlated: false }
+    let columns = table
+        .columns()
+        .iter()
+        .map(|c| out_column(c, false))
+        .collect();
+    Plan {
+        node: Node::Virtual { table, args },
+        columns,
+        correlated: false,
+    }
 }
 
 /// The lock a table's hints ask for; hints that only steer plans are accepted, as they change no answer.
@@ -196,22 +274,38 @@ pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         c
     }));
     let correlated = left.correlated || right.correlated;
-    let node = Node::Join { left: Box::new(left), right: Box::new(right), kind, hash, on, apply };
-    Plan { node, columns, correlated }
+    let node = Node::Join {
+        left: Box::new(left),
+        right: Box::new(right),
+        kind,
+        hash,
+        on,
+        apply,
+    };
+    Plan {
+        node,
+        columns,
+        correlated,
+    }
 }
 
 /// The parts of a condition that must all hold.
 pub(super) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
     match e {
         None => Vec::new(),
-        Some(Expr { kind: Kind::And(parts), .. }) => parts.into_iter().flat_map(|p| conjuncts(Some(p))).collect(),
+        Some(Expr {
+            kind: Kind::And(parts),
+            ..
+        }) => parts.into_iter().flat_map(|p| conjuncts(Some(p))).collect(),
         Some(e) => vec![e],
     }
 }
 
 /// `left = right` with each side's columns all on one side of the join.
 fn split(e: Expr, width: usize) -> Result<(Expr, Expr), Expr> {
-    let Kind::Compare(CompareOp::Eq, l, r) = &e.kind else { return Err(e) };
+    let Kind::Compare(CompareOp::Eq, l, r) = &e.kind else {
+        return Err(e);
+    };
     let side = |e: &Expr| {
         let mut sides = (false, false, false);
         e.visit_columns(&mut |depth, index| match depth {

@@ -16,11 +16,16 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
     let length = |limit: u32| -> SqlResult<u16> {
         let n = number(0).unwrap_or(if cast { 30 } else { 1 });
         if n == 0 {
-            return Err(SqlError::new(&messages::INVALID_LENGTH_OF_TYPE, &[&name]).at_line(line));
+            return Err(
+                SqlError::new(&messages::INVALID_LENGTH_OF_TYPE, &[&line, &n]).at_line(line),
+            );
         }
         if n > limit {
             let args: [&dyn std::fmt::Display; 3] = [&n, &"type", &limit];
-            let error = SqlError::new(&messages::SIZE_EXCEEDS_MAXIMUM, &[args[0], args[1], &name, args[2]]);
+            let error = SqlError::new(
+                &messages::SIZE_EXCEEDS_MAXIMUM,
+                &[args[0], args[1], &name, args[2]],
+            );
             return Err(error.at_line(line));
         }
         Ok(n as u16)
@@ -47,12 +52,19 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
             let precision = number(0).unwrap_or(18);
             let scale = number(1).unwrap_or(0);
             if precision == 0 || precision > 38 {
-                return Err(SqlError::new(&messages::PRECISION_TOO_LARGE, &[&1, &precision, &38]).at_line(line));
+                return Err(
+                    SqlError::new(&messages::PRECISION_TOO_LARGE, &[&1, &precision, &38])
+                        .at_line(line),
+                );
             }
             if scale > precision {
                 return Err(SqlError::new(&messages::SCALE_EXCEEDS_PRECISION, &[]).at_line(line));
             }
-            let make = if name == "numeric" { SqlType::numeric } else { SqlType::decimal };
+            let make = if name == "numeric" {
+                SqlType::numeric
+            } else {
+                SqlType::decimal
+            };
             make(precision as u8, scale as u8)
         }
         "money" => SqlType::MONEY,
@@ -67,8 +79,12 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
         "varchar" | "char varying" | "character varying" if max => SqlType::varchar(MAX_LENGTH),
         "varchar" | "char varying" | "character varying" => SqlType::varchar(length(8000)?),
         "nchar" | "national char" | "national character" => SqlType::nchar(length(4000)?),
-        "nvarchar" | "national char varying" | "national character varying" if max => SqlType::NVARCHAR_MAX,
-        "nvarchar" | "national char varying" | "national character varying" => SqlType::nvarchar(length(4000)?),
+        "nvarchar" | "national char varying" | "national character varying" if max => {
+            SqlType::NVARCHAR_MAX
+        }
+        "nvarchar" | "national char varying" | "national character varying" => {
+            SqlType::nvarchar(length(4000)?)
+        }
         "binary" => SqlType::binary(length(8000)?),
         "varbinary" | "binary varying" if max => SqlType::VARBINARY_MAX,
         "varbinary" | "binary varying" => SqlType::varbinary(length(8000)?),
@@ -80,6 +96,10 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
         "sql_variant" => SqlType::VARIANT,
         "timestamp" | "rowversion" => SqlType::ROWVERSION,
         "xml" => SqlType::XML,
-        _ => return Err(SqlError::new(&messages::TYPE_NOT_DEFINED, &[&ty.name.display()]).at_line(line)),
+        _ => {
+            return Err(
+                SqlError::new(&messages::TYPE_NOT_DEFINED, &[&ty.name.display()]).at_line(line),
+            );
+        }
     })
 }

@@ -1,0 +1,93 @@
+//! The session as binding and evaluation see it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_query::host::{Host, Source, Table, VirtualTable};
+use duramen_query::{Binder, Expr};
+use duramen_tsql::ast;
+use duramen_txn::Transaction;
+use duramen_types::{SqlType, Value};
+
+use crate::program::{Variable, find_variable};
+use crate::session::{CancelToken, Session};
+use crate::{functions, globals};
+
+pub struct HostView<'s> {
+    pub session: &'s Session,
+    variables: &'s [Variable],
+    /// The transaction of the running statement; none while binding.
+    pub transaction: Option<Arc<Transaction>>,
+    cancel: &'s CancelToken,
+}
+
+impl<'s> HostView<'s> {
+    pub fn new(
+        session: &'s Session,
+        variables: &'s [Variable],
+        transaction: Option<Arc<Transaction>>,
+        cancel: &'s CancelToken,
+    ) -> HostView<'s> {
+        HostView { session, variables, transaction, cancel }
+    }
+}
+
+impl Host for HostView<'_> {
+    fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+        if let Some(v) = crate::views::view(name.schema(), name.name()) {
+            return Ok(Some(Source::Virtual(v)));
+        }
+        self.session.instance.table(&self.session.database, name)
+    }
+
+    fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
+        Ok(crate::views::function(name.schema(), name.name()))
+    }
+
+    fn function_type(&self, name: &str) -> Option<SqlType> {
+        functions::type_of(name)
+    }
+
+    fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value> {
+        functions::call(self.session, name, args)
+    }
+
+    fn global_type(&self, name: &str) -> Option<(&'static str, SqlType)> {
+        globals::type_of(name)
+    }
+
+    fn global(&self, name: &str) -> SqlResult<Value> {
+        Ok(globals::value(self.session, name))
+    }
+
+    fn variable(&self, name: &str) -> Option<(usize, SqlType)> {
+        find_variable(self.variables, name).map(|slot| (slot, self.variables[slot].ty))
+    }
+
+    fn table_variable(&self, _name: &str) -> Option<Arc<dyn Table>> {
+        None
+    }
+
+    fn now(&self) -> (u64, i16) {
+        (u64::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0), 0)
+    }
+
+    fn random(&self) -> u64 {
+        duramen_os::random::next_u64()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_set()
+    }
+
+    fn session(&self) -> &dyn Any {
+        &self.context
+    }
+
+    fn bind_default(&self, text: &str) -> SqlResult<Expr> {
+        let options = duramen_tsql::ParseOptions { quoted_identifier: true };
+        let parsed = duramen_tsql::parse_expression(text, &options)?;
+        Binder::new(self).scalar(&parsed)
+    }
+}
