@@ -137,6 +137,7 @@ messages! {
     MAXRECURSION_TOO_LARGE = 310, 15, "The value %d specified for the MAXRECURSION option exceeds the allowed maximum of %d.";
     INSUFFICIENT_ARGUMENTS = 313, 16, "An insufficient number of arguments were supplied for the procedure or function %.*ls.";
     SYNTAX_NEAR_WITH = 319, 15, "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated with a semicolon.";
+    SET_OP_ALL_NOT_SUPPORTED = 324, 15, "The 'ALL' version of the %.*ls operator is not supported.";
     OUTPUT_TARGET_TRIGGERS = 331, 16, "The target table '%.*ls' of the OUTPUT INTO clause cannot have any enabled triggers.";
     OUTPUT_TARGET_FOREIGN_KEY = 332, 16, "The target table '%.*ls' of the OUTPUT INTO clause cannot be on either side of a (primary key, foreign key) relationship. Found reference constraint '%ls'.";
     OUTPUT_TARGET_CHECK = 333, 16, "The target table '%.*ls' of the OUTPUT INTO clause cannot have any enabled check constraints or any enabled rules. Found check constraint or rule '%ls'.";
@@ -374,6 +375,7 @@ messages! {
     FUNCTION_NOT_FOUND = 4121, 16, "Cannot find either column \"%.*ls\" or the user-defined function or aggregate \"%.*ls\", or the name is ambiguous.";
     COALESCE_ALL_NULL = 4127, 16, "At least one of the arguments to COALESCE must be an expression that is not the NULL constant.";
     NON_BOOLEAN_CONDITION = 4145, 15, "An expression of non-boolean type specified in a context where a condition is expected, near '%.*ls'.";
+    OLD_OUTER_JOIN = 4147, 15, "The query uses non-ANSI outer join operators (\"*=\" or \"=*\"). To run this query without modification, please set the compatibility level for current database to 80, using the SET COMPATIBILITY_LEVEL option of ALTER DATABASE. It is strongly recommended to rewrite the query using ANSI outer join operators (LEFT OUTER JOIN, RIGHT OUTER JOIN). In the future versions of SQL Server, non-ANSI join operators will not be supported even in backward-compatibility modes.";
     NULLIF_NULL_FIRST = 4151, 16, "The type of the first argument to NULLIF cannot be the NULL constant because the type of the first argument has to be known.";
     INVALID_WINDOW_FRAME = 4193, 16, "'%.*ls' is not a valid window frame and cannot be used with the OVER clause.";
     RANGE_DELIMITERS = 4194, 15, "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";

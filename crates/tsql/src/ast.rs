@@ -253,7 +253,7 @@ pub enum CompareOp {
 }
 
 /// `name(args)`. Functions spelt without parentheses (CURRENT_TIMESTAMP, SESSION_USER, ...) come with no args, as do
-/// COALESCE, NULLIF, IIF, LEFT, RIGHT, TRIM (`TRIM(a FROM b)` is TRIM(b, a)), IDENTITY(type, seed, step).
+/// COALESCE, NULLIF, LEFT, RIGHT, TRIM (`TRIM(a FROM b)` is TRIM(b, a)), IDENTITY(type, seed, step). IIF comes as CASE.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FunctionCall {
     pub name: ObjectName,

@@ -6,6 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod keywords;
+mod lexer;
+mod parser;
+#[cfg(test)]
+mod tests;
+
+pub use parser::{ParseOptions, parse_batch, parse_condition, parse_expression};
 
 /// How high a tree may grow: deeper text is refused with error 191, so that recursive walks cannot exhaust the stack.
 pub const MAX_HEIGHT: usize = 400;
