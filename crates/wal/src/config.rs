@@ -75,6 +75,25 @@ pub struct LogGrowth {
     pub automatic: bool,
 }
 
+/// What a shrink achieved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogShrink {
+    pub old_bytes: u64,
+    pub new_bytes: u64,
+    pub removed_vlfs: usize,
+    /// Why it stopped before the target; `None` when it did not.
+    pub limit: Option<ShrinkLimit>,
+}
+
+/// What keeps a log file from shrinking further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShrinkLimit {
+    /// The VLF at the end of the file is in use (message 9008).
+    InUse,
+    /// A log has at least two VLFs (message 9006).
+    MinimumVlfs,
+}
+
 /// One row of `DBCC LOGINFO`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VlfInfo {

@@ -21,7 +21,8 @@ pub use block::{
     open as open_block,
 };
 pub use config::{
-    DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogScan, LogSpace, VlfInfo,
+    DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogScan, LogShrink,
+    LogSpace, ShrinkLimit, VlfInfo,
 };
 pub use log::{Log, LogReader, LogRecord};
 pub use vlf::{Growth, LogProfile};

@@ -224,6 +224,10 @@ fn client(log: &Arc<Log>, ledger: &Arc<Mutex<Ledger>>, seed: u64, steps: u64) {
             }
             10 => log.request_flush(last),
             _ if rng.one_in(6) => truncate(log, ledger),
+            _ if rng.one_in(12) => {
+                // Fails like any write when the power does.
+                let _ = log.shrink_file(FileId(2), 504 << 10);
+            }
             _ => thread::sleep(Duration::from_micros(rng.below(500))),
         }
     }

@@ -16,9 +16,9 @@ use duramen_observe::{DbCounter, WaitType, count_db, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
 
+use super::Log;
 use super::open::{make_file, write_vlfs};
 use super::state::{State, Vlf};
-use super::{Log, usable_bytes};
 use crate::config::{LogError, LogFileSpec, LogGrowth};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth};
 
@@ -276,12 +276,8 @@ impl State {
         if self.current >= at {
             self.current += plan.vlfs.len();
         }
-        self.free_bytes += plan
-            .vlfs
-            .iter()
-            .map(|v| usable_bytes(v.header.size))
-            .sum::<u64>();
         self.vlfs.splice(at..at, plan.vlfs);
+        self.count_free();
         debug_assert!(self.vlfs[0].header.offset == HEADER_BYTES);
     }
 }

@@ -24,6 +24,7 @@ mod grow;
 mod open;
 mod read;
 mod scan;
+mod shrink;
 mod state;
 
 #[cfg(test)]

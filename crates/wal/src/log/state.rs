@@ -12,8 +12,10 @@ use crate::block::{self, MAX_BYTES, MAX_RECORD_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, VlfHeader};
 
-/// Room that only records without reserve may use: commits and a checkpoint must fit a full log.
-const SLACK: u64 = 64 << 10;
+/// Room that only records without reserve may use: commits and a checkpoint must fit a full log, and each flush may
+/// waste most of a sector. A sixteenth of the log between these.
+const MIN_SLACK: u64 = 64 << 10;
+const MAX_SLACK: u64 = 1 << 20;
 
 /// Buffers kept for reuse.
 const SPARE: usize = 64;
@@ -147,6 +149,7 @@ pub(super) struct State {
     pub waiters: usize,
     pub flusher_idle: bool,
     pub free_bytes: u64,
+    pub slack: u64,
     pub reserved: u64,
     pub growing: bool,
     /// Growth is prepared in the background (native profile).
@@ -195,6 +198,7 @@ impl State {
             waiters: 0,
             flusher_idle: false,
             free_bytes: 0,
+            slack: MIN_SLACK,
             reserved: 0,
             growing: false,
             native: false,
@@ -217,7 +221,10 @@ impl State {
         }
     }
 
+    /// Counts afresh what depends on the list of VLFs and the sizes of the files.
     pub fn count_free(&mut self) {
+        let total: u64 = self.files.iter().map(|f| f.bytes).sum();
+        self.slack = (total / 16).clamp(MIN_SLACK, MAX_SLACK);
         self.free_bytes = self
             .vlfs
             .iter()
@@ -292,7 +299,7 @@ impl State {
     pub fn has_room(&self, extra: u64) -> bool {
         let head = self.offset + self.open.len() as u64;
         let left = self.vlfs[self.current].header.size.saturating_sub(head);
-        self.free_bytes + left >= extra + self.reserved + self.reserved / 8 + SLACK
+        self.free_bytes + left >= extra + self.reserved + self.reserved / 8 + self.slack
     }
 
     /// Makes room for `need` bytes in a fresh block. False when a new VLF is needed and there is none.

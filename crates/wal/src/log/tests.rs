@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use duramen_base::{DbId, FileId, Lsn, XdesId};
-use duramen_os::{Env, OpenOptions};
+use duramen_os::sim::DiskOp;
+use duramen_os::{Env, IoError, OpenOptions};
 
 use super::Log;
-use crate::config::{LogConfig, LogError, LogFileSpec};
+use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, ShrinkLimit};
 use crate::record::{Lcx, Lop, RecordBuilder};
 use crate::vlf::{Growth, LogProfile};
 
@@ -360,5 +361,112 @@ fn the_flusher_hardens_what_nobody_waits_for() {
         duramen_os::thread::sleep(std::time::Duration::from_millis(1));
     }
     assert_eq!(log.durable_lsn(), lsn);
+    log.abandon();
+}
+
+#[test]
+fn shrinks_to_what_is_in_use() {
+    let mut f = Fixture::new(1 << 20, Growth::Bytes(1 << 20), None);
+    f.cfg.profile = LogProfile::V2012;
+    let log = f.create();
+    for n in 0..700 {
+        log.append(&record(n, 4000), 0).unwrap();
+    }
+    log.flush_all().unwrap();
+    assert_eq!(log.vlfs().len(), 12);
+    let blocked = log.shrink_file(FileId(2), 0).unwrap();
+    assert_eq!(blocked.limit, Some(ShrinkLimit::InUse));
+    log.truncate(log.durable_lsn());
+    // The head wraps to the front; then the whole tail is free.
+    let mut last = Lsn::NULL;
+    while last.vlf < 43 + 12 {
+        last = log.append(&record(1, 4000), 0).unwrap();
+    }
+    log.flush_all().unwrap();
+    log.truncate(last);
+    let done = log.shrink_file(FileId(2), 600 << 10).unwrap();
+    assert_eq!(
+        (done.limit, done.removed_vlfs, done.new_bytes),
+        (None, 9, 770_048)
+    );
+    let again = log.shrink_file(FileId(2), 0).unwrap();
+    assert_eq!(again.limit, Some(ShrinkLimit::MinimumVlfs));
+    log.shutdown().unwrap();
+    drop(log);
+    let (log, scan) = f.open().unwrap();
+    assert_eq!(scan.last_record, last);
+    assert_eq!(log.vlfs().len(), 2);
+    assert_eq!(log.file_sizes(), [(FileId(2), again.new_bytes)]);
+    log.abandon();
+}
+
+/// A disk without room refuses the growth, not the log: it goes on when there is room.
+#[test]
+fn a_full_disk_is_no_damage() {
+    for profile in [LogProfile::V2019, LogProfile::Native] {
+        let disk = duramen_os::sim::SimDisk::new(1);
+        disk.env().disk.create_dir_all("/log".as_ref()).unwrap();
+        let mut f = Fixture::new(1 << 20, Growth::Bytes(1 << 20), None);
+        f.cfg.profile = profile;
+        f.spec.path = "/log/t.ldf".into();
+        f.env = disk.env();
+        let log = f.create();
+        disk.set_capacity((1 << 20) + (500 << 10));
+        let mut last = Lsn::NULL;
+        let error = loop {
+            match log.append(&record(5, 4000), 0) {
+                Ok(lsn) => last = lsn,
+                Err(e) => break e,
+            }
+        };
+        assert!(matches!(error, LogError::Full { .. }), "{error}");
+        log.flush_all().unwrap();
+        disk.set_capacity(1 << 30);
+        log.append(&record(5, 4000), 0).unwrap();
+        assert_eq!(log.file_sizes()[0].1 % (1 << 20), 0);
+        log.flush_all().unwrap();
+        log.abandon();
+        let env = disk.crash(2).env();
+        let specs = std::slice::from_ref(&f.spec);
+        let (log, scan) = Log::open(&env, f.cfg.clone(), specs, Lsn::NULL).unwrap();
+        assert!(scan.last_record > last);
+        log.abandon();
+    }
+}
+
+/// A failed write is the end: no flush succeeds after it, whatever the disk says later.
+#[test]
+fn a_failed_write_poisons() {
+    let disk = duramen_os::sim::SimDisk::new(1);
+    disk.env().disk.create_dir_all("/log".as_ref()).unwrap();
+    let mut f = Fixture::new(1 << 20, Growth::None, None);
+    f.spec.path = "/log/t.ldf".into();
+    f.env = disk.env();
+    let log = f.create();
+    let poisoned = Arc::new(AtomicU32::new(0));
+    let seen = poisoned.clone();
+    log.subscribe_durable(Box::new(move |state| {
+        seen.fetch_add(
+            u32::from(state == DurableState::Poisoned),
+            Ordering::Relaxed,
+        );
+    }));
+    let durable = log.append(&record(1, 100), 0).unwrap();
+    log.flush(durable).unwrap();
+    disk.fail_nth(DiskOp::Write, 1, IoError::device("pwritev2"));
+    let lost = log.append(&record(2, 100), 0).unwrap();
+    assert!(matches!(log.flush(lost), Err(LogError::Poisoned { .. })));
+    assert!(matches!(log.flush_all(), Err(LogError::Poisoned { .. })));
+    assert!(matches!(
+        log.append(&record(3, 8), 0),
+        Err(LogError::Poisoned { .. })
+    ));
+    assert_eq!(log.flush(durable), Ok(()));
+    assert!(log.poisoned());
+    assert_eq!(log.durable_lsn(), durable);
+    assert_eq!(poisoned.load(Ordering::Relaxed), 1);
+    assert_eq!(log.read_one(durable).unwrap(), record(1, 100));
+    let error = log.flush_all().unwrap_err().to_sql("t");
+    assert_eq!((error.number, error.severity), (9001, 21));
     log.abandon();
 }

@@ -1,0 +1,71 @@
+//! Shrinking a log file: VLFs go from its end, as far as they are not in use and at least two stay in the log.
+
+use duramen_base::FileId;
+
+use super::Log;
+use crate::config::{LogError, LogShrink, ShrinkLimit};
+use crate::vlf::HEADER_BYTES;
+
+/// A log has at least this many VLFs.
+const MIN_VLFS: usize = 2;
+
+impl Log {
+    /// DBCC SHRINKFILE: brings a file down to the VLF boundary at or above `target_bytes`, or as near as it goes. The
+    /// VLFs leave the list first, so that the write head cannot enter them while the file is cut.
+    pub fn shrink_file(&self, file_id: FileId, target_bytes: u64) -> Result<LogShrink, LogError> {
+        let mut s = self.lock();
+        while s.growing {
+            self.progress.wait(&mut s);
+        }
+        s.check()?;
+        let Some(index) = s.files.iter().position(|f| f.spec.file_id == file_id) else {
+            return Err(LogError::BadRecord);
+        };
+        let old_bytes = s.files[index].bytes;
+        let mut new_bytes = old_bytes;
+        let mut removed = 0;
+        let mut limit = None;
+        while let Some(tail) = s.vlfs.iter().rposition(|v| v.file == index) {
+            let start = s.vlfs[tail].header.offset;
+            if start < target_bytes.max(2 * HEADER_BYTES) {
+                break;
+            }
+            if s.vlfs[tail].active {
+                limit = Some(ShrinkLimit::InUse);
+                break;
+            }
+            if s.vlfs.len() <= MIN_VLFS {
+                limit = Some(ShrinkLimit::MinimumVlfs);
+                break;
+            }
+            s.vlfs.remove(tail);
+            if s.current > tail {
+                s.current -= 1;
+            }
+            new_bytes = start;
+            removed += 1;
+        }
+        s.files[index].bytes = new_bytes;
+        s.count_free();
+        if removed > 0 {
+            s.growing = true;
+            let file = s.files[index].file.clone();
+            let path = s.files[index].spec.path.clone();
+            drop(s);
+            let cut = file.set_len(new_bytes).and_then(|()| file.sync());
+            let mut s = self.lock();
+            s.growing = false;
+            self.progress.notify_all();
+            if let Err(cause) = cut {
+                self.poison(&mut s, cause.clone());
+                return Err(LogError::Io { path, cause });
+            }
+        }
+        Ok(LogShrink {
+            old_bytes,
+            new_bytes,
+            removed_vlfs: removed,
+            limit,
+        })
+    }
+}
