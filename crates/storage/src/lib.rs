@@ -1,5 +1,49 @@
-//! storage: pages, allocation, rows, recovery.
+//! storage: pages, allocation, buffer pool, rows, heaps, B-trees, checkpoint and recovery.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `format` | bytes: pages, rows, maps, boot page |
+//! | `engine`, `database` | the engine and its databases: made, opened, committed, rolled back |
+//! | `pool`, `files`, `doublewrite` | frames, latches, the write-ahead rule, torn pages |
+//! | `change` | changes to pages as data: logged, applied, redone, undone |
+//! | `alloc`, `anchor` | extents and pages, file growth; where allocation units begin |
+//! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
+//! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
+//!
+//! Order of what is waited for: a row lock (never with anything below held), a tree latch, a unit's allocation cursor, a
+//! file's allocation mutex, page latches, the pool's write lock, the log.
 
 #![forbid(unsafe_code)]
 
+mod alloc;
+mod anchor;
+mod btree;
+mod change;
+mod cursor;
+mod database;
+mod dblog;
+mod def;
+mod doublewrite;
+mod engine;
+mod error;
+mod files;
 pub mod format;
+mod heap;
+mod lob;
+mod pool;
+mod recovery;
+mod rowset;
+#[cfg(test)]
+mod tests;
+mod undo;
+
+pub use anchor::SYSALLOCUNITS;
+pub use cursor::Cursor;
+pub use database::{CreateDatabase, OpenDatabase};
+pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
+pub use engine::{Database, Engine, EngineConfig, StorageRoots};
+pub use error::{StorageError, StorageResult};
+pub use files::{DataFileInfo, DataFileSpec, FileGrowth};
+pub use pool::PoolStats;
+pub use recovery::RecoverySummary;
+pub use rowset::Rowset;

@@ -1,0 +1,595 @@
+//! B-trees: finding, inserting, marking deleted, changing in place.
+//!
+//! Invariants
+//! 1. The tree latch (`Storage::latch`) is shared while anyone walks pages and exclusive while pages split, so the shape
+//!    stands still under a walker. It is never held across a lock wait.
+//! 2. Every non-ghost and ghost entry's full key differs from all others; a leaf's entries are in key order; all
+//!    entries of a leaf are below those of its right neighbour.
+//! 3. A deleted row stays as a ghost, in its place, until its deleter has ended: undo never needs room.
+//! 4. Pages leave a tree only as a whole (drop, truncate), so a remembered page is at worst not the right one: it is
+//!    checked (unit, level, neighbours) before it is used.
+//! 5. A row never moves to the left: undo looks for it from its old page to the right.
+
+pub(crate) mod keys;
+mod split;
+
+use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_types::Value;
+use duramen_wal::record::Lcx;
+
+use crate::change::{PageOp, Role, difference};
+use crate::def::{RowLocator, RowsetKind};
+use crate::error::{StorageError, StorageResult};
+use crate::format::page::{PageRef, is_ghost};
+use crate::format::row::node_child;
+use crate::pool::{PageRead, PageWrite};
+use crate::rowset::Rowset;
+
+/// What kept an operation from going on: try again from the root.
+pub(crate) enum Step<T> {
+    Done(T),
+    Retry,
+}
+
+impl Rowset {
+    pub(crate) fn leaf_context(&self) -> Lcx {
+        match self.def.kind {
+            RowsetKind::NonClustered { .. } => Lcx::INDEX_LEAF,
+            _ => Lcx::CLUSTERED,
+        }
+    }
+
+    pub(crate) fn key_resource(&self, key: &[Value]) -> Resource {
+        Resource::Key(self.db.id, self.def.rowset, self.keys.hash(key))
+    }
+
+    fn is_own_leaf(&self, p: PageRef<'_>) -> bool {
+        p.level() == 0 && p.alloc_unit() == self.def.au && matches!(p.page_type(), 1 | 2)
+    }
+
+    /// The child to follow for `probe`: the last whose key is below it (or equal, when `or_equal`).
+    pub(crate) fn child_slot(
+        &self,
+        id: PageId,
+        p: PageRef<'_>,
+        probe: &[Value],
+        or_equal: bool,
+    ) -> SqlResult<u16> {
+        // Slot 0 stands for everything below slot 1: its key means nothing.
+        let (mut low, mut high) = (1, p.slot_count());
+        while low < high {
+            let mid = (low + high) / 2;
+            let row = p.expect_record(mid).map_err(|e| self.db.corrupt(id, e))?;
+            let goes_left = match self.keys.cmp_node(row, probe)? {
+                Ordering::Less => true,
+                Ordering::Equal => or_equal,
+                Ordering::Greater => false,
+            };
+            if goes_left {
+                low = mid + 1;
+            } else {
+                high = mid;
+            }
+        }
+        Ok(low - 1)
+    }
+
+    pub(crate) fn child_at(&self, id: PageId, p: PageRef<'_>, slot: u16) -> SqlResult<PageId> {
+        p.expect_record(slot)
+            .and_then(|row| node_child(row, p.pminlen()))
+            .map_err(|e| self.db.corrupt(id, e))
+    }
+
+    /// The leaf that `probe` leads to. `or_equal`: the rightmost that may hold an equal entry, else the leftmost.
+    pub(crate) fn descend(&self, probe: &[Value], or_equal: bool) -> SqlResult<PageId> {
+        let mut at = self.root()?;
+        for _ in 0..64 {
+            let page = self.db.read_page(at)?;
+            let p = page.page();
+            if p.level() == 0 {
+                return Ok(at);
+            }
+            let slot = self.child_slot(at, p, probe, or_equal)?;
+            at = self.child_at(at, p, slot)?;
+        }
+        Err(self
+            .db
+            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+    }
+
+    /// The first (or last) leaf.
+    pub(crate) fn edge_leaf(&self, last: bool) -> SqlResult<PageId> {
+        let mut at = self.root()?;
+        for _ in 0..64 {
+            let page = self.db.read_page(at)?;
+            let p = page.page();
+            if p.level() == 0 {
+                return Ok(at);
+            }
+            let slot = if last {
+                p.slot_count().saturating_sub(1)
+            } else {
+                0
+            };
+            at = self.child_at(at, p, slot)?;
+        }
+        Err(self
+            .db
+            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+    }
+
+    pub(crate) fn root(&self) -> SqlResult<PageId> {
+        let root = self.storage.roots.lock().root;
+        if root.is_null() {
+            return Err(self
+                .db
+                .corrupt(root, crate::format::FormatError::Corrupt("root page")));
+        }
+        Ok(root)
+    }
+
+    /// The first slot whose entry is not below `probe`, and whether it is equal. `after`: the first above it.
+    pub(crate) fn leaf_slot(
+        &self,
+        id: PageId,
+        p: PageRef<'_>,
+        probe: &[Value],
+        after: bool,
+    ) -> SqlResult<(u16, bool)> {
+        let (mut low, mut high) = (0, p.slot_count());
+        let mut found = false;
+        while low < high {
+            let mid = (low + high) / 2;
+            let row = p.expect_record(mid).map_err(|e| self.db.corrupt(id, e))?;
+            let below = match self.keys.cmp_leaf(&self.def.layout, row, probe)? {
+                Ordering::Less => true,
+                Ordering::Equal => {
+                    found = true;
+                    after
+                }
+                Ordering::Greater => false,
+            };
+            if below {
+                low = mid + 1;
+            } else {
+                high = mid;
+            }
+        }
+        Ok((low, found))
+    }
+
+    /// The remembered rightmost leaf, when `key` belongs behind everything on it.
+    fn right_edge(&self, key: &[Value]) -> SqlResult<Option<(PageId, PageWrite<'_>)>> {
+        let Some(id) = self.storage.hint() else {
+            return Ok(None);
+        };
+        let page = self.db.write_page(id)?;
+        let p = page.page();
+        if !self.is_own_leaf(p) || !p.next_page().is_null() || p.slot_count() == 0 {
+            return Ok(None);
+        }
+        let last = p
+            .expect_record(p.slot_count() - 1)
+            .map_err(|e| self.db.corrupt(id, e))?;
+        if self.keys.cmp_leaf(&self.def.layout, last, key)? == Ordering::Less {
+            return Ok(Some((id, page)));
+        }
+        Ok(None)
+    }
+
+    /// Inserts a row; with `uniquifier`, its last column is decided here.
+    pub(crate) fn btree_insert(
+        &self,
+        tx: &Transaction,
+        values: &[Value],
+        mut uniquifier: Option<i32>,
+    ) -> StorageResult<RowLocator> {
+        self.lock_object(tx, LockMode::IX)?;
+        loop {
+            let numbered = uniquifier.map(|n| {
+                let mut row = values.to_vec();
+                if let Some(last) = row.last_mut() {
+                    *last = Value::Int(n);
+                }
+                row
+            });
+            let values = numbered.as_deref().unwrap_or(values);
+            let key = self.keys.of_values(values);
+            let row = self.encode(tx, values)?;
+            loop {
+                match self.try_insert(tx, &key, &row)? {
+                    Inserted::Done => {
+                        self.storage.rows.fetch_add(1, Relaxed);
+                        return Ok(RowLocator::Key(key));
+                    }
+                    Inserted::Again => {}
+                    Inserted::NeedsRoom => self.make_room(tx, &key, row.len())?,
+                    Inserted::NextUniquifier(n) => {
+                        uniquifier = Some(n);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_insert(&self, tx: &Transaction, key: &[Value], row: &[u8]) -> StorageResult<Inserted> {
+        let shared = self.storage.latch.read();
+        let edge = self.right_edge(key)?;
+        let at_edge = edge.is_some();
+        let (id, mut page) = match edge {
+            Some(found) => found,
+            None => {
+                let id = self.descend(key, true)?;
+                (id, self.db.write_page(id)?)
+            }
+        };
+        let p = page.page();
+        let (slot, found) = if at_edge {
+            (p.slot_count(), false)
+        } else {
+            self.leaf_slot(id, p, key, false)?
+        };
+        if found {
+            let at = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+            match self.judge(tx, at)? {
+                Equal::Ghost => return self.insert_over_ghost(tx, id, page, slot, key, row),
+                Equal::Row if self.def.has_uniquifier() => {
+                    drop(page);
+                    return Ok(Inserted::NextUniquifier(self.next_uniquifier(key)?));
+                }
+                Equal::Row => {
+                    return Err(StorageError::DuplicateKey {
+                        object: self.def.object,
+                        index_id: self.def.index_id,
+                    });
+                }
+                Equal::Locked(resource) => {
+                    drop(page);
+                    drop(shared);
+                    let e = self.entity();
+                    self.db
+                        .lock(tx, &e, &resource, LockMode::S, LockDuration::Instant)?;
+                    return Ok(Inserted::Again);
+                }
+            }
+        }
+        let resource = self.key_resource(key);
+        if !self.lock_row_latched(tx, id, &resource, LockMode::X) {
+            drop(page);
+            drop(shared);
+            let e = self.entity();
+            self.db
+                .lock(tx, &e, &resource, LockMode::X, LockDuration::Normal)?;
+            return Ok(Inserted::Again);
+        }
+        if !self.fits(p, row.len(), true) {
+            return Ok(Inserted::NeedsRoom);
+        }
+        let op = PageOp::Insert {
+            slot,
+            rows: vec![row],
+            lock: &lock_info(self.def.object.0, &resource),
+        };
+        if p.next_page().is_null() && slot == p.slot_count() && !at_edge {
+            self.storage.set_hint(id);
+        }
+        self.db
+            .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+        Ok(Inserted::Done)
+    }
+
+    /// X on the key and IX on its page, without waiting.
+    fn lock_row_latched(
+        &self,
+        tx: &Transaction,
+        page: PageId,
+        resource: &Resource,
+        mode: LockMode,
+    ) -> bool {
+        let e = self.entity();
+        let intent = Resource::Page(self.db.id, page);
+        self.db
+            .try_lock(tx, &e, &intent, LockMode::IX, LockDuration::Normal)
+            && self
+                .db
+                .try_lock(tx, &e, resource, mode, LockDuration::Normal)
+    }
+
+    /// What an entry with an equal key means for an insert.
+    fn judge(&self, tx: &Transaction, row: &[u8]) -> SqlResult<Equal> {
+        let key = self.keys.of_leaf(&self.def.layout, row)?;
+        let resource = self.key_resource(&key);
+        let e = self.entity();
+        if !self
+            .db
+            .try_lock(tx, &e, &resource, LockMode::X, LockDuration::Instant)
+        {
+            return Ok(Equal::Locked(resource));
+        }
+        Ok(if is_ghost(row[0]) {
+            Equal::Ghost
+        } else {
+            Equal::Row
+        })
+    }
+
+    /// A ghost with the same key becomes the new row: one change, undone as one.
+    fn insert_over_ghost(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        mut page: PageWrite<'_>,
+        slot: u16,
+        key: &[Value],
+        row: &[u8],
+    ) -> StorageResult<Inserted> {
+        let resource = self.key_resource(key);
+        // The latch is held and `judge` has just seen the lock free.
+        if !self.lock_row_latched(tx, id, &resource, LockMode::X) {
+            return Ok(Inserted::Again);
+        }
+        let old = page
+            .page()
+            .expect_record(slot)
+            .map_err(|e| self.db.corrupt(id, e))?
+            .to_vec();
+        if !self.fits(page.page(), row.len().saturating_sub(old.len()), false) {
+            return Ok(Inserted::NeedsRoom);
+        }
+        self.modify_row(tx, id, &mut page, slot, &old, row)?;
+        Ok(Inserted::Done)
+    }
+
+    /// Logs and makes the change from `old` to `new` of the row at `slot`; the room has been checked.
+    pub(crate) fn modify_row(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        slot: u16,
+        old: &[u8],
+        new: &[u8],
+    ) -> SqlResult<()> {
+        let (offset, before, after) = difference(old, new);
+        if before.is_empty() && after.is_empty() {
+            return Ok(());
+        }
+        let identity = self
+            .keys
+            .identity(&self.def.layout, new)
+            .map_err(|e| self.db.corrupt(id, e))?;
+        let op = PageOp::Modify {
+            slot,
+            offset,
+            before,
+            after,
+            key: &identity,
+        };
+        self.db
+            .change(tx, id, page, &op, self.leaf_context(), Role::Logical)?;
+        let shrunk = old.len().saturating_sub(new.len());
+        if shrunk > 0 {
+            self.reserve(tx, page, shrunk);
+        }
+        if is_ghost(old[0]) {
+            let mut p = page.change();
+            let n = p.as_ref().ghost_count();
+            p.set_ghost_count(n.saturating_sub(1));
+        }
+        Ok(())
+    }
+
+    /// The uniquifier after the largest among the rows that share the declared key.
+    fn next_uniquifier(&self, key: &[Value]) -> SqlResult<i32> {
+        let declared = &key[..key.len() - 1];
+        let mut leaf = self.descend(declared, true)?;
+        let mut largest = 0;
+        // The rightmost leaf that may hold an equal entry; the largest is there or on its left neighbour.
+        for _ in 0..2 {
+            let page: PageRead<'_> = self.db.read_page(leaf)?;
+            let p = page.page();
+            let (slot, _) = self.leaf_slot(leaf, p, declared, true)?;
+            if slot > 0 {
+                let row = p
+                    .expect_record(slot - 1)
+                    .map_err(|e| self.db.corrupt(leaf, e))?;
+                let have = self.keys.of_leaf(&self.def.layout, row)?;
+                if self.keys.cmp_values(&have[..declared.len()], declared) == Ordering::Equal
+                    && let Some(Value::Int(n)) = have.last()
+                {
+                    largest = largest.max(*n);
+                }
+                break;
+            }
+            leaf = p.prev_page();
+            if leaf.is_null() {
+                break;
+            }
+        }
+        Ok(largest.saturating_add(1))
+    }
+
+    /// The entry with this full key, if it is there and not a ghost: page latched exclusively, slot.
+    pub(crate) fn find_for_write(
+        &self,
+        key: &[Value],
+    ) -> SqlResult<Option<(PageId, PageWrite<'_>, u16)>> {
+        let mut id = self.descend(key, false)?;
+        while !id.is_null() {
+            let page = self.db.write_page(id)?;
+            let p = page.page();
+            let (slot, _) = self.leaf_slot(id, p, key, false)?;
+            if slot < p.slot_count() {
+                let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+                let hit = self.keys.cmp_leaf(&self.def.layout, row, key)? == Ordering::Equal
+                    && !is_ghost(row[0]);
+                return Ok(hit.then_some((id, page, slot)));
+            }
+            id = p.next_page();
+        }
+        Ok(None)
+    }
+
+    fn lock_key(&self, tx: &Transaction, key: &[Value]) -> SqlResult<Resource> {
+        self.lock_object(tx, LockMode::IX)?;
+        let resource = self.key_resource(key);
+        self.db.lock(
+            tx,
+            &self.entity(),
+            &resource,
+            LockMode::X,
+            LockDuration::Normal,
+        )?;
+        Ok(resource)
+    }
+
+    /// Marks the row with this key deleted. False when there is none.
+    pub(crate) fn btree_delete(&self, tx: &Transaction, key: &[Value]) -> SqlResult<bool> {
+        let resource = self.lock_key(tx, key)?;
+        let row = {
+            let _shared = self.storage.latch.read();
+            let Some((id, mut page, slot)) = self.find_for_write(key)? else {
+                return Ok(false);
+            };
+            let row = page
+                .page()
+                .expect_record(slot)
+                .map_err(|e| self.db.corrupt(id, e))?
+                .to_vec();
+            let op = PageOp::Ghost {
+                slot,
+                row: &row,
+                lock: &lock_info(self.def.object.0, &resource),
+            };
+            self.db
+                .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+            row
+        };
+        self.storage.rows.fetch_sub(1, Relaxed);
+        self.free_lobs(tx, &row)?;
+        Ok(true)
+    }
+
+    /// Gives the row with this key new values (its key stays). False when there is none.
+    pub(crate) fn btree_replace(
+        &self,
+        tx: &Transaction,
+        key: &[Value],
+        values: &[Value],
+    ) -> SqlResult<bool> {
+        self.lock_key(tx, key)?;
+        let row = self.encode(tx, values)?;
+        loop {
+            match self.try_replace(tx, key, &row)? {
+                Step::Done(Some(old)) => {
+                    self.free_lobs(tx, &old)?;
+                    return Ok(true);
+                }
+                Step::Done(None) => return Ok(false),
+                Step::Retry => self.make_room(tx, key, row.len())?,
+            }
+        }
+    }
+
+    fn try_replace(
+        &self,
+        tx: &Transaction,
+        key: &[Value],
+        row: &[u8],
+    ) -> SqlResult<Step<Option<Vec<u8>>>> {
+        let _shared = self.storage.latch.read();
+        let Some((id, mut page, slot)) = self.find_for_write(key)? else {
+            return Ok(Step::Done(None));
+        };
+        let old = page
+            .page()
+            .expect_record(slot)
+            .map_err(|e| self.db.corrupt(id, e))?
+            .to_vec();
+        let growth = row.len().saturating_sub(old.len());
+        if growth > 0 && !self.fits(page.page(), growth, false) {
+            return Ok(Step::Retry);
+        }
+        self.modify_row(tx, id, &mut page, slot, &old, row)?;
+        Ok(Step::Done(Some(old)))
+    }
+
+    /// Whether `bytes` more fit, leaving alone what undo of running transactions may need (`m_reservedCnt`).
+    pub(crate) fn fits(&self, p: PageRef<'_>, bytes: usize, new_slot: bool) -> bool {
+        let need = bytes + if new_slot { 2 } else { 0 };
+        let mut reserved = usize::from(p.reserved_bytes());
+        if reserved > 0
+            && self
+                .db
+                .transactions
+                .table
+                .active()
+                .iter()
+                .all(|t| t.xdes > p.xdes())
+        {
+            reserved = 0;
+        }
+        need + reserved <= usize::from(p.free_bytes())
+    }
+
+    /// Keeps `bytes` free on the page until the running transactions have ended.
+    pub(crate) fn reserve(&self, tx: &Transaction, page: &mut PageWrite<'_>, bytes: usize) {
+        let xdes = tx.part(self.db.id).map(|p| p.xdes).unwrap_or_default();
+        let mut p = page.change();
+        let old = p.as_ref();
+        let stale = old.reserved_bytes() > 0
+            && self
+                .db
+                .transactions
+                .table
+                .active()
+                .iter()
+                .all(|t| t.xdes > old.xdes());
+        let kept = if stale {
+            0
+        } else {
+            usize::from(old.reserved_bytes())
+        };
+        let youngest = old.xdes().max(xdes);
+        p.set_reserved_bytes((kept + bytes).min(8096) as u16);
+        p.set_xdes(youngest);
+    }
+}
+
+enum Inserted {
+    Done,
+    Again,
+    NeedsRoom,
+    NextUniquifier(i32),
+}
+
+enum Equal {
+    Ghost,
+    Row,
+    Locked(Resource),
+}
+
+/// The lock element of row records: 26 bytes naming the object and the key.
+pub(crate) fn lock_info(object: i32, resource: &Resource) -> [u8; 26] {
+    let mut b = [0; 26];
+    b[..4].copy_from_slice(&object.to_le_bytes());
+    match resource {
+        Resource::Key(_, rowset, hash) => {
+            b[4] = 7;
+            b[8..16].copy_from_slice(&rowset.0.to_le_bytes());
+            b[16..22].copy_from_slice(&hash.to_le_bytes()[..6]);
+        }
+        Resource::Rid(_, page, slot) => {
+            b[4] = 9;
+            b[8..14].copy_from_slice(&page.to_bytes());
+            b[14..16].copy_from_slice(&slot.to_le_bytes());
+        }
+        _ => {}
+    }
+    b
+}

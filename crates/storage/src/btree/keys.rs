@@ -1,0 +1,284 @@
+//! Keys: comparing values with the bytes of rows, on leaves and on nodes.
+//!
+//! Every entry's full key differs from all others (the definition's `keys` ends with a uniquifier or the locator where
+//! it must), except in unique nonclustered indexes, whose declared key is enough. A probe may be shorter than the key:
+//! it then compares equal to every entry that begins with it.
+
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_types::{SqlType, TypeId, Value, compare};
+
+use crate::def::RowsetDef;
+use crate::format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
+use crate::format::page::{kind_of, record_kind};
+use crate::format::row::{Field, decode_field};
+use crate::format::values::{encode_node_row, value_of};
+use crate::format::{FormatError, FormatResult, u16_at};
+
+/// A B-tree's key as seen on its pages.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyInfo {
+    pub node: RowLayout,
+    /// For each key column: position in the leaf layout, descending.
+    pub columns: Vec<(usize, bool)>,
+    plain: Vec<Plain>,
+}
+
+/// A key column whose leaf bytes need no null bitmap to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plain {
+    Int(usize),
+    BigInt(usize),
+    No,
+}
+
+fn plain(c: &ColumnLayout) -> Plain {
+    if c.nullable || c.leaf_offset <= 0 {
+        return Plain::No;
+    }
+    match c.ty.id {
+        TypeId::Int => Plain::Int(c.leaf_offset as usize),
+        TypeId::BigInt => Plain::BigInt(c.leaf_offset as usize),
+        _ => Plain::No,
+    }
+}
+
+impl KeyInfo {
+    pub fn new(def: &RowsetDef) -> KeyInfo {
+        let columns: Vec<(usize, bool)> = def.keys.iter().map(|k| (k.column, k.desc)).collect();
+        let specs: Vec<ColumnSpec> = columns
+            .iter()
+            .filter_map(|(i, _)| def.layout.columns.get(*i))
+            .map(|c| ColumnSpec {
+                ty: c.ty,
+                nullable: c.nullable,
+                uniquifier: c.uniquifier,
+            })
+            .collect();
+        KeyInfo {
+            node: layout_for(&specs, RowKind::IndexNode),
+            plain: columns
+                .iter()
+                .map(|(i, _)| def.layout.columns.get(*i).map_or(Plain::No, plain))
+                .collect(),
+            columns,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The key values of a leaf row.
+    pub fn of_leaf(&self, layout: &RowLayout, row: &[u8]) -> SqlResult<Vec<Value>> {
+        self.columns
+            .iter()
+            .map(|(i, _)| {
+                let field = decode_field(layout, row, *i)?;
+                value_of(&layout.columns[*i], &field)
+            })
+            .collect()
+    }
+
+    /// The key values of a node row.
+    pub fn of_node(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
+        (0..self.len())
+            .map(|i| value_of(&self.node.columns[i], &decode_field(&self.node, row, i)?))
+            .collect()
+    }
+
+    /// The key values among the values of a whole row.
+    pub fn of_values(&self, values: &[Value]) -> Vec<Value> {
+        self.columns
+            .iter()
+            .map(|(i, _)| values.get(*i).cloned().unwrap_or(Value::Null))
+            .collect()
+    }
+
+    pub fn node_row(&self, key: &[Value], child: PageId) -> SqlResult<Vec<u8>> {
+        encode_node_row(&self.node, key, child)
+    }
+
+    /// How a leaf row stands to `probe`.
+    pub fn cmp_leaf(&self, layout: &RowLayout, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
+        for (k, v) in probe.iter().enumerate().take(self.len()) {
+            let (i, desc) = self.columns[k];
+            let ord = match (self.plain[k], v) {
+                (Plain::Int(at), Value::Int(v)) => match row.get(at..at + 4) {
+                    Some(b) => i32::from_le_bytes([b[0], b[1], b[2], b[3]]).cmp(v),
+                    None => Ordering::Less,
+                },
+                (Plain::BigInt(at), Value::BigInt(v)) => match row.get(at..at + 8) {
+                    Some(b) => {
+                        i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]).cmp(v)
+                    }
+                    None => Ordering::Less,
+                },
+                _ => {
+                    let c = &layout.columns[i];
+                    let have = value_of(c, &decode_field(layout, row, i)?)?;
+                    compare_key(c, &have, v)
+                }
+            };
+            if ord != Ordering::Equal {
+                return Ok(if desc { ord.reverse() } else { ord });
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    /// How a node row stands to `probe`.
+    pub fn cmp_node(&self, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
+        for (k, v) in probe.iter().enumerate().take(self.len()) {
+            let c = &self.node.columns[k];
+            let have = value_of(c, &decode_field(&self.node, row, k)?)?;
+            let ord = compare_key(c, &have, v);
+            if ord != Ordering::Equal {
+                return Ok(if self.columns[k].1 {
+                    ord.reverse()
+                } else {
+                    ord
+                });
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    /// How two keys stand in this tree's order.
+    pub fn cmp_values(&self, a: &[Value], b: &[Value]) -> Ordering {
+        for (k, (x, y)) in a.iter().zip(b).enumerate().take(self.len()) {
+            let ord = compare_key(&self.node.columns[k], x, y);
+            if ord != Ordering::Equal {
+                return if self.columns[k].1 {
+                    ord.reverse()
+                } else {
+                    ord
+                };
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// The 48-bit hash that names a key in the lock manager: equal keys have equal hashes.
+    pub fn hash(&self, key: &[Value]) -> u64 {
+        let mut h = KeyHasher(0x51_7cc1_b727);
+        for (c, v) in self.node.columns.iter().zip(key) {
+            match v {
+                Value::Int(v) => h.write_u64(*v as i64 as u64),
+                Value::BigInt(v) => h.write_u64(*v as u64),
+                v => duramen_types::hash_key(v, c.ty.collation, &mut h),
+            }
+        }
+        h.finish() & 0xffff_ffff_ffff
+    }
+
+    /// The bytes by which undo finds a row without knowing its index: for every key column its place in the row, its
+    /// null bit, and what it holds.
+    pub fn identity(&self, layout: &RowLayout, row: &[u8]) -> FormatResult<Vec<u8>> {
+        let mut out = Vec::with_capacity(24 * self.len());
+        for (i, _) in &self.columns {
+            let c = &layout.columns[*i];
+            let fixed = if c.leaf_offset > 0 {
+                c.ty.fixed_bytes() as u16
+            } else {
+                0
+            };
+            out.extend(c.leaf_offset.to_le_bytes());
+            out.extend(c.nullbit.to_le_bytes());
+            out.extend(fixed.to_le_bytes());
+            out.extend([u8::from(c.ty.id == TypeId::Bit), c.bitpos]);
+            match decode_field(layout, row, *i)? {
+                Field::Null => out.extend(u16::MAX.to_le_bytes()),
+                Field::Inline(b) | Field::Complex(b) => {
+                    out.extend((b.len() as u16).to_le_bytes());
+                    out.extend_from_slice(&b);
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Whether a leaf row holds what `identity` says. `pminlen` is its page's.
+pub(crate) fn matches_identity(row: &[u8], pminlen: u16, identity: &[u8]) -> FormatResult<bool> {
+    let kind = match kind_of(*row.first().ok_or(FormatError::Corrupt("row (empty)"))?) {
+        record_kind::INDEX | record_kind::GHOST_INDEX => RowKind::IndexLeaf,
+        _ => RowKind::Data,
+    };
+    let mut at = 0;
+    while at < identity.len() {
+        let leaf_offset = u16_at(identity, at)? as i16;
+        let fixed = u16_at(identity, at + 4)?;
+        let bit = identity.get(at + 6).copied() == Some(1);
+        let bitpos = identity.get(at + 7).copied().unwrap_or(0);
+        let len = u16_at(identity, at + 8)?;
+        let column = ColumnLayout {
+            ty: match (bit, leaf_offset > 0) {
+                (true, _) => SqlType::BIT,
+                (false, true) => SqlType::binary(fixed),
+                (false, false) => SqlType::varbinary(8000),
+            },
+            leaf_offset,
+            nullbit: u16_at(identity, at + 2)?,
+            bitpos,
+            nullable: true,
+            uniquifier: false,
+        };
+        let layout = RowLayout {
+            kind,
+            columns: vec![column],
+            pminlen,
+            null_bits: 0,
+            variable_columns: 0,
+        };
+        at += 10;
+        let have = decode_field(&layout, row, 0)?;
+        if len == u16::MAX {
+            if have != Field::Null {
+                return Ok(false);
+            }
+            continue;
+        }
+        let wanted = identity
+            .get(at..at + usize::from(len))
+            .ok_or(FormatError::Corrupt("key in a log record"))?;
+        at += usize::from(len);
+        let equal = match &have {
+            Field::Null => false,
+            Field::Inline(b) | Field::Complex(b) => &b[..] == wanted,
+        };
+        if !equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn compare_key(c: &ColumnLayout, a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::BigInt(a), Value::BigInt(b)) => a.cmp(b),
+        _ => compare(a, b, c.ty.collation),
+    }
+}
+
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 17
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut w = [0; 8];
+            w[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(w) ^ (chunk.len() as u64) << 56);
+        }
+    }
+    fn write_u64(&mut self, v: u64) {
+        let h = (self.0 ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = h ^ h >> 31;
+    }
+}

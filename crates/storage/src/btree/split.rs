@@ -1,0 +1,334 @@
+//! Making room: page splits, as system transactions of their own.
+//!
+//! A split at the right edge of a level moves nothing: it links an empty page behind the last one. A split in the middle
+//! moves the upper half in one INSERT_ROWS of many rows and one DELETE_SPLIT. Parents are split the same way, from the
+//! level above, before they take the new entry. All of it runs under the exclusive tree latch, so no latch order matters.
+
+use std::cmp::Ordering;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_types::Value;
+use duramen_wal::record::{Lcx, Lop, RecordBuilder};
+
+use crate::change::{NEXT_LINK, PREV_LINK, PageOp, Role, pack};
+use crate::format::page::{PageRef, is_ghost, page_type};
+use crate::rowset::Rowset;
+
+impl Rowset {
+    /// Makes it likely that a row of `len` bytes with this key fits: by expunging ghosts, or by a split.
+    pub(crate) fn make_room(&self, tx: &Transaction, key: &[Value], len: usize) -> SqlResult<()> {
+        let _exclusive = self.storage.latch.write();
+        let leaf = self.descend(key, true)?;
+        if self.fits(self.db.read_page(leaf)?.page(), len, true) {
+            return Ok(());
+        }
+        if self.expunge_ghosts(tx, leaf)? && self.fits(self.db.read_page(leaf)?.page(), len, true) {
+            return Ok(());
+        }
+        let before = *self.storage.roots.lock();
+        let result = self.db.system(tx, "SplitPage", |sys| {
+            self.split(sys, leaf, key)?;
+            let after = *self.storage.roots.lock();
+            if after != before {
+                self.db.persist_roots(sys, self.def.au, after)?;
+            }
+            Ok(())
+        });
+        if result.is_err() {
+            *self.storage.roots.lock() = before;
+        }
+        result
+    }
+
+    /// Removes the ghosts of ended transactions from a leaf. True when one went.
+    fn expunge_ghosts(&self, tx: &Transaction, leaf: PageId) -> SqlResult<bool> {
+        let owner = &tx.owner;
+        let table = Resource::Object(self.db.id, self.def.object);
+        if owner.holds(&table).is_some_and(|m| m.covers(LockMode::X)) {
+            // Our own row locks may have been given up for the table lock: we cannot tell our ghosts from others.
+            return Ok(false);
+        }
+        let mut page = self.db.write_page(leaf)?;
+        let mut any = false;
+        for slot in (0..page.page().slot_count()).rev() {
+            let row = page
+                .page()
+                .expect_record(slot)
+                .map_err(|e| self.db.corrupt(leaf, e))?
+                .to_vec();
+            if !is_ghost(row[0]) {
+                continue;
+            }
+            let resource = self.key_resource(&self.keys.of_leaf(&self.def.layout, &row)?);
+            let entity = self.entity();
+            if owner.holds(&resource).is_some()
+                || !self
+                    .db
+                    .try_lock(tx, &entity, &resource, LockMode::X, LockDuration::Instant)
+            {
+                continue;
+            }
+            let op = PageOp::Delete { slot, row: &row };
+            self.db
+                .change_alone(leaf, &mut page, &op, self.leaf_context())?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Splits the page `id` for an entry with `key`.
+    fn split(&self, sys: &Transaction, id: PageId, key: &[Value]) -> SqlResult<()> {
+        let (separator, level, new) = {
+            let new = self.db.allocate_page(sys, &self.storage, false)?;
+            let mut page = self.db.write_page(id)?;
+            let p = page.page();
+            let (level, count, next) = (p.level(), p.slot_count(), p.next_page());
+            let context = if level == 0 {
+                self.leaf_context()
+            } else {
+                Lcx::INDEX_INTERIOR
+            };
+            let position = self.position(id, p, key)?;
+            let from = if position == count {
+                count
+            } else {
+                middle(p, position).map_err(|e| self.db.corrupt(id, e))?
+            };
+            let moved: Vec<Vec<u8>> = (from..count)
+                .map(|s| p.expect_record(s).map(<[u8]>::to_vec))
+                .collect::<Result<_, _>>()
+                .map_err(|e| self.db.corrupt(id, e))?;
+            let separator = match moved.first() {
+                Some(row) if level == 0 => self.keys.of_leaf(&self.def.layout, row)?,
+                Some(row) => self.keys.of_node(row)?,
+                None => key.to_vec(),
+            };
+            let (kind, pminlen) = (p.page_type(), p.pminlen());
+            self.db.note(
+                sys,
+                RecordBuilder::new(Lop::HOBT_DELTA, Lcx::NULL)
+                    .put(24, &self.def.rowset.0.to_le_bytes())
+                    .put(32, &1i32.to_le_bytes()),
+            )?;
+            let mut right = self.db.write_new_page(new)?;
+            let format = PageOp::Format {
+                kind,
+                level,
+                pminlen,
+                au: self.def.au,
+                start: id,
+                extra: pack(next),
+            };
+            self.db
+                .change(sys, new, &mut right, &format, context, Role::Normal)?;
+            if !moved.is_empty() {
+                let rows = PageOp::Insert {
+                    slot: 0,
+                    rows: moved.iter().map(Vec::as_slice).collect(),
+                    lock: &[],
+                };
+                self.db
+                    .change(sys, new, &mut right, &rows, context, Role::Normal)?;
+                let cut = PageOp::DeleteSplit {
+                    from,
+                    count: count - from,
+                    new_page: new,
+                };
+                self.db
+                    .change(sys, id, &mut page, &cut, context, Role::Normal)?;
+            }
+            let link = PageOp::Links {
+                at: NEXT_LINK,
+                before: next,
+                after: new,
+            };
+            self.db
+                .change(sys, id, &mut page, &link, context, Role::Normal)?;
+            drop(page);
+            drop(right);
+            if !next.is_null() {
+                let mut neighbour = self.db.write_page(next)?;
+                let link = PageOp::Links {
+                    at: PREV_LINK,
+                    before: id,
+                    after: new,
+                };
+                self.db
+                    .change(sys, next, &mut neighbour, &link, context, Role::Normal)?;
+            } else if level == 0 {
+                self.storage.set_hint(new);
+            }
+            (separator, level, new)
+        };
+        self.insert_in_parent(sys, id, level, &separator, new)
+    }
+
+    /// Where an entry with `key` belongs on a page of any level.
+    fn position(&self, id: PageId, p: PageRef<'_>, key: &[Value]) -> SqlResult<u16> {
+        if p.level() == 0 {
+            Ok(self.leaf_slot(id, p, key, false)?.0)
+        } else {
+            Ok(self.child_slot(id, p, key, true)? + 1)
+        }
+    }
+
+    /// Gives `new` an entry on the level above; makes a new root when there is none.
+    fn insert_in_parent(
+        &self,
+        sys: &Transaction,
+        left: PageId,
+        level: u8,
+        separator: &[Value],
+        new: PageId,
+    ) -> SqlResult<()> {
+        loop {
+            let root = self.root()?;
+            if root == left {
+                return self.new_root(sys, left, level, separator, new);
+            }
+            let parent = self.page_at_level(separator, level + 1)?;
+            let row = self.keys.node_row(separator, new)?;
+            let mut page = self.db.write_page(parent)?;
+            let p = page.page();
+            if p.fits(row.len(), true) {
+                let slot = self.child_slot(parent, p, separator, true)? + 1;
+                let op = PageOp::Insert {
+                    slot,
+                    rows: vec![&row],
+                    lock: &[],
+                };
+                self.db.change(
+                    sys,
+                    parent,
+                    &mut page,
+                    &op,
+                    Lcx::INDEX_INTERIOR,
+                    Role::Normal,
+                )?;
+                return Ok(());
+            }
+            drop(page);
+            self.split(sys, parent, separator)?;
+        }
+    }
+
+    fn new_root(
+        &self,
+        sys: &Transaction,
+        left: PageId,
+        level: u8,
+        separator: &[Value],
+        new: PageId,
+    ) -> SqlResult<()> {
+        let id = self.db.allocate_page(sys, &self.storage, false)?;
+        let mut page = self.db.write_new_page(id)?;
+        let format = PageOp::Format {
+            kind: page_type::INDEX,
+            level: level + 1,
+            pminlen: self.keys.node.pminlen,
+            au: self.def.au,
+            start: PageId::NULL,
+            extra: 0,
+        };
+        let context = Lcx::INDEX_INTERIOR;
+        self.db
+            .change(sys, id, &mut page, &format, context, Role::Normal)?;
+        let first = self.keys.node_row(separator, left)?;
+        let second = self.keys.node_row(separator, new)?;
+        let rows = PageOp::Insert {
+            slot: 0,
+            rows: vec![&first, &second],
+            lock: &[],
+        };
+        self.db
+            .change(sys, id, &mut page, &rows, context, Role::Normal)?;
+        drop(page);
+        let old = {
+            let mut roots = self.storage.roots.lock();
+            std::mem::replace(&mut roots.root, id)
+        };
+        self.db.note(
+            sys,
+            RecordBuilder::new(Lop::ROOT_CHANGE, Lcx::CLUSTERED)
+                .put(24, &old.to_bytes())
+                .put(30, &id.to_bytes())
+                .put(48, &self.def.au.0.to_le_bytes()),
+        )?;
+        Ok(())
+    }
+
+    fn page_at_level(&self, key: &[Value], level: u8) -> SqlResult<PageId> {
+        let mut at = self.root()?;
+        for _ in 0..64 {
+            let page = self.db.read_page(at)?;
+            let p = page.page();
+            if p.level() <= level {
+                return Ok(at);
+            }
+            let slot = self.child_slot(at, p, key, true)?;
+            at = self.child_at(at, p, slot)?;
+        }
+        Err(self
+            .db
+            .corrupt(at, crate::format::FormatError::Corrupt("B-tree depth")))
+    }
+
+    /// Checks order, links and levels of the whole tree; the number of rows. For tests and DBCC.
+    pub fn check_tree(&self) -> SqlResult<u64> {
+        let _exclusive = self.storage.latch.write();
+        let mut rows = 0;
+        let mut at = self.edge_leaf(false)?;
+        let mut prev = PageId::NULL;
+        let mut last_key: Option<Vec<Value>> = None;
+        while !at.is_null() {
+            let page = self.db.read_page(at)?;
+            let p = page.page();
+            let fail = |what| {
+                self.db
+                    .corrupt(at, crate::format::FormatError::Corrupt(what))
+            };
+            p.check().map_err(|e| self.db.corrupt(at, e))?;
+            if p.prev_page() != prev {
+                return Err(fail("previous page link"));
+            }
+            for s in 0..p.slot_count() {
+                let row = p.expect_record(s).map_err(|e| self.db.corrupt(at, e))?;
+                let key = self.keys.of_leaf(&self.def.layout, row)?;
+                if let Some(last) = &last_key
+                    && self.keys.cmp_values(last, &key) != Ordering::Less
+                {
+                    return Err(fail("key order"));
+                }
+                if self.descend(&key, true)? != at {
+                    return Err(fail("key (its parents lead elsewhere)"));
+                }
+                rows += u64::from(!is_ghost(row[0]));
+                last_key = Some(key);
+            }
+            prev = at;
+            at = p.next_page();
+        }
+        Ok(rows)
+    }
+}
+
+/// The slot where the upper half begins: by bytes, leaving at least one row on each side where there are two.
+fn middle(p: PageRef<'_>, position: u16) -> crate::format::FormatResult<u16> {
+    let count = p.slot_count();
+    if count < 2 {
+        return Ok(position.min(count));
+    }
+    let mut total = 0;
+    for s in 0..count {
+        total += p.expect_record(s)?.len() + 2;
+    }
+    let mut sum = 0;
+    for s in 0..count {
+        sum += p.expect_record(s)?.len() + 2;
+        if sum * 2 >= total {
+            return Ok((s + 1).clamp(1, count - 1));
+        }
+    }
+    Ok(count - 1)
+}

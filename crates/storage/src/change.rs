@@ -1,0 +1,480 @@
+//! Changes to pages, as data: the same value is logged, applied, redone and undone.
+//!
+//! The recipe of every logged change (`Database::change`): the page is latched exclusively; everything that can fail is
+//! checked; the frame is marked dirty; the record is appended; the page is changed and stamped with the record's LSN.
+//!
+//! | operation | undo |
+//! |---|---|
+//! | Format | nothing: the page is given back by the undo of its allocation |
+//! | Insert | removes the rows |
+//! | Delete | puts the row back |
+//! | Ghost / Unghost | each other |
+//! | Modify | the bytes before |
+//! | Links | the pointer before |
+//! | SetBit | the other value |
+//! | DeleteSplit | rows come back from the split's new page |
+//!
+//! `row_flags` bit 0 says that the undo is physical (same page, same slot): system transactions, heaps, maps. Rows of
+//! B-trees are undone logically: a split may have moved them to the right (`undo`).
+
+use duramen_base::{AllocUnitId, Lsn, PageId};
+use duramen_wal::record::{
+    FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, PageFields, RecordBuilder, RecordView,
+};
+
+use crate::format::page::{PageMut, PageRef, page_type};
+use crate::format::{FormatError, FormatResult, alloc, row};
+
+/// `row_flags`: undo on the same page and slot.
+pub(crate) const PHYSICAL: u16 = 1;
+
+#[derive(Clone, Debug)]
+pub(crate) enum PageOp<'a> {
+    Format {
+        kind: u8,
+        level: u8,
+        pminlen: u16,
+        au: AllocUnitId,
+        /// Maps: the first page covered. Others: the previous page.
+        start: PageId,
+        /// IAM: sequence. Bitmaps: 1 = all bits set. Others: the next page, packed (`pack`).
+        extra: u64,
+    },
+    Insert {
+        slot: u16,
+        rows: Vec<&'a [u8]>,
+        lock: &'a [u8],
+    },
+    Delete {
+        slot: u16,
+        row: &'a [u8],
+    },
+    Ghost {
+        slot: u16,
+        row: &'a [u8],
+        lock: &'a [u8],
+    },
+    Unghost {
+        slot: u16,
+        row: &'a [u8],
+    },
+    Modify {
+        slot: u16,
+        offset: u16,
+        before: &'a [u8],
+        after: &'a [u8],
+        key: &'a [u8],
+    },
+    Links {
+        at: u16,
+        before: PageId,
+        after: PageId,
+    },
+    SetBit {
+        bit: u16,
+        value: bool,
+    },
+    DeleteSplit {
+        from: u16,
+        count: u16,
+        new_page: PageId,
+    },
+    UndoDeleteSplit {
+        from: u16,
+        rows: Vec<&'a [u8]>,
+    },
+}
+
+/// How the record of a change stands in its transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    Normal,
+    /// Undone logically when it must be: a user's B-tree row.
+    Logical,
+    /// Undoes another record; undo goes on with this one.
+    Compensation(Lsn),
+}
+
+const HEADER_PREV: u16 = 8;
+const HEADER_NEXT: u16 = 16;
+
+/// The link fields of a page header.
+pub(crate) const PREV_LINK: u16 = HEADER_PREV;
+pub(crate) const NEXT_LINK: u16 = HEADER_NEXT;
+
+fn is_heap(context: Lcx) -> bool {
+    matches!(context, Lcx::HEAP | Lcx::TEXT_MIX | Lcx::TEXT_TREE)
+}
+
+impl<'a> PageOp<'a> {
+    /// The complete record of this change to `page`, before it is applied.
+    pub fn record(&self, id: PageId, page: PageRef<'_>, context: Lcx, role: Role) -> Vec<u8> {
+        let au = match self {
+            PageOp::Format { au, .. } => *au,
+            _ => page.alloc_unit(),
+        };
+        let mut fields = PageFields {
+            page: id,
+            object: au.object_part(),
+            index: au.index_part(),
+            prev_page_lsn: page.lsn(),
+            alloc_unit: au,
+            row_flags: if role == Role::Logical { 0 } else { PHYSICAL },
+            ..PageFields::default()
+        };
+        let start = |op, context| {
+            let b = RecordBuilder::new(op, context);
+            if matches!(role, Role::Compensation(_)) {
+                b.flags(FLAG_COMPENSATION)
+            } else {
+                b.flags(FLAG_NORMAL)
+            }
+        };
+        match self {
+            PageOp::Format {
+                kind,
+                level,
+                pminlen,
+                start: first,
+                extra,
+                ..
+            } => start(Lop::FORMAT_PAGE, context)
+                .page(&fields)
+                .put(62, &[*kind, *level])
+                .put(64, &pminlen.to_le_bytes())
+                .put(66, &first.to_bytes())
+                .put(72, &extra.to_le_bytes())
+                .finish(&[]),
+            PageOp::Insert { slot, rows, lock } => {
+                fields.slot = *slot;
+                fields.modify_size = rows.len() as u16;
+                let b = start(Lop::INSERT_ROWS, context).page(&fields);
+                match rows.as_slice() {
+                    [row] if !lock.is_empty() => b.finish(&[row, &[], lock]),
+                    rows => b.finish(rows),
+                }
+            }
+            PageOp::Delete { slot, row } => {
+                fields.slot = *slot;
+                let ghost = row
+                    .first()
+                    .is_some_and(|s| crate::format::page::is_ghost(*s));
+                let lop = if ghost {
+                    Lop::EXPUNGE_ROWS
+                } else {
+                    Lop::DELETE_ROWS
+                };
+                start(lop, context).page(&fields).finish(&[row])
+            }
+            PageOp::Ghost { slot, row, lock } => {
+                fields.slot = *slot;
+                start(Lop::DELETE_ROWS, Lcx::MARK_AS_GHOST)
+                    .page(&fields)
+                    .finish(&[row, lock])
+            }
+            PageOp::Unghost { slot, row } => {
+                fields.slot = *slot;
+                start(Lop::INSERT_ROWS, Lcx::MARK_AS_GHOST)
+                    .page(&fields)
+                    .finish(&[row])
+            }
+            PageOp::Modify {
+                slot,
+                offset,
+                before,
+                after,
+                key,
+            } => {
+                fields.slot = *slot;
+                fields.offset_in_row = *offset;
+                fields.modify_size = after.len() as u16;
+                let lop = if context == Lcx::FILE_HEADER {
+                    Lop::FILE_HDR_MODIFY
+                } else {
+                    Lop::MODIFY_ROW
+                };
+                let b = start(lop, context).page(&fields);
+                if key.is_empty() {
+                    b.finish(&[before, after])
+                } else {
+                    b.finish(&[before, after, key])
+                }
+            }
+            PageOp::Links { at, before, after } => {
+                fields.offset_in_row = *at;
+                fields.modify_size = 6;
+                start(Lop::MODIFY_HEADER, context)
+                    .page(&fields)
+                    .finish(&[&before.to_bytes(), &after.to_bytes()])
+            }
+            PageOp::SetBit { bit, value } => start(Lop::SET_BITS, context)
+                .page(&fields)
+                .fixed_length(54)
+                .put(48, &bit.to_le_bytes())
+                .put(50, &1u16.to_le_bytes())
+                .put(52, &[u8::from(*value), 0])
+                .finish(&[&[]]),
+            PageOp::DeleteSplit {
+                from,
+                count,
+                new_page,
+            } => {
+                fields.slot = *from;
+                start(Lop::DELETE_SPLIT, context)
+                    .page(&fields)
+                    .fixed_length(60)
+                    .put(48, &count.to_le_bytes())
+                    .put(50, &new_page.to_bytes())
+                    .finish(&[])
+            }
+            PageOp::UndoDeleteSplit { from, rows } => {
+                fields.slot = *from;
+                start(Lop::UNDO_DELETE_SPLIT, context)
+                    .page(&fields)
+                    .finish(rows)
+            }
+        }
+    }
+
+    /// The change that a record describes; `None` when the record is not about a page.
+    pub fn parse(view: &RecordView<'a>) -> FormatResult<Option<(PageId, Lsn, PageOp<'a>)>> {
+        const BAD: FormatError = FormatError::Corrupt("log record");
+        let op = view.op();
+        let known = matches!(
+            op,
+            Lop::FORMAT_PAGE
+                | Lop::INSERT_ROWS
+                | Lop::DELETE_ROWS
+                | Lop::EXPUNGE_ROWS
+                | Lop::MODIFY_ROW
+                | Lop::MODIFY_HEADER
+                | Lop::FILE_HDR_MODIFY
+                | Lop::SET_BITS
+                | Lop::DELETE_SPLIT
+                | Lop::UNDO_DELETE_SPLIT
+        );
+        if !known {
+            return Ok(None);
+        }
+        let f = view.page().ok_or(BAD)?;
+        let fixed = view.fixed();
+        let element = |i: usize| view.element(i).ok_or(BAD);
+        let page_at = |at: usize| fixed.get(at..).and_then(PageId::from_bytes).ok_or(BAD);
+        let u16_at = |at: usize| crate::format::u16_at(fixed, at);
+        let ghost = view.context() == Lcx::MARK_AS_GHOST;
+        let parsed = match op {
+            Lop::FORMAT_PAGE => PageOp::Format {
+                kind: *fixed.get(62).ok_or(BAD)?,
+                level: *fixed.get(63).ok_or(BAD)?,
+                pminlen: u16_at(64)?,
+                au: f.alloc_unit,
+                start: page_at(66)?,
+                extra: crate::format::u64_at(fixed, 72)?,
+            },
+            Lop::INSERT_ROWS if ghost => PageOp::Unghost {
+                slot: f.slot,
+                row: element(0)?,
+            },
+            Lop::INSERT_ROWS => PageOp::Insert {
+                slot: f.slot,
+                rows: view
+                    .elements()
+                    .take(usize::from(f.modify_size.max(1)))
+                    .collect(),
+                lock: &[],
+            },
+            Lop::DELETE_ROWS if ghost => PageOp::Ghost {
+                slot: f.slot,
+                row: element(0)?,
+                lock: &[],
+            },
+            Lop::DELETE_ROWS | Lop::EXPUNGE_ROWS => PageOp::Delete {
+                slot: f.slot,
+                row: element(0)?,
+            },
+            Lop::MODIFY_ROW | Lop::FILE_HDR_MODIFY => PageOp::Modify {
+                slot: f.slot,
+                offset: f.offset_in_row,
+                before: element(0)?,
+                after: element(1)?,
+                key: view.element(2).unwrap_or(&[]),
+            },
+            Lop::MODIFY_HEADER => PageOp::Links {
+                at: f.offset_in_row,
+                before: PageId::from_bytes(element(0)?).ok_or(BAD)?,
+                after: PageId::from_bytes(element(1)?).ok_or(BAD)?,
+            },
+            Lop::SET_BITS => {
+                let (bit, _, value) = view.bits().ok_or(BAD)?;
+                PageOp::SetBit { bit, value }
+            }
+            Lop::DELETE_SPLIT => PageOp::DeleteSplit {
+                from: f.slot,
+                count: u16_at(48)?,
+                new_page: page_at(50)?,
+            },
+            _ => PageOp::UndoDeleteSplit {
+                from: f.slot,
+                rows: view.elements().collect(),
+            },
+        };
+        Ok(Some((f.page, f.prev_page_lsn, parsed)))
+    }
+
+    /// Changes the page.
+    pub fn apply(&self, id: PageId, context: Lcx, page: &mut PageMut<'_>) -> FormatResult<()> {
+        match self {
+            PageOp::Format {
+                kind,
+                level,
+                pminlen,
+                au,
+                start,
+                extra,
+            } => match *kind {
+                page_type::IAM => {
+                    alloc::format_iam(page.bytes_mut(), id, *au, *start, *extra as u32)
+                }
+                page_type::PFS => alloc::format_pfs(page.bytes_mut(), id),
+                page_type::GAM | page_type::SGAM | page_type::DIFF_MAP | page_type::ML_MAP => {
+                    alloc::format_bitmap(page.bytes_mut(), id, *kind, *start, *extra != 0)
+                }
+                _ => {
+                    page.format(id, *kind, *au, *level, *pminlen);
+                    page.set_prev_page(*start);
+                    page.set_next_page(unpack(*extra));
+                    Ok(())
+                }
+            },
+            PageOp::Insert { slot, rows, .. } => {
+                for (i, row) in rows.iter().enumerate() {
+                    if is_heap(context) {
+                        page.put_record(slot + i as u16, row)?;
+                    } else {
+                        page.insert_record(slot + i as u16, row)?;
+                    }
+                }
+                Ok(())
+            }
+            PageOp::Delete { slot, .. } => {
+                if is_heap(context) {
+                    page.clear_slot(*slot)
+                } else {
+                    let ghost = page
+                        .as_ref()
+                        .record(*slot)?
+                        .is_some_and(|r| crate::format::page::is_ghost(r[0]));
+                    if ghost {
+                        let n = page.as_ref().ghost_count();
+                        page.set_ghost_count(n.saturating_sub(1));
+                    }
+                    page.delete_record(*slot)
+                }
+            }
+            PageOp::Ghost { slot, .. } => {
+                row::set_ghost(page.record_mut(*slot)?, true);
+                let n = page.as_ref().ghost_count();
+                page.set_ghost_count(n.saturating_add(1));
+                Ok(())
+            }
+            PageOp::Unghost { slot, .. } => {
+                row::set_ghost(page.record_mut(*slot)?, false);
+                let n = page.as_ref().ghost_count();
+                page.set_ghost_count(n.saturating_sub(1));
+                Ok(())
+            }
+            PageOp::Modify {
+                slot,
+                offset,
+                before,
+                after,
+                ..
+            } => modify(page, *slot, usize::from(*offset), before, after),
+            PageOp::Links { at, after, .. } => {
+                if *at == HEADER_PREV {
+                    page.set_prev_page(*after);
+                } else {
+                    page.set_next_page(*after);
+                }
+                Ok(())
+            }
+            PageOp::SetBit { bit, value } => {
+                alloc::bit_set(page.bytes_mut(), u32::from(*bit), *value);
+                Ok(())
+            }
+            PageOp::DeleteSplit { from, count, .. } => {
+                for _ in 0..*count {
+                    page.delete_record(*from)?;
+                }
+                recount_ghosts(page)
+            }
+            PageOp::UndoDeleteSplit { from, rows } => {
+                for (i, row) in rows.iter().enumerate() {
+                    page.insert_record(from + i as u16, row)?;
+                }
+                recount_ghosts(page)
+            }
+        }
+    }
+}
+
+fn recount_ghosts(page: &mut PageMut<'_>) -> FormatResult<()> {
+    let p = page.as_ref();
+    let mut n = 0;
+    for s in 0..p.slot_count() {
+        n += u16::from(
+            p.record(s)?
+                .is_some_and(|r| crate::format::page::is_ghost(r[0])),
+        );
+    }
+    page.set_ghost_count(n);
+    Ok(())
+}
+
+fn modify(
+    page: &mut PageMut<'_>,
+    slot: u16,
+    offset: usize,
+    before: &[u8],
+    after: &[u8],
+) -> FormatResult<()> {
+    const BAD: FormatError = FormatError::Corrupt("MODIFY_ROW (the row is not as it was)");
+    if before.len() == after.len() {
+        let row = page.record_mut(slot)?;
+        let part = row.get_mut(offset..offset + after.len()).ok_or(BAD)?;
+        part.copy_from_slice(after);
+        return Ok(());
+    }
+    let old = page.as_ref().expect_record(slot)?;
+    let head = old.get(..offset).ok_or(BAD)?;
+    let tail = old.get(offset + before.len()..).ok_or(BAD)?;
+    let new = [head, after, tail].concat();
+    page.replace_record(slot, &new)
+}
+
+/// The smallest range in which two rows differ: offset, bytes before, bytes after.
+pub(crate) fn difference<'r>(old: &'r [u8], new: &'r [u8]) -> (u16, &'r [u8], &'r [u8]) {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let room = old.len().min(new.len()) - head;
+    let tail = old[head..]
+        .iter()
+        .rev()
+        .zip(new[head..].iter().rev())
+        .take(room)
+        .take_while(|(a, b)| a == b)
+        .count();
+    (
+        head as u16,
+        &old[head..old.len() - tail],
+        &new[head..new.len() - tail],
+    )
+}
+
+/// A page id in the `extra` of a Format.
+pub(crate) fn pack(page: PageId) -> u64 {
+    u64::from(page.file) << 32 | u64::from(page.page)
+}
+
+fn unpack(extra: u64) -> PageId {
+    PageId::new((extra >> 32) as u16, extra as u32)
+}

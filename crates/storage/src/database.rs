@@ -1,0 +1,544 @@
+//! Making, opening and closing databases; commit and rollback.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use duramen_base::{AllocUnitId, DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlResult, XdesId};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::time;
+use duramen_txn::txlog::{self, TransactionLog};
+use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction, TxnKind};
+use duramen_wal::record::{Lcx, Lop, RecordBuilder};
+use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
+
+use crate::dblog::DbLog;
+use crate::engine::{Database, Engine, LogAccess};
+use crate::error::{io_error, logical_error};
+use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore, FileGrowth};
+use crate::format::PageBytes;
+use crate::format::alloc::{
+    GAM_INTERVAL, PFS_INTERVAL, bit_set, diff_page_of, format_bitmap, format_pfs, gam_page_of,
+    ml_page_of, pfs, pfs_set, sgam_page_of,
+};
+use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
+use crate::format::page::{page_type, seal};
+
+/// CREATE DATABASE, as storage needs it.
+#[derive(Clone, Debug)]
+pub struct CreateDatabase {
+    pub id: DbId,
+    pub name: String,
+    /// The first is file 1.
+    pub data: Vec<DataFileSpec>,
+    pub log: Vec<LogFileSpec>,
+    pub profile: LogProfile,
+    /// Bytes that log blocks are padded to.
+    pub sector: u32,
+    /// Sequence number of the first VLF.
+    pub first_log_seq: u32,
+    pub collation: u32,
+    pub compatibility_level: u16,
+}
+
+/// An existing database to open. Sizes and growth of data files are read from their headers.
+#[derive(Clone, Debug)]
+pub struct OpenDatabase {
+    pub id: DbId,
+    pub name: String,
+    pub data: Vec<DataFileSpec>,
+    pub log: Vec<LogFileSpec>,
+    pub sector: u32,
+}
+
+fn profile_number(p: LogProfile) -> u32 {
+    match p {
+        LogProfile::V2012 => 2012,
+        LogProfile::V2014 => 2014,
+        LogProfile::V2019 => 2019,
+        LogProfile::V2022 => 2022,
+        LogProfile::Native => 0,
+    }
+}
+
+fn profile_of(number: u32) -> LogProfile {
+    match number {
+        2012 => LogProfile::V2012,
+        2014 => LogProfile::V2014,
+        2019 => LogProfile::V2019,
+        2022 => LogProfile::V2022,
+        _ => LogProfile::Native,
+    }
+}
+
+impl Database {
+    /// Makes the files with their fixed pages and an empty log, and opens the database. It has no table yet: the
+    /// catalog makes sysallocunits first and names it with `set_boot_first_sysallocunits`.
+    pub fn create(engine: &Arc<Engine>, spec: &CreateDatabase) -> SqlResult<Arc<Database>> {
+        let guid = duramen_os::random::guid();
+        let files = spec
+            .data
+            .iter()
+            .map(|f| create_file(engine, f, &guid).map(Arc::new))
+            .collect::<SqlResult<Vec<_>>>()?;
+        let now = time::wall().unix_nanos();
+        let created = duramen_wal::record::datetime_from_unix_ns(u64::try_from(now).unwrap_or(0));
+        let boot = Boot {
+            version: DATABASE_VERSION,
+            create_version: DATABASE_VERSION,
+            status: 0,
+            next_object_id: 0,
+            created: (
+                i32::from_le_bytes([created[4], created[5], created[6], created[7]]),
+                u32::from_le_bytes([created[0], created[1], created[2], created[3]]),
+            ),
+            name: spec.name.clone(),
+            database_id: spec.id.0,
+            compatibility_level: spec.compatibility_level,
+            checkpoint_lsn: Lsn::NULL,
+            differential_base_lsn: Lsn::NULL,
+            last_backup_lsn: Lsn::NULL,
+            collation: spec.collation,
+            first_sysallocunits: PageId::NULL,
+            own: Some(OwnBoot {
+                log_profile: profile_number(spec.profile),
+                database_guid: guid,
+                next_xdes: 1,
+                ..OwnBoot::default()
+            }),
+        };
+        let mut page: PageBytes = [0; PAGE_BYTES];
+        boot.format(&mut page)?;
+        seal(&mut page);
+        if let Some(first) = files.first() {
+            first.write_page(BOOT_PAGE, &page)?;
+        }
+        for file in &files {
+            file.sync()?;
+            sync_parent(engine, file)?;
+        }
+        let log = create_log(engine, spec, &guid)?;
+        let db = assemble(
+            engine,
+            spec.id,
+            &spec.name,
+            guid,
+            files,
+            boot,
+            Some(log),
+            XdesId(1),
+        )?;
+        db.store.recovering.store(false, Ordering::SeqCst);
+        for file in db.store.files.read().iter() {
+            file.free_extents
+                .store(db.count_free(file)?, Ordering::SeqCst);
+        }
+        db.checkpoint()?;
+        engine.register(&db);
+        Ok(db)
+    }
+
+    /// Opens a database: torn pages are repaired, the log is replayed, losers are undone, a checkpoint is taken.
+    pub fn open(engine: &Arc<Engine>, spec: &OpenDatabase) -> SqlResult<Arc<Database>> {
+        let files = spec
+            .data
+            .iter()
+            .map(|f| {
+                let file = DataFile::open(&engine.env, f, false)?;
+                let bytes = file.handle.len().map_err(|e| {
+                    io_error(
+                        &e,
+                        "open",
+                        PageId::new(f.file_id, 0),
+                        &f.path.display().to_string(),
+                    )
+                })?;
+                file.size
+                    .store((bytes / PAGE_BYTES as u64) as u32, Ordering::SeqCst);
+                Ok(Arc::new(file))
+            })
+            .collect::<SqlResult<Vec<_>>>()?;
+        // The binding in page 0 and the boot page may themselves be torn: the double-write file goes by the GUID that
+        // either of them still shows.
+        let guid = find_guid(&files, spec.id)?;
+        let store = DbStore {
+            id: spec.id,
+            guid,
+            files: RwLock::new(files.clone()),
+            log: OnceLock::new(),
+            recovering: AtomicBool::new(true),
+        };
+        engine.pool.doublewrite.repair(&store)?;
+        let boot = read_boot(&store)?;
+        let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
+        let config = LogConfig {
+            db_name: spec.name.clone(),
+            db_id: spec.id,
+            profile: profile_of(profile),
+            sector: spec.sector,
+            ..LogConfig::default()
+        };
+        let (log, _) = Log::open(&engine.env, config, &spec.log, boot.checkpoint_lsn)
+            .map_err(|e| e.to_sql(&spec.name))?;
+        let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
+        let db = assemble(
+            engine,
+            spec.id,
+            &spec.name,
+            guid,
+            files,
+            boot,
+            Some(log),
+            next,
+        )?;
+        db.recover()?;
+        engine.register(&db);
+        Ok(db)
+    }
+
+    /// Takes a last checkpoint and ends the log. No transaction may be running.
+    pub fn close(&self) -> SqlResult<()> {
+        let result = self.checkpoint();
+        self.detach();
+        result.map(|_| ())
+    }
+
+    /// Lets go of everything without writing anything: DROP DATABASE, or a database that has failed.
+    pub fn detach(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.engine.databases.write().remove(&self.id.0);
+        self.engine.pool.drop_store(self.id);
+        self.engine.pool.doublewrite.forget(&self.store.guid);
+        if let Some(log) = &self.log
+            && let Err(e) = log.shutdown()
+        {
+            // The log has failed before: recovery at the next start knows what to do.
+            let _ = e;
+        }
+    }
+
+    /// The data files with their sizes.
+    pub fn files(&self) -> Vec<DataFileInfo> {
+        let files = self.store.files.read();
+        files
+            .iter()
+            .map(|f| DataFileInfo {
+                spec: f.spec.read().clone(),
+                size: f.size.load(Ordering::SeqCst),
+                free_extents: f.free_extents.load(Ordering::SeqCst),
+            })
+            .collect()
+    }
+}
+
+impl Engine {
+    pub(crate) fn register(&self, db: &Arc<Database>) {
+        self.databases.write().insert(db.id.0, Arc::downgrade(db));
+    }
+
+    /// An open database.
+    pub fn database(&self, id: DbId) -> Option<Arc<Database>> {
+        self.databases.read().get(&id.0)?.upgrade()
+    }
+
+    /// Commits: appends the records, gives dropped pages back, releases the locks. Durability is owed to the client up
+    /// to the LSNs returned; nobody waits for it here. `delayed` is COMMIT's DELAYED_DURABILITY option.
+    pub fn commit(&self, tx: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
+        let parts: Vec<(DbId, XdesId)> = tx.parts().iter().map(|p| (p.db, p.xdes)).collect();
+        let lsns = txlog::commit(tx, delayed)?;
+        for (db, xdes) in parts {
+            if let Some(db) = self.database(db) {
+                let drops = db.drops.lock().remove(&xdes).unwrap_or_default();
+                for (_, au, first_iam) in drops {
+                    // The commit stands whatever happens here: pages that cannot be given back now are lost space.
+                    if db.free_chain(tx, first_iam).is_ok() {
+                        db.forget_chain(au, first_iam);
+                    }
+                }
+            }
+        }
+        self.locks.release_all(&tx.owner);
+        Ok(lsns)
+    }
+
+    /// Rolls back: everything, ending the transaction and releasing its locks, or what came after `to`.
+    pub fn rollback(&self, tx: &Transaction, to: Option<&SavePoint>) -> SqlResult<()> {
+        for part in tx.parts() {
+            let Some(db) = self.database(part.db) else {
+                continue;
+            };
+            let keep = to.map_or(Lsn::NULL, |p| p.lsn(part.db));
+            db.undo(tx, keep)?;
+            let mut drops = db.drops.lock();
+            if let Some(list) = drops.get_mut(&part.xdes) {
+                list.retain(|(lsn, _, _)| to.is_some() && *lsn <= keep);
+            }
+        }
+        match to {
+            Some(point) => tx.rolled_back_to(point),
+            None => {
+                for part in tx.parts() {
+                    if let Some(db) = self.database(part.db) {
+                        db.drops.lock().remove(&part.xdes);
+                    }
+                }
+                txlog::abort(tx);
+                self.locks.release_all(&tx.owner);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Database {
+    /// A chain is gone: what was remembered of it is forgotten, unless the unit has a new chain (TRUNCATE).
+    pub(crate) fn forget_chain(&self, au: AllocUnitId, first_iam: PageId) {
+        let mut storages = self.storages.write();
+        if storages
+            .get(&au)
+            .is_some_and(|s| s.roots.lock().first_iam == first_iam)
+        {
+            storages.remove(&au);
+        }
+    }
+
+    /// Notes that a chain goes when `tx` commits.
+    pub(crate) fn drop_chain(&self, tx: &Transaction, au: AllocUnitId) -> SqlResult<()> {
+        let first_iam = self.storage(au).roots.lock().first_iam;
+        let record = RecordBuilder::new(Lop::HOBT_DDL, Lcx::NULL).put(24, &au.0.to_le_bytes());
+        let lsn = self.note(tx, record)?;
+        let (xdes, _) = self.transactions.begin_if_needed(tx)?;
+        let mut drops = self.drops.lock();
+        drops.entry(xdes).or_default().push((lsn, au, first_iam));
+        Ok(())
+    }
+
+    /// A transaction for work of the engine's own.
+    pub(crate) fn own_transaction(&self, name: &str) -> Transaction {
+        let owner = self.engine.locks.owner(duramen_base::SessionId(0));
+        Transaction::new(&owner, TxnKind::System, name, IsolationLevel::ReadCommitted)
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn assemble(
+    engine: &Arc<Engine>,
+    id: DbId,
+    name: &str,
+    guid: [u8; 16],
+    files: Vec<Arc<DataFile>>,
+    boot: Boot,
+    log: Option<Arc<Log>>,
+    next: XdesId,
+) -> SqlResult<Arc<Database>> {
+    let Some(log) = log else {
+        return Err(logical_error("no log", "open", id, PageId::NULL, ""));
+    };
+    let access = Arc::new(DbLog {
+        log: log.clone(),
+        name: name.to_owned(),
+    });
+    let store = Arc::new(DbStore {
+        id,
+        guid,
+        files: RwLock::new(files),
+        log: OnceLock::new(),
+        recovering: AtomicBool::new(true),
+    });
+    let _ = store.log.set(access.clone() as Arc<dyn RecordLog>);
+    engine.pool.add_store(&store);
+    Ok(Arc::new(Database {
+        engine: engine.clone(),
+        id,
+        name: name.to_owned(),
+        store,
+        access: access.clone() as Arc<dyn LogAccess>,
+        transactions: TransactionLog::new(id, access, next),
+        boot: Mutex::new(boot),
+        storages: RwLock::new(BTreeMap::new()),
+        fill: Mutex::new(BTreeMap::new()),
+        drops: Mutex::new(BTreeMap::new()),
+        checkpoint_lock: Mutex::new(()),
+        truncate_on_checkpoint: AtomicBool::new(true),
+        closed: AtomicBool::new(false),
+        log: Some(log),
+    }))
+}
+
+fn header_of(spec: &DataFileSpec, guid: &[u8; 16]) -> FileHeader {
+    let (growth, percent) = match spec.growth {
+        FileGrowth::None => (0, false),
+        FileGrowth::Pages(n) => (n, false),
+        FileGrowth::Percent(p) => (p, true),
+    };
+    FileHeader {
+        binding: *guid,
+        file_id: spec.file_id,
+        filegroup: spec.filegroup,
+        size: spec.size,
+        max_size: spec.max_size,
+        growth,
+        growth_percent: percent,
+        logical_name: spec.logical_name.clone(),
+        own: true,
+    }
+}
+
+/// Makes a data file with its header and allocation maps.
+fn create_file(engine: &Engine, spec: &DataFileSpec, guid: &[u8; 16]) -> SqlResult<DataFile> {
+    let mut spec = spec.clone();
+    spec.size = (spec.size.max(64) + 7) & !7;
+    let file = DataFile::open(&engine.env, &spec, true)?;
+    file.extend(spec.size)?;
+    let mut page: PageBytes = [0; PAGE_BYTES];
+    let put = |n: u32, page: &mut PageBytes| {
+        seal(page);
+        file.write_page(n, page)
+    };
+    header_of(&spec, guid).format(&mut page)?;
+    put(0, &mut page)?;
+    let used = if spec.file_id == 1 { 2 } else { 1 };
+    let mut n = 0;
+    while n < spec.size {
+        let at = if n == 0 { 1 } else { n };
+        format_pfs(&mut page, PageId::new(spec.file_id, at))?;
+        if n == 0 {
+            for fixed in [0, 1, 2, 3, 6, 7] {
+                pfs_set(&mut page, fixed, pfs::ALLOCATED | 4);
+            }
+            if spec.file_id == 1 {
+                pfs_set(&mut page, BOOT_PAGE, pfs::ALLOCATED | 4);
+            }
+        }
+        put(at, &mut page)?;
+        n += PFS_INTERVAL;
+    }
+    let mut n = 0;
+    while n < spec.size {
+        let start = PageId::new(spec.file_id, n);
+        for (at, kind, fill) in [
+            (gam_page_of(n), page_type::GAM, true),
+            (sgam_page_of(n), page_type::SGAM, false),
+            (diff_page_of(n), page_type::DIFF_MAP, false),
+            (ml_page_of(n), page_type::ML_MAP, false),
+        ] {
+            if at >= spec.size {
+                continue;
+            }
+            format_bitmap(&mut page, PageId::new(spec.file_id, at), kind, start, fill)?;
+            if n == 0 && kind == page_type::GAM {
+                (0..used).for_each(|e| bit_set(&mut page, e, false));
+            }
+            put(at, &mut page)?;
+        }
+        n += GAM_INTERVAL;
+    }
+    Ok(file)
+}
+
+fn sync_parent(engine: &Engine, file: &DataFile) -> SqlResult<()> {
+    if let Some(dir) = file.path.parent() {
+        engine
+            .env
+            .disk
+            .sync_dir(dir)
+            .map_err(|e| io_error(&e, "sync", PageId::NULL, &file.path.display().to_string()))?;
+    }
+    Ok(())
+}
+
+fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
+    let config = LogConfig {
+        db_name: spec.name.clone(),
+        db_id: spec.id,
+        profile: spec.profile,
+        sector: spec.sector,
+        first_seq: spec.first_log_seq.max(1),
+        ..LogConfig::default()
+    };
+    let header = |file: &LogFileSpec| -> SqlResult<PageBytes> {
+        let mut page: PageBytes = [0; PAGE_BYTES];
+        let FileId(file_id) = file.file_id;
+        FileHeader {
+            binding: *guid,
+            file_id,
+            filegroup: 0,
+            size: (file.size / PAGE_BYTES as u64) as u32,
+            max_size: file.max_size.map(|m| (m / PAGE_BYTES as u64) as u32),
+            growth: 0,
+            growth_percent: false,
+            logical_name: String::new(),
+            own: true,
+        }
+        .format(&mut page)?;
+        seal(&mut page);
+        Ok(page)
+    };
+    let Some(first) = spec.log.first() else {
+        return Err(logical_error(
+            "no log file",
+            "create",
+            spec.id,
+            PageId::NULL,
+            "",
+        ));
+    };
+    let log = Log::create(&engine.env, config, first, &header(first)?)
+        .map_err(|e| e.to_sql(&spec.name))?;
+    for file in &spec.log[1..] {
+        log.add_file(file, &header(file)?)
+            .map_err(|e| e.to_sql(&spec.name))?;
+    }
+    Ok(log)
+}
+
+fn read_raw(file: &DataFile, page: u32) -> SqlResult<PageBytes> {
+    let mut bytes: PageBytes = [0; PAGE_BYTES];
+    file.handle
+        .read_at(&mut bytes, u64::from(page) * PAGE_BYTES as u64)
+        .map_err(|e| {
+            let name = file.path.display().to_string();
+            io_error(&e, "read", PageId::new(file.id, page), &name)
+        })?;
+    Ok(bytes)
+}
+
+fn find_guid(files: &[Arc<DataFile>], id: DbId) -> SqlResult<[u8; 16]> {
+    for file in files {
+        if let Ok(header) = FileHeader::read(&read_raw(file, 0)?)
+            && header.binding != [0; 16]
+        {
+            return Ok(header.binding);
+        }
+        if file.id == 1
+            && let Ok(boot) = Boot::read(&read_raw(file, BOOT_PAGE)?)
+            && let Some(own) = boot.own
+        {
+            return Ok(own.database_guid);
+        }
+    }
+    Err(logical_error(
+        "file header",
+        "read",
+        id,
+        PageId::new(1, 0),
+        "",
+    ))
+}
+
+fn read_boot(store: &DbStore) -> SqlResult<Boot> {
+    let id = PageId::new(1, BOOT_PAGE);
+    let mut page: PageBytes = [0; PAGE_BYTES];
+    store.read_page(id, &mut page)?;
+    let boot = Boot::read(&page)?;
+    if boot.own.is_none() {
+        return Err(logical_error(
+            "not a database of ours",
+            "read",
+            store.id,
+            id,
+            "",
+        ));
+    }
+    Ok(boot)
+}

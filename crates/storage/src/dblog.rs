@@ -1,0 +1,55 @@
+//! A database's log as the rest of the room uses it: failures are the errors a client sees.
+
+use std::sync::Arc;
+
+use duramen_base::{Lsn, SqlResult};
+use duramen_txn::RecordLog;
+use duramen_wal::Log;
+
+use crate::engine::LogAccess;
+
+pub(crate) struct DbLog {
+    pub log: Arc<Log>,
+    pub name: String,
+}
+
+impl RecordLog for DbLog {
+    fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
+        self.log
+            .append(record, undo_reserve)
+            .map_err(|e| e.to_sql(&self.name))
+    }
+    fn last_lsn(&self) -> Lsn {
+        self.log.last_lsn()
+    }
+    fn durable_lsn(&self) -> Lsn {
+        self.log.durable_lsn()
+    }
+    fn request_flush(&self, lsn: Lsn) {
+        self.log.request_flush(lsn);
+    }
+    fn flush(&self, lsn: Lsn) -> SqlResult<()> {
+        self.log.flush(lsn).map_err(|e| e.to_sql(&self.name))
+    }
+    fn release_reserve(&self, bytes: u64) {
+        self.log.release_reserve(bytes);
+    }
+}
+
+impl LogAccess for DbLog {
+    fn read_one(&self, lsn: Lsn) -> SqlResult<Vec<u8>> {
+        self.log.read_one(lsn).map_err(|e| e.to_sql(&self.name))
+    }
+
+    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()> {
+        for record in self.log.read(from) {
+            let record = record.map_err(|e| e.to_sql(&self.name))?;
+            each(record.lsn, &record.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn truncate(&self, min: Lsn) {
+        self.log.truncate(min);
+    }
+}

@@ -1,0 +1,407 @@
+//! The engine (one per server) and its databases: what the rest of the room hangs on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
+use duramen_os::Env;
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_txn::txlog::TransactionLog;
+use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
+use duramen_txn::{RecordLog, Transaction};
+use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
+
+use crate::btree::keys::KeyInfo;
+use crate::change::{PageOp, Role};
+use crate::def::RowsetDef;
+use crate::doublewrite::DoubleWrite;
+use crate::error::corrupt;
+use crate::files::DbStore;
+use crate::format::boot::Boot;
+use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
+
+/// What the engine is started with.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Bytes of the buffer pool.
+    pub memory: u64,
+    /// `duramen.dwb`
+    pub doublewrite_path: PathBuf,
+}
+
+/// The buffer pool, the locks and the double-write file that all databases share.
+pub struct Engine {
+    pub env: Env,
+    pub locks: Arc<LockManager>,
+    pub(crate) pool: Pool,
+    pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
+}
+
+impl Engine {
+    pub fn new(env: &Env, config: &EngineConfig) -> SqlResult<Arc<Engine>> {
+        let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
+        Ok(Arc::new(Engine {
+            env: env.clone(),
+            locks: Arc::new(LockManager::new()),
+            pool: Pool::new(config.memory, doublewrite),
+            databases: RwLock::new(BTreeMap::new()),
+        }))
+    }
+
+    pub fn pool_stats(&self) -> PoolStats {
+        self.pool.stats()
+    }
+}
+
+/// The log as recovery and undo read it, besides what transactions need of it.
+pub(crate) trait LogAccess: RecordLog {
+    fn read_one(&self, lsn: Lsn) -> SqlResult<Vec<u8>>;
+    /// Calls `each` with every record from `from` on, in order.
+    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()>;
+    fn truncate(&self, min: Lsn);
+}
+
+/// First pages of an allocation unit, as sysallocunits has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StorageRoots {
+    pub first_iam: PageId,
+    pub root: PageId,
+    pub first: PageId,
+}
+
+/// Where the next page of an allocation unit comes from.
+#[derive(Debug, Default)]
+pub(crate) struct AllocCursor {
+    /// The extent in use: its first page and the next page to try.
+    pub extent: Option<(PageId, u32)>,
+    /// Extents found in the IAM chain have been looked at for free pages.
+    pub scanned: bool,
+}
+
+/// One allocation unit in memory.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub au: AllocUnitId,
+    /// Structure: shared by everybody who walks the tree, exclusive for splits.
+    pub latch: RwLock<()>,
+    pub roots: Mutex<StorageRoots>,
+    pub alloc: Mutex<AllocCursor>,
+    /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
+    pub hint: AtomicU64,
+    /// Rows, once counted.
+    pub rows: AtomicI64,
+    pub rows_known: AtomicBool,
+    /// Heap pages where rows were deleted.
+    pub freed: Mutex<std::collections::BTreeSet<PageId>>,
+    keys: Mutex<Option<(Arc<RowsetDef>, Arc<KeyInfo>)>>,
+}
+
+impl Storage {
+    pub fn new(au: AllocUnitId, roots: StorageRoots) -> Storage {
+        Storage {
+            au,
+            latch: RwLock::new(()),
+            roots: Mutex::new(roots),
+            alloc: Mutex::new(AllocCursor::default()),
+            hint: AtomicU64::new(0),
+            rows: AtomicI64::new(0),
+            rows_known: AtomicBool::new(false),
+            freed: Mutex::new(std::collections::BTreeSet::new()),
+            keys: Mutex::new(None),
+        }
+    }
+
+    /// The key of a definition, worked out once.
+    pub fn keys_of(&self, def: &Arc<RowsetDef>) -> Arc<KeyInfo> {
+        let mut known = self.keys.lock();
+        match &*known {
+            Some((d, keys)) if Arc::ptr_eq(d, def) => keys.clone(),
+            _ => {
+                let keys = Arc::new(KeyInfo::new(def));
+                *known = Some((def.clone(), keys.clone()));
+                keys
+            }
+        }
+    }
+
+    pub fn hint(&self) -> Option<PageId> {
+        let h = self.hint.load(Ordering::Relaxed);
+        (h != 0).then(|| PageId::new((h >> 32) as u16, h as u32))
+    }
+
+    pub fn set_hint(&self, page: PageId) {
+        let packed = u64::from(page.file) << 32 | u64::from(page.page);
+        self.hint.store(packed, Ordering::Relaxed);
+    }
+
+    /// After a rollback of structure changes: nothing remembered may be believed.
+    pub fn forget(&self) {
+        *self.alloc.lock() = AllocCursor::default();
+        self.hint.store(0, Ordering::Relaxed);
+        self.freed.lock().clear();
+    }
+}
+
+/// One open database.
+pub struct Database {
+    pub engine: Arc<Engine>,
+    pub id: DbId,
+    pub name: String,
+    pub(crate) store: Arc<DbStore>,
+    pub(crate) access: Arc<dyn LogAccess>,
+    /// The transactions of this database and the log they are written to.
+    pub transactions: Arc<TransactionLog>,
+    pub(crate) boot: Mutex<Boot>,
+    pub(crate) storages: RwLock<BTreeMap<AllocUnitId, Arc<Storage>>>,
+    /// Smooth weighted round robin over the files: see `alloc`.
+    pub(crate) fill: Mutex<BTreeMap<u16, i64>>,
+    /// Page chains to give back when their transaction commits.
+    pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<(Lsn, AllocUnitId, PageId)>>>,
+    pub(crate) checkpoint_lock: Mutex<()>,
+    pub(crate) truncate_on_checkpoint: AtomicBool,
+    pub(crate) closed: AtomicBool,
+    pub(crate) log: Option<Arc<duramen_wal::Log>>,
+}
+
+impl Database {
+    pub(crate) fn read_page(&self, page: PageId) -> SqlResult<PageRead<'_>> {
+        self.engine.pool.read(&self.store, page)
+    }
+
+    pub(crate) fn write_page(&self, page: PageId) -> SqlResult<PageWrite<'_>> {
+        self.engine.pool.write(&self.store, page)
+    }
+
+    pub(crate) fn write_new_page(&self, page: PageId) -> SqlResult<PageWrite<'_>> {
+        self.engine.pool.write_new(&self.store, page)
+    }
+
+    pub(crate) fn corrupt(&self, page: PageId, e: crate::format::FormatError) -> SqlError {
+        corrupt(self.id, page, e)
+    }
+
+    /// Logs a change and makes it: see `change` for the order and why. The caller has checked that it fits.
+    pub(crate) fn change(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        op: &PageOp<'_>,
+        context: Lcx,
+        role: Role,
+    ) -> SqlResult<Lsn> {
+        let mut record = op.record(id, page.page(), context, role);
+        page.mark_dirty();
+        let lsn = match role {
+            Role::Compensation(undo_next) => {
+                let reserve = record.len() as u32;
+                self.transactions
+                    .append_compensation(tx, &mut record, undo_next, reserve)?
+            }
+            _ => {
+                let reserve = record.len() as u32;
+                self.transactions.append(tx, &mut record, reserve)?
+            }
+        };
+        self.apply(id, page, op, context, lsn)
+    }
+
+    /// A logged change outside any transaction: never undone.
+    pub(crate) fn change_alone(
+        &self,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        op: &PageOp<'_>,
+        context: Lcx,
+    ) -> SqlResult<Lsn> {
+        let mut record = op.record(id, page.page(), context, Role::Normal);
+        record[14..16].fill(0);
+        page.mark_dirty();
+        let lsn = self.access.append(&record, 0)?;
+        self.apply(id, page, op, context, lsn)
+    }
+
+    fn apply(
+        &self,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        op: &PageOp<'_>,
+        context: Lcx,
+        lsn: Lsn,
+    ) -> SqlResult<Lsn> {
+        let mut p = page.change();
+        op.apply(id, context, &mut p)
+            .map_err(|e| self.corrupt(id, e))?;
+        p.set_lsn(lsn);
+        Ok(lsn)
+    }
+
+    /// Runs `work` as a system transaction under `tx`: committed on its own, or undone when it fails.
+    pub(crate) fn system<T>(
+        &self,
+        tx: &Transaction,
+        name: &str,
+        work: impl FnOnce(&Transaction) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let inner = tx.system(name);
+        match work(&inner) {
+            Ok(value) => {
+                if inner.has_written() {
+                    duramen_txn::txlog::commit(&inner, None)?;
+                }
+                Ok(value)
+            }
+            Err(e) => {
+                // What remembers pages may remember pages that are given back now.
+                for storage in self.storages.read().values() {
+                    storage.forget();
+                }
+                self.undo(&inner, Lsn::NULL)?;
+                duramen_txn::txlog::abort(&inner);
+                Err(e)
+            }
+        }
+    }
+
+    /// The allocation unit in memory; made on the first use.
+    pub(crate) fn storage(&self, au: AllocUnitId) -> Arc<Storage> {
+        if let Some(s) = self.storages.read().get(&au) {
+            return s.clone();
+        }
+        self.storages
+            .write()
+            .entry(au)
+            .or_insert_with(|| Arc::new(Storage::new(au, StorageRoots::default())))
+            .clone()
+    }
+
+    /// First pages of an allocation unit: what its sysallocunits row must say.
+    pub fn roots(&self, au: AllocUnitId) -> StorageRoots {
+        *self.storage(au).roots.lock()
+    }
+
+    /// The fields of the boot page.
+    pub fn boot(&self) -> Boot {
+        self.boot.lock().clone()
+    }
+
+    /// Changes fields of the boot page; logged.
+    pub fn update_boot(&self, tx: &Transaction, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
+        let id = PageId::new(1, crate::format::boot::BOOT_PAGE);
+        let mut boot = self.boot.lock();
+        let mut page = self.write_page(id)?;
+        let mut copy = *page.bytes();
+        f(&mut boot);
+        boot.write(&mut copy).map_err(|e| self.corrupt(id, e))?;
+        let old = page
+            .page()
+            .expect_record(0)
+            .map_err(|e| self.corrupt(id, e))?
+            .to_vec();
+        let new_page = crate::format::page::PageRef::new(&copy);
+        let new = new_page.expect_record(0).map_err(|e| self.corrupt(id, e))?;
+        let (offset, before, after) = crate::change::difference(&old, new);
+        if before.is_empty() && after.is_empty() {
+            return Ok(());
+        }
+        let op = PageOp::Modify {
+            slot: 0,
+            offset,
+            before,
+            after,
+            key: &[],
+        };
+        self.change(tx, id, &mut page, &op, Lcx::BOOT_PAGE, Role::Normal)?;
+        Ok(())
+    }
+
+    /// Says where sysallocunits begins: the anchor of the whole catalog.
+    pub fn set_boot_first_sysallocunits(&self, tx: &Transaction, page: PageId) -> SqlResult<()> {
+        self.update_boot(tx, |b| b.first_sysallocunits = page)
+    }
+
+    /// The next object part of an allocation unit id; never given twice.
+    pub fn next_alloc_unit(&self, tx: &Transaction) -> SqlResult<u32> {
+        let mut given = 0;
+        self.update_boot(tx, |b| {
+            if let Some(own) = &mut b.own {
+                own.next_alloc_unit = own.next_alloc_unit.max(256) + 1;
+                given = own.next_alloc_unit as u32;
+            }
+        })?;
+        Ok(given)
+    }
+
+    /// The log of the database.
+    pub fn log(&self) -> Option<&Arc<duramen_wal::Log>> {
+        self.log.as_ref()
+    }
+
+    /// Locks for `tx`, waiting as its LOCK_TIMEOUT allows. Never with a latch held.
+    pub(crate) fn lock(
+        &self,
+        tx: &Transaction,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+    ) -> SqlResult<LockOutcome> {
+        let outcome = self
+            .engine
+            .locks
+            .lock_in(
+                &tx.owner,
+                entity,
+                resource,
+                mode,
+                duration,
+                tx.lock_timeout(),
+            )
+            .map_err(|e| lock_error(e, tx))?;
+        if outcome.escalate {
+            self.engine
+                .locks
+                .escalate(&tx.owner, self.id, entity.object);
+        }
+        Ok(outcome)
+    }
+
+    /// Locks without waiting; false when somebody is in the way. Allowed with a latch held.
+    pub(crate) fn try_lock(
+        &self,
+        tx: &Transaction,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+    ) -> bool {
+        self.engine
+            .locks
+            .try_lock_in(&tx.owner, entity, resource, mode, duration)
+            .is_some()
+    }
+
+    /// A BEGIN-less record of `tx` about something that is not a page.
+    pub(crate) fn note(&self, tx: &Transaction, record: RecordBuilder) -> SqlResult<Lsn> {
+        let mut bytes = record.flags(FLAG_NORMAL).finish(&[]);
+        self.transactions.append(tx, &mut bytes, 64)
+    }
+}
+
+pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
+    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(|| SqlError {
+        // An attention: the session knows it and sends no error of its own.
+        number: 3617,
+        severity: 11,
+        state: 1,
+        message: "The operation was cancelled by the user.".to_owned(),
+        procedure: None,
+        line: 0,
+    })
+}
+
+/// How long background work sleeps between looks.
+pub(crate) const BACKGROUND_STEP: Duration = Duration::from_secs(1);

@@ -1,0 +1,104 @@
+//! What storage says when it fails: SQL errors ready for the client, and the one case a caller has to word itself.
+
+use std::fmt;
+
+use duramen_base::{DbId, Lsn, ObjectId, PageId, SqlError, messages};
+use duramen_os::IoError;
+
+use crate::format::FormatError;
+
+/// An error of a row operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StorageError {
+    /// The key is there already. The caller knows the names and raises 2627 or 2601.
+    DuplicateKey {
+        object: ObjectId,
+        index_id: u16,
+    },
+    Sql(SqlError),
+}
+
+pub type StorageResult<T> = Result<T, StorageError>;
+
+impl From<SqlError> for StorageError {
+    fn from(e: SqlError) -> StorageError {
+        StorageError::Sql(e)
+    }
+}
+
+impl From<StorageError> for SqlError {
+    fn from(e: StorageError) -> SqlError {
+        match e {
+            StorageError::Sql(e) => e,
+            // Only a caller without names (a system table) gets here.
+            StorageError::DuplicateKey { object, index_id } => SqlError::new(
+                &messages::DUPLICATE_KEY_INDEX,
+                &[
+                    &format!("object {}", object.0),
+                    &format!("index {index_id}"),
+                    &"(unknown)",
+                ],
+            ),
+        }
+    }
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SqlError::from(self.clone()).fmt(f)
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+fn offset_of(page: PageId) -> String {
+    format!("{:#018x}", u64::from(page.page) * 8192)
+}
+
+/// 823: the operating system refused.
+pub(crate) fn io_error(error: &IoError, what: &str, page: PageId, file: &str) -> SqlError {
+    SqlError::new(
+        &messages::IO_ERROR,
+        &[
+            &format!("{}({error})", error.code()),
+            &what,
+            &offset_of(page),
+            &file,
+        ],
+    )
+}
+
+/// 824: the page contradicts itself.
+pub(crate) fn logical_error(
+    problem: &str,
+    what: &str,
+    db: DbId,
+    page: PageId,
+    file: &str,
+) -> SqlError {
+    SqlError::new(
+        &messages::LOGICAL_IO_ERROR,
+        &[&problem, &what, &page, &db.0, &offset_of(page), &file],
+    )
+}
+
+/// 824 for a page in memory whose bytes do not add up.
+pub(crate) fn corrupt(db: DbId, page: PageId, error: FormatError) -> SqlError {
+    logical_error(&error.to_string(), "read", db, page, "")
+}
+
+/// A failed redo or undo: 3456-like, said in words, since the database cannot be opened.
+pub(crate) fn recovery_error(db: DbId, lsn: Lsn, what: &str) -> SqlError {
+    SqlError {
+        number: 3456,
+        severity: 21,
+        state: 1,
+        message: format!(
+            "Could not redo or undo log record {}, database ID {}: {what}. Restore from a backup of the database, or repair the database.",
+            lsn.to_decimal_text(),
+            db.0
+        ),
+        procedure: None,
+        line: 0,
+    }
+}

@@ -1,0 +1,196 @@
+//! The data files of a database, and what the buffer pool needs to know of a database: its files and its log.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::{DiskFile, Env, OpenOptions};
+use duramen_txn::RecordLog;
+
+use crate::error::{io_error, logical_error};
+use crate::format::PageBytes;
+use crate::format::page::{PageRef, Verify, verify};
+
+/// How a file grows when it is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileGrowth {
+    None,
+    Pages(u32),
+    Percent(u32),
+}
+
+/// A data file of CREATE DATABASE, or an existing one to open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataFileSpec {
+    pub path: PathBuf,
+    /// The form in which the user wrote the path.
+    pub shown_path: String,
+    pub logical_name: String,
+    pub file_id: u16,
+    pub filegroup: u16,
+    /// Pages.
+    pub size: u32,
+    pub max_size: Option<u32>,
+    pub growth: FileGrowth,
+}
+
+/// What catalog views show of a data file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataFileInfo {
+    pub spec: DataFileSpec,
+    pub size: u32,
+    pub free_extents: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    pub id: u16,
+    pub handle: Arc<dyn DiskFile>,
+    pub path: PathBuf,
+    pub spec: RwLock<DataFileSpec>,
+    /// Pages that may be used.
+    pub size: AtomicU32,
+    /// Serialises allocation in this file; the extent where the search for a free one begins.
+    pub alloc: Mutex<u32>,
+    /// Free extents, for proportional fill.
+    pub free_extents: AtomicU32,
+}
+
+impl DataFile {
+    pub fn open(env: &Env, spec: &DataFileSpec, create: bool) -> SqlResult<DataFile> {
+        let options = OpenOptions {
+            create_new: create,
+            direct: true,
+            ..OpenOptions::default()
+        };
+        let name = spec.path.display().to_string();
+        let handle = env
+            .disk
+            .open(&spec.path, &options)
+            .map_err(|e| io_error(&e, "open", PageId::NULL, &name))?;
+        Ok(DataFile {
+            id: spec.file_id,
+            handle,
+            path: spec.path.clone(),
+            size: AtomicU32::new(spec.size),
+            spec: RwLock::new(spec.clone()),
+            alloc: Mutex::new(0),
+            free_extents: AtomicU32::new(0),
+        })
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Makes the file `pages` long, on the disk for sure when it returns.
+    pub fn extend(&self, pages: u32) -> SqlResult<()> {
+        let to = u64::from(pages) * PAGE_BYTES as u64;
+        let fail = |e| io_error(&e, "extend", PageId::new(self.id, pages), &self.name());
+        let have = self.handle.len().map_err(fail)?;
+        if to > have {
+            self.handle.allocate(have, to - have).map_err(fail)?;
+        }
+        self.handle.sync().map_err(fail)
+    }
+
+    pub fn write_page(&self, page: u32, bytes: &PageBytes) -> SqlResult<()> {
+        self.handle
+            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))
+    }
+
+    pub fn sync(&self) -> SqlResult<()> {
+        self.handle
+            .sync()
+            .map_err(|e| io_error(&e, "sync", PageId::new(self.id, 0), &self.name()))
+    }
+}
+
+/// A database as the buffer pool sees it.
+pub(crate) struct DbStore {
+    pub id: DbId,
+    /// Tells this database's pages in the double-write file from those of others.
+    pub guid: [u8; 16],
+    pub files: RwLock<Vec<Arc<DataFile>>>,
+    pub log: OnceLock<Arc<dyn RecordLog>>,
+    /// While recovery runs, pages that were never written may be read.
+    pub recovering: AtomicBool,
+}
+
+impl DbStore {
+    pub fn file(&self, id: u16) -> Option<Arc<DataFile>> {
+        self.files.read().iter().find(|f| f.id == id).cloned()
+    }
+
+    pub fn expect_file(&self, page: PageId) -> SqlResult<Arc<DataFile>> {
+        self.file(page.file)
+            .ok_or_else(|| logical_error("no such file", "read", self.id, page, ""))
+    }
+
+    pub fn flush_log(&self, lsn: Lsn) -> SqlResult<()> {
+        match self.log.get() {
+            Some(log) if !lsn.is_null() && log.durable_lsn() < lsn => log.flush(lsn),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a page and checks what it says about itself: 823 and 824.
+    pub fn read_page(&self, page: PageId, into: &mut PageBytes) -> SqlResult<()> {
+        let file = self.expect_file(page)?;
+        if page.page >= file.size.load(Ordering::SeqCst) {
+            return Err(logical_error(
+                "incorrect pageid (beyond the end of the file)",
+                "read",
+                self.id,
+                page,
+                &file.name(),
+            ));
+        }
+        let _wait = duramen_observe::wait(duramen_observe::WaitType::PAGEIOLATCH_SH);
+        file.handle
+            .read_at(into, u64::from(page.page) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "read", page, &file.name()))?;
+        check_page(self, page, into, &file.path)
+    }
+}
+
+fn check_page(store: &DbStore, page: PageId, bytes: &PageBytes, path: &Path) -> SqlResult<()> {
+    let fail =
+        |problem: &str| logical_error(problem, "read", store.id, page, &path.display().to_string());
+    match verify(bytes) {
+        Verify::BadChecksum { expected, actual } => {
+            return Err(fail(&format!(
+                "incorrect checksum (expected: {expected:#010x}; actual: {actual:#010x})"
+            )));
+        }
+        Verify::Torn => return Err(fail("torn page")),
+        Verify::Ok | Verify::Unprotected => {}
+    }
+    let p = PageRef::new(bytes);
+    if p.page_id() == page {
+        return Ok(());
+    }
+    // Space that was never written reads as zeros; recovery is about to format it.
+    if store.recovering.load(Ordering::SeqCst) && bytes.iter().all(|b| *b == 0) {
+        return Ok(());
+    }
+    Err(fail(&format!(
+        "incorrect pageid (expected {}:{}; actual {}:{})",
+        page.file,
+        page.page,
+        p.page_id().file,
+        p.page_id().page
+    )))
+}
+
+/// 1105
+pub(crate) fn filegroup_full(object: &str, database: &str) -> SqlError {
+    SqlError::new(
+        &messages::FILEGROUP_FULL,
+        &[&object, &"", &database, &"PRIMARY"],
+    )
+    .with_state(2)
+}

@@ -1,0 +1,326 @@
+//! Heaps: rows wherever there is room, found again by page and slot.
+//!
+//! Invariants
+//! 1. A slot is given to a new row only under an X lock on its RID, and a deleted row's bytes stay reserved on the page
+//!    (`m_reservedCnt`) until its deleter has ended: undo finds slot and room as they were.
+//! 2. A row that outgrows its page moves and leaves a stub; its RID stays. The far end points back, and moves again by
+//!    re-pointing the stub: chains are never longer than one step.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_types::Value;
+use duramen_wal::record::Lcx;
+
+use crate::btree::lock_info;
+use crate::change::{PageOp, Role, difference};
+use crate::def::{LockHint, RowLocator};
+use crate::engine::Storage;
+use crate::format::page::{kind_of, page_type, record_kind};
+use crate::format::row::{forwarding_stub, forwarding_target, to_forwarded};
+use crate::pool::PageWrite;
+use crate::rowset::Rowset;
+
+impl Rowset {
+    pub(crate) fn rid(&self, page: PageId, slot: u16) -> Resource {
+        Resource::Rid(self.db.id, page, slot)
+    }
+
+    pub(crate) fn heap_insert(&self, tx: &Transaction, values: &[Value]) -> SqlResult<RowLocator> {
+        self.lock_object(tx, LockMode::IX)?;
+        let row = self.encode(tx, values)?;
+        let (page, slot) = self.put_row(tx, &self.storage, &row, Lcx::HEAP)?;
+        self.storage.rows.fetch_add(1, Relaxed);
+        Ok(RowLocator::Rid(page, slot))
+    }
+
+    /// Puts a record on some page of `storage`, a heap's or a LOB unit's.
+    pub(crate) fn put_row(
+        &self,
+        tx: &Transaction,
+        storage: &Storage,
+        row: &[u8],
+        context: Lcx,
+    ) -> SqlResult<(PageId, u16)> {
+        let mut tried_freed = 0;
+        loop {
+            let freed = if tried_freed < 4 {
+                tried_freed += 1;
+                storage.freed.lock().pop_first()
+            } else {
+                None
+            };
+            let reuse = freed.is_some();
+            let (id, mut page) = match freed.or_else(|| storage.hint()) {
+                Some(id) => (id, self.db.write_page(id)?),
+                None => {
+                    self.add_page(tx, storage, context)?;
+                    continue;
+                }
+            };
+            let p = page.page();
+            if p.alloc_unit() != storage.au || !self.fits(p, row.len(), true) {
+                drop(page);
+                if !reuse {
+                    self.add_page(tx, storage, context)?;
+                }
+                continue;
+            }
+            let mut slot = p.slot_count();
+            if reuse {
+                let free = p.first_free_slot();
+                if self.lock_rid(tx, id, free) {
+                    slot = free;
+                }
+                storage.freed.lock().insert(id);
+            }
+            if !self.lock_rid(tx, id, slot) {
+                // Somebody waits for a slot that is not there yet: another page will do.
+                drop(page);
+                self.add_page(tx, storage, context)?;
+                continue;
+            }
+            let info = lock_info(self.def.object.0, &self.rid(id, slot));
+            let op = PageOp::Insert {
+                slot,
+                rows: vec![row],
+                lock: &info[..20],
+            };
+            self.db
+                .change(tx, id, &mut page, &op, context, Role::Normal)?;
+            return Ok((id, slot));
+        }
+    }
+
+    fn lock_rid(&self, tx: &Transaction, page: PageId, slot: u16) -> bool {
+        let e = self.entity();
+        let intent = Resource::Page(self.db.id, page);
+        self.db
+            .try_lock(tx, &e, &intent, LockMode::IX, LockDuration::Normal)
+            && self.db.try_lock(
+                tx,
+                &e,
+                &self.rid(page, slot),
+                LockMode::X,
+                LockDuration::Normal,
+            )
+    }
+
+    /// A new page for rows: the next inserts go there.
+    fn add_page(&self, tx: &Transaction, storage: &Storage, context: Lcx) -> SqlResult<()> {
+        let seen = storage.hint();
+        let _exclusive = storage.latch.write();
+        if storage.hint() != seen {
+            return Ok(());
+        }
+        let first = storage.roots.lock().first;
+        if seen.is_none() && !first.is_null() && self.last_page_hint(storage)? {
+            return Ok(());
+        }
+        let (kind, pminlen) = if context == Lcx::HEAP {
+            (page_type::DATA, self.def.layout.pminlen)
+        } else {
+            (page_type::TEXT_MIX, 0)
+        };
+        let id = self.db.system(tx, "AllocHeapPage", |sys| {
+            let id = self.db.allocate_page(sys, storage, false)?;
+            let mut page = self.db.write_new_page(id)?;
+            let op = PageOp::Format {
+                kind,
+                level: 0,
+                pminlen,
+                au: storage.au,
+                start: PageId::NULL,
+                extra: 0,
+            };
+            self.db
+                .change(sys, id, &mut page, &op, context, Role::Normal)?;
+            Ok(id)
+        })?;
+        storage.set_hint(id);
+        Ok(())
+    }
+
+    /// After opening: goes on with the last page of the chain. False when there is none.
+    fn last_page_hint(&self, storage: &Storage) -> SqlResult<bool> {
+        let iam = storage.roots.lock().first_iam;
+        match self.db.pages_of(iam)?.last() {
+            Some(page) => {
+                storage.set_hint(*page);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// The record at a RID and where it really is, when it is a row.
+    fn resolve(&self, page: PageId, slot: u16) -> SqlResult<Option<(PageId, u16, Vec<u8>)>> {
+        let record = {
+            let p = self.db.read_page(page)?;
+            if p.page().alloc_unit() != self.def.au {
+                return Ok(None);
+            }
+            match p.page().record(slot) {
+                Ok(Some(r)) => r.to_vec(),
+                _ => return Ok(None),
+            }
+        };
+        if kind_of(record[0]) != record_kind::FORWARDING_STUB {
+            return Ok(Some((page, slot, record)));
+        }
+        let (page, slot) = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
+        let p = self.db.read_page(page)?;
+        let record = p
+            .page()
+            .expect_record(slot)
+            .map_err(|e| self.db.corrupt(page, e))?
+            .to_vec();
+        Ok(Some((page, slot, record)))
+    }
+
+    pub(crate) fn heap_fetch(
+        &self,
+        tx: &Transaction,
+        page: PageId,
+        slot: u16,
+        lock: LockHint,
+    ) -> SqlResult<Option<Vec<Value>>> {
+        let (mode, duration) = match self.read_lock(tx, lock) {
+            Some(wanted) => wanted,
+            None => return self.heap_values(page, slot),
+        };
+        let intent = if mode == LockMode::S {
+            LockMode::IS
+        } else {
+            LockMode::IX
+        };
+        self.lock_object(tx, intent)?;
+        self.db
+            .lock(tx, &self.entity(), &self.rid(page, slot), mode, duration)?;
+        self.heap_values(page, slot)
+    }
+
+    pub(crate) fn heap_values(&self, page: PageId, slot: u16) -> SqlResult<Option<Vec<Value>>> {
+        match self.resolve(page, slot)? {
+            Some((_, _, row)) => self.decode(&row).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn remove(&self, tx: &Transaction, id: PageId, slot: u16, context: Lcx) -> SqlResult<()> {
+        let mut page = self.db.write_page(id)?;
+        let row = page
+            .page()
+            .expect_record(slot)
+            .map_err(|e| self.db.corrupt(id, e))?
+            .to_vec();
+        let op = PageOp::Delete { slot, row: &row };
+        self.db
+            .change(tx, id, &mut page, &op, context, Role::Normal)?;
+        self.reserve(tx, &mut page, row.len());
+        Ok(())
+    }
+
+    pub(crate) fn heap_delete(&self, tx: &Transaction, page: PageId, slot: u16) -> SqlResult<bool> {
+        self.lock_object(tx, LockMode::IX)?;
+        self.db.lock(
+            tx,
+            &self.entity(),
+            &self.rid(page, slot),
+            LockMode::X,
+            LockDuration::Normal,
+        )?;
+        let Some((real_page, real_slot, row)) = self.resolve(page, slot)? else {
+            return Ok(false);
+        };
+        self.free_lobs(tx, &row)?;
+        if (real_page, real_slot) != (page, slot) {
+            self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
+        }
+        self.remove(tx, page, slot, Lcx::HEAP)?;
+        self.storage.freed.lock().insert(page);
+        self.storage.rows.fetch_sub(1, Relaxed);
+        Ok(true)
+    }
+
+    /// A record of a LOB unit that is not needed any more.
+    pub(crate) fn remove_text(
+        &self,
+        tx: &Transaction,
+        storage: &Storage,
+        page: PageId,
+        slot: u16,
+    ) -> SqlResult<()> {
+        self.remove(tx, page, slot, Lcx::TEXT_MIX)?;
+        storage.freed.lock().insert(page);
+        Ok(())
+    }
+
+    pub(crate) fn heap_update(
+        &self,
+        tx: &Transaction,
+        page: PageId,
+        slot: u16,
+        values: &[Value],
+    ) -> SqlResult<bool> {
+        self.lock_object(tx, LockMode::IX)?;
+        self.db.lock(
+            tx,
+            &self.entity(),
+            &self.rid(page, slot),
+            LockMode::X,
+            LockDuration::Normal,
+        )?;
+        let Some((real_page, real_slot, old)) = self.resolve(page, slot)? else {
+            return Ok(false);
+        };
+        let row = self.encode(tx, values)?;
+        self.free_lobs(tx, &old)?;
+        let forwarded = (real_page, real_slot) != (page, slot);
+        let moved = to_forwarded(&self.def.layout, &row, page, slot)
+            .map_err(|e| self.db.corrupt(page, e))?;
+        let in_place = if forwarded { &moved } else { &row };
+        if self.heap_replace(tx, real_page, real_slot, in_place)? {
+            return Ok(true);
+        }
+        let (new_page, new_slot) = self.put_row(tx, &self.storage, &moved, Lcx::HEAP)?;
+        if forwarded {
+            self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
+        }
+        self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))?;
+        Ok(true)
+    }
+
+    /// Puts `new` in the place of a record; false when it does not fit.
+    fn heap_replace(&self, tx: &Transaction, id: PageId, slot: u16, new: &[u8]) -> SqlResult<bool> {
+        let mut page: PageWrite<'_> = self.db.write_page(id)?;
+        let old = page
+            .page()
+            .expect_record(slot)
+            .map_err(|e| self.db.corrupt(id, e))?
+            .to_vec();
+        let growth = new.len().saturating_sub(old.len());
+        if growth > 0 && !self.fits(page.page(), growth, false) {
+            return Ok(false);
+        }
+        let (offset, before, after) = difference(&old, new);
+        if before.is_empty() && after.is_empty() {
+            return Ok(true);
+        }
+        let op = PageOp::Modify {
+            slot,
+            offset,
+            before,
+            after,
+            key: &[],
+        };
+        self.db
+            .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
+        let shrunk = old.len().saturating_sub(new.len());
+        if shrunk > 0 {
+            self.reserve(tx, &mut page, shrunk);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,191 @@
+//! Values outside their rows: (max) values over 8,000 bytes, and the widest columns of rows over 8,060.
+//!
+//! The pieces are records on the text pages of the rowset's LOB unit, placed like heap rows and logged like them; the
+//! row keeps an in-row root. Values are immutable: an update writes new pieces and frees the old ones.
+
+use std::borrow::Cow;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_txn::Transaction;
+use duramen_types::Value;
+use duramen_wal::record::Lcx;
+
+use crate::format::layout::ColumnLayout;
+use crate::format::lob::{
+    INROW_MAX, INROW_OVERFLOW, Link, MAX_DATA_BYTES, MAX_INROW_LINKS, MAX_INTERNAL_LINKS, Node,
+    Pointer, decode_node, decode_pointer, encode_data, encode_inrow, encode_internal, read_value,
+};
+use crate::format::page::MAX_RECORD_BYTES;
+use crate::format::row::{Field, decode_fields, encode_fields};
+use crate::format::values::{decode_row_with, encode_row, field_of};
+use crate::format::{FormatError, FormatResult};
+use crate::rowset::Rowset;
+
+/// The longest (max) value that stays in its row.
+const MAX_INLINE_BYTES: usize = 8000;
+/// Bytes of an in-row root with one link.
+const ROOT_BYTES: usize = 24;
+
+impl Rowset {
+    /// The row's bytes; values that do not fit go outside the row where there is a LOB unit.
+    pub(crate) fn encode(&self, tx: &Transaction, values: &[Value]) -> SqlResult<Vec<u8>> {
+        let layout = &self.def.layout;
+        if self.def.lob_au.is_none()
+            || layout.max_row_bytes() <= MAX_RECORD_BYTES && !self.has_max()
+        {
+            let row = encode_row(layout, values)?;
+            return fits_page(row);
+        }
+        if values.len() != layout.columns.len() {
+            return Err(FormatError::Corrupt("number of columns").into());
+        }
+        let mut fields: Vec<Field<'_>> = layout
+            .columns
+            .iter()
+            .zip(values)
+            .map(|(c, v)| field_of(c, v))
+            .collect::<SqlResult<_>>()?;
+        for (c, f) in layout.columns.iter().zip(&mut fields) {
+            if c.ty.is_max() && f.len() > MAX_INLINE_BYTES {
+                self.push_out(tx, c, f)?;
+            }
+        }
+        loop {
+            match encode_fields(layout, &fields, None) {
+                Ok(row) if row.len() <= MAX_RECORD_BYTES => return Ok(row),
+                Ok(_) | Err(FormatError::NoSpace) => {}
+                Err(e) => return Err(e.into()),
+            }
+            let widest = layout
+                .columns
+                .iter()
+                .zip(&mut fields)
+                .filter(|(c, f)| {
+                    c.is_variable() && matches!(f, Field::Inline(b) if b.len() > ROOT_BYTES)
+                })
+                .max_by_key(|(_, f)| f.len());
+            match widest {
+                Some((c, f)) => self.push_out(tx, c, f)?,
+                None => return Err(row_too_long(MAX_RECORD_BYTES + 1)),
+            }
+        }
+    }
+
+    fn has_max(&self) -> bool {
+        self.def.layout.columns.iter().any(|c| c.ty.is_max())
+    }
+
+    /// Writes a field's bytes to text pages and puts the pointer in its place.
+    fn push_out(&self, tx: &Transaction, c: &ColumnLayout, field: &mut Field<'_>) -> SqlResult<()> {
+        let Field::Inline(bytes) = &*field else {
+            return Ok(());
+        };
+        let Some(au) = self.def.lob_au else {
+            return Err(row_too_long(bytes.len()));
+        };
+        let storage = self.db.storage(au);
+        let blob = duramen_os::random::next_u64() | 1;
+        let mut links = Vec::new();
+        let mut end = 0u64;
+        for chunk in bytes.chunks(MAX_DATA_BYTES) {
+            let (page, slot) =
+                self.put_row(tx, &storage, &encode_data(blob, chunk)?, Lcx::TEXT_MIX)?;
+            end += chunk.len() as u64;
+            links.push(Link { end, page, slot });
+        }
+        let mut level = 0;
+        while links.len() > MAX_INROW_LINKS {
+            let mut upper = Vec::new();
+            for group in links.chunks(MAX_INTERNAL_LINKS) {
+                let node = encode_internal(blob, level, group)?;
+                let (page, slot) = self.put_row(tx, &storage, &node, Lcx::TEXT_TREE)?;
+                let end = group.last().map_or(0, |l| l.end);
+                upper.push(Link { end, page, slot });
+            }
+            links = upper;
+            level += 1;
+        }
+        let kind = if c.ty.is_max() {
+            INROW_MAX
+        } else {
+            INROW_OVERFLOW
+        };
+        let pointer = encode_inrow(kind, level as u8, blob as u32, &links)?;
+        *field = Field::Complex(Cow::Owned(pointer));
+        Ok(())
+    }
+
+    /// A row's values, with those outside the row read in.
+    pub(crate) fn decode(&self, row: &[u8]) -> SqlResult<Vec<Value>> {
+        decode_row_with(&self.def.layout, row, &mut |_, pointer| {
+            self.read_off_row(pointer)
+        })
+    }
+
+    pub(crate) fn read_off_row(&self, pointer: &[u8]) -> SqlResult<Vec<u8>> {
+        let mut failed = None;
+        let value = read_value(pointer, &mut |id, slot| {
+            let page = match self.db.read_page(id) {
+                Ok(page) => page,
+                Err(e) => {
+                    failed = Some(e);
+                    return Err(FormatError::Corrupt("text page"));
+                }
+            };
+            page.page().expect_record(slot).map(<[u8]>::to_vec)
+        });
+        match (value, failed) {
+            (Ok(v), _) => Ok(v),
+            (Err(_), Some(e)) => Err(e),
+            (Err(e), None) => Err(e.into()),
+        }
+    }
+
+    /// Frees the pieces that a row which goes away points to.
+    pub(crate) fn free_lobs(&self, tx: &Transaction, row: &[u8]) -> SqlResult<()> {
+        let Some(au) = self.def.lob_au else {
+            return Ok(());
+        };
+        let storage = self.db.storage(au);
+        let mut todo = Vec::new();
+        for field in decode_fields(&self.def.layout, row)? {
+            if let Field::Complex(pointer) = field {
+                match decode_pointer(&pointer)? {
+                    Pointer::Text { page, slot } if !page.is_null() => todo.push((page, slot)),
+                    Pointer::Text { .. } => {}
+                    Pointer::InRow { links, .. } => {
+                        todo.extend(links.iter().map(|l| (l.page, l.slot)));
+                    }
+                }
+            }
+        }
+        while let Some((id, slot)) = todo.pop() {
+            let children: FormatResult<Vec<_>> = {
+                let page = self.db.read_page(id)?;
+                page.page().expect_record(slot).and_then(|r| {
+                    Ok(match decode_node(r)? {
+                        Node::Root { links, .. } | Node::Internal { links, .. } => {
+                            links.iter().map(|l| (l.page, l.slot)).collect()
+                        }
+                        Node::Small(_) | Node::Data(_) => Vec::new(),
+                    })
+                })
+            };
+            todo.extend(children.map_err(|e| self.db.corrupt(id, e))?);
+            self.remove_text(tx, &storage, id, slot)?;
+        }
+        Ok(())
+    }
+}
+
+fn fits_page(row: Vec<u8>) -> SqlResult<Vec<u8>> {
+    if row.len() > MAX_RECORD_BYTES {
+        return Err(row_too_long(row.len()));
+    }
+    Ok(row)
+}
+
+/// 511
+fn row_too_long(bytes: usize) -> SqlError {
+    SqlError::new(&messages::ROW_TOO_LARGE, &[&bytes, &MAX_RECORD_BYTES])
+}

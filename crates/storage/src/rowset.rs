@@ -1,0 +1,223 @@
+//! The front door to rows: one rowset of one database.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use duramen_base::{PageId, SqlResult};
+use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
+use duramen_types::Value;
+
+use crate::btree::keys::KeyInfo;
+use crate::cursor::Cursor;
+use crate::def::{LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
+use crate::engine::{Database, Storage, StorageRoots};
+use crate::error::StorageResult;
+use crate::format::page::page_type;
+
+/// A heap or B-tree ready for work. Cheap to make and to clone.
+#[derive(Clone)]
+pub struct Rowset {
+    pub(crate) db: Arc<Database>,
+    pub(crate) def: Arc<RowsetDef>,
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) keys: Arc<KeyInfo>,
+}
+
+impl Database {
+    pub fn rowset(self: &Arc<Database>, def: &Arc<RowsetDef>) -> Rowset {
+        let storage = self.storage(def.au);
+        let keys = storage.keys_of(def);
+        Rowset {
+            db: self.clone(),
+            def: def.clone(),
+            storage,
+            keys,
+        }
+    }
+
+    /// Makes the IAM page and first page of a new rowset (and the IAM chain of its LOB unit). A rollback of `tx` gives
+    /// them back. The roots are what the sysallocunits row must say.
+    pub fn create_storage(
+        self: &Arc<Database>,
+        tx: &Transaction,
+        def: &RowsetDef,
+    ) -> SqlResult<StorageRoots> {
+        let kind = match def.kind {
+            RowsetKind::NonClustered { .. } => page_type::INDEX,
+            _ => page_type::DATA,
+        };
+        let roots = self.create_chain(tx, def.au, kind, def.layout.pminlen)?;
+        let storage = self.storage(def.au);
+        storage.rows.store(0, SeqCst);
+        storage.rows_known.store(true, SeqCst);
+        if let Some(lob) = def.lob_au {
+            self.create_chain(tx, lob, page_type::TEXT_MIX, 0)?;
+        }
+        Ok(roots)
+    }
+
+    /// Gives the pages of a rowset back when `tx` commits.
+    pub fn drop_storage(&self, tx: &Transaction, def: &RowsetDef) -> SqlResult<()> {
+        for au in std::iter::once(def.au).chain(def.lob_au) {
+            self.drop_chain(tx, au)?;
+        }
+        Ok(())
+    }
+}
+
+impl Rowset {
+    pub fn def(&self) -> &Arc<RowsetDef> {
+        &self.def
+    }
+
+    pub fn database(&self) -> &Arc<Database> {
+        &self.db
+    }
+
+    pub(crate) fn entity(&self) -> Entity {
+        Entity {
+            object: self.def.object,
+            rowset: self.def.rowset,
+        }
+    }
+
+    pub(crate) fn lock_object(&self, tx: &Transaction, mode: LockMode) -> SqlResult<()> {
+        let object = Resource::Object(self.db.id, self.def.object);
+        self.db
+            .lock(tx, &self.entity(), &object, mode, LockDuration::Normal)?;
+        Ok(())
+    }
+
+    /// Inserts a row. The uniquifier column may be left out or NULL; the locator has it.
+    pub fn insert(&self, tx: &Transaction, values: &[Value]) -> StorageResult<RowLocator> {
+        if self.def.is_heap() {
+            return Ok(self.heap_insert(tx, values)?);
+        }
+        if !self.def.has_uniquifier() {
+            return self.btree_insert(tx, values, None);
+        }
+        let mut row = values.to_vec();
+        row.resize(self.def.layout.columns.len(), Value::Null);
+        self.btree_insert(tx, &row, Some(0))
+    }
+
+    /// Deletes the row; false when it is not there (any more).
+    pub fn delete(&self, tx: &Transaction, at: &RowLocator) -> SqlResult<bool> {
+        match at {
+            RowLocator::Rid(page, slot) => self.heap_delete(tx, *page, *slot),
+            RowLocator::Key(key) => self.btree_delete(tx, key),
+        }
+    }
+
+    /// Gives the row new values; where its key changes it moves, and the locator with it.
+    pub fn update(
+        &self,
+        tx: &Transaction,
+        at: &RowLocator,
+        values: &[Value],
+    ) -> StorageResult<RowLocator> {
+        let key = match at {
+            RowLocator::Rid(page, slot) => {
+                self.heap_update(tx, *page, *slot, values)?;
+                return Ok(at.clone());
+            }
+            RowLocator::Key(key) => key,
+        };
+        let mut row = values.to_vec();
+        row.resize(self.def.layout.columns.len(), Value::Null);
+        if self.def.has_uniquifier()
+            && let (Some(last), Some(old)) = (row.last_mut(), key.last())
+        {
+            *last = old.clone();
+        }
+        let new_key = self.keys.of_values(&row);
+        if self.keys.cmp_values(&new_key, key).is_eq() {
+            self.btree_replace(tx, key, &row)?;
+            return Ok(RowLocator::Key(new_key));
+        }
+        self.btree_delete(tx, key)?;
+        self.insert(tx, &row)
+    }
+
+    /// The row, or `None` when it is not there.
+    pub fn fetch(
+        &self,
+        tx: &Transaction,
+        at: &RowLocator,
+        lock: LockHint,
+    ) -> SqlResult<Option<Vec<Value>>> {
+        match at {
+            RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, lock),
+            RowLocator::Key(key) => {
+                let mut cursor = self.scan(tx, ScanSpec::equal(key.clone(), lock))?;
+                cursor.keep_last_lock();
+                Ok(cursor.next(tx)?.map(|(_, row)| row))
+            }
+        }
+    }
+
+    /// A cursor over part of the rowset. It holds no latch between calls.
+    pub fn scan(&self, tx: &Transaction, spec: ScanSpec) -> SqlResult<Cursor> {
+        Cursor::open(self.clone(), tx, spec)
+    }
+
+    /// Removes every row at once: the pages go back when `tx` commits. The caller holds Sch-M.
+    pub fn truncate(&self, tx: &Transaction) -> SqlResult<()> {
+        self.db.drop_storage(tx, &self.def)?;
+        let rows = self.row_count()?;
+        let roots = self.db.create_storage(tx, &self.def)?;
+        self.db.persist_roots(tx, self.def.au, roots)?;
+        if let Some(lob) = self.def.lob_au {
+            let roots = self.db.roots(lob);
+            self.db.persist_roots(tx, lob, roots)?;
+        }
+        // A rollback brings the old pages back; `undo` forgets the count then.
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Rows, ghosts left out: counted once, then kept up to date.
+    pub fn row_count(&self) -> SqlResult<u64> {
+        if !self.storage.rows_known.load(SeqCst) {
+            let counted = self.count_rows()?;
+            self.storage.rows.store(counted as i64, SeqCst);
+            self.storage.rows_known.store(true, SeqCst);
+        }
+        Ok(self.storage.rows.load(Relaxed).max(0) as u64)
+    }
+
+    fn count_rows(&self) -> SqlResult<u64> {
+        let _shared = self.storage.latch.read();
+        let mut n = 0;
+        let first_iam = self.storage.roots.lock().first_iam;
+        for id in self.db.pages_of(first_iam)? {
+            let page = self.db.read_page(id)?;
+            let p = page.page();
+            if p.alloc_unit() != self.def.au || p.level() != 0 {
+                continue;
+            }
+            for s in 0..p.slot_count() {
+                let row = p.record(s).map_err(|e| self.db.corrupt(id, e))?;
+                n += u64::from(row.is_some_and(counts));
+            }
+        }
+        Ok(n)
+    }
+
+    /// First pages, for catalog rows and DBCC.
+    pub fn roots(&self) -> StorageRoots {
+        *self.storage.roots.lock()
+    }
+
+    /// Tells storage where the pages of this rowset are (the catalog's sysallocunits row says it too).
+    pub fn first_page(&self) -> PageId {
+        self.storage.roots.lock().first
+    }
+}
+
+/// Whether a record is a row of its own: not a ghost, and not the far end of a forwarding stub.
+fn counts(row: &[u8]) -> bool {
+    use crate::format::page::{is_ghost, kind_of, record_kind};
+    row.first()
+        .is_some_and(|s| !is_ghost(*s) && kind_of(*s) != record_kind::FORWARDED)
+}

@@ -1,0 +1,306 @@
+//! Random work, a crash at a random moment, recovery, and a comparison with what was promised.
+//!
+//! The model holds what every committed transaction has left. A commit is *promised* once the log is flushed up to its
+//! record. After the crash the tables must hold exactly the state after some prefix of the commits, and no promised
+//! commit may be missing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use duramen_base::SqlError;
+use duramen_os::random::Rng;
+use duramen_os::sim::{Simulation, seeds};
+use duramen_os::sync::Mutex;
+use duramen_types::Value;
+
+use super::fixture::*;
+use crate::{Database, Engine, LockHint, RowLocator, Rowset, ScanSpec};
+
+/// id -> (pad length, n)
+type Model = BTreeMap<i32, (usize, Option<i32>)>;
+
+#[derive(Default)]
+struct Promise {
+    /// The state after each commit; the first is the empty table.
+    states: Vec<Model>,
+    /// Commits up to here are durable.
+    durable: usize,
+}
+
+struct Tables {
+    table: Rowset,
+    index: Rowset,
+    heap: Rowset,
+}
+
+fn tables(db: &Arc<Database>) -> Tables {
+    Tables {
+        table: db.rowset(&clustered()),
+        index: db.rowset(&index()),
+        heap: db.rowset(&heap()),
+    }
+}
+
+fn n_value(n: Option<i32>) -> Value {
+    n.map_or(Value::Null, Value::Int)
+}
+
+fn index_key(id: i32, n: Option<i32>) -> Vec<Value> {
+    vec![n_value(n), Value::Int(id)]
+}
+
+impl Tables {
+    fn insert(
+        &self,
+        tx: &duramen_txn::Transaction,
+        id: i32,
+        pad: usize,
+        n: Option<i32>,
+    ) -> Result<(), SqlError> {
+        self.table.insert(tx, &row(id, pad, n))?;
+        self.index.insert(tx, &index_key(id, n))?;
+        self.heap.insert(tx, &row(id, pad / 2, None)[..2])?;
+        Ok(())
+    }
+
+    fn heap_rid(
+        &self,
+        tx: &duramen_txn::Transaction,
+        id: i32,
+    ) -> Result<Option<RowLocator>, SqlError> {
+        let mut cursor = self.heap.scan(tx, ScanSpec::all(LockHint::Read))?;
+        while let Some((at, values)) = cursor.next(tx)? {
+            if values[0] == Value::Int(id) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn delete(
+        &self,
+        tx: &duramen_txn::Transaction,
+        id: i32,
+        n: Option<i32>,
+    ) -> Result<(), SqlError> {
+        let at = RowLocator::Key(vec![Value::Int(id)]);
+        assert!(self.table.delete(tx, &at)?);
+        assert!(self.index.delete(tx, &RowLocator::Key(index_key(id, n)))?);
+        let rid = self.heap_rid(tx, id)?.expect("the heap has the row too");
+        assert!(self.heap.delete(tx, &rid)?);
+        Ok(())
+    }
+
+    fn update(
+        &self,
+        tx: &duramen_txn::Transaction,
+        id: i32,
+        old_n: Option<i32>,
+        pad: usize,
+        n: Option<i32>,
+    ) -> Result<(), SqlError> {
+        let at = RowLocator::Key(vec![Value::Int(id)]);
+        self.table.update(tx, &at, &row(id, pad, n))?;
+        let at = RowLocator::Key(index_key(id, old_n));
+        self.index.update(tx, &at, &index_key(id, n))?;
+        let rid = self.heap_rid(tx, id)?.expect("the heap has the row too");
+        self.heap.update(tx, &rid, &row(id, pad / 2, None)[..2])?;
+        Ok(())
+    }
+
+    /// What the tables hold; asserts that they agree with each other.
+    fn state(&self, tx: &duramen_txn::Transaction) -> Model {
+        self.table.check_tree().unwrap();
+        self.index.check_tree().unwrap();
+        let mut model = Model::new();
+        for r in all(&self.table, tx) {
+            let Value::VarChar(pad) = &r[1] else { panic!() };
+            let n = r[2].as_i64().map(|n| n as i32);
+            model.insert(r[0].as_i64().unwrap() as i32, (pad.len(), n));
+        }
+        let mut from_index: Vec<(i32, Option<i32>)> = all(&self.index, tx)
+            .iter()
+            .map(|r| {
+                (
+                    r[1].as_i64().unwrap() as i32,
+                    r[0].as_i64().map(|n| n as i32),
+                )
+            })
+            .collect();
+        from_index.sort_unstable();
+        let expected: Vec<_> = model.iter().map(|(id, (_, n))| (*id, *n)).collect();
+        assert_eq!(from_index, expected, "index and table differ");
+        let mut from_heap: Vec<(i32, usize)> = all(&self.heap, tx)
+            .iter()
+            .map(|r| match &r[1] {
+                Value::VarChar(pad) => (r[0].as_i64().unwrap() as i32, pad.len()),
+                _ => panic!(),
+            })
+            .collect();
+        from_heap.sort_unstable();
+        let expected: Vec<_> = model.iter().map(|(id, (p, _))| (*id, p / 2)).collect();
+        assert_eq!(from_heap, expected, "heap and table differ");
+        model
+    }
+}
+
+fn one_step(
+    tables: &Tables,
+    tx: &duramen_txn::Transaction,
+    rng: &mut Rng,
+    model: &mut Model,
+) -> Result<(), SqlError> {
+    let id = rng.below(120) as i32;
+    let pad = match rng.below(4) {
+        0 => rng.below(3000),
+        _ => rng.below(200),
+    } as usize;
+    let n = (!rng.one_in(5)).then(|| rng.below(50) as i32);
+    match model.get(&id).copied() {
+        None => {
+            tables.insert(tx, id, pad, n)?;
+            model.insert(id, (pad, n));
+        }
+        Some((_, old)) if rng.one_in(2) => {
+            tables.delete(tx, id, old)?;
+            model.remove(&id);
+        }
+        Some((_, old)) => {
+            tables.update(tx, id, old, pad, n)?;
+            model.insert(id, (pad, n));
+        }
+    }
+    Ok(())
+}
+
+/// Works until the disk loses its power; every error before that is a bug.
+fn work(
+    engine: &Arc<Engine>,
+    db: &Arc<Database>,
+    rng: &mut Rng,
+    promise: &Mutex<Promise>,
+    rounds: u32,
+) -> Result<(), SqlError> {
+    let tables = tables(db);
+    let mut model = promise.lock().states.last().cloned().unwrap_or_default();
+    for _ in 0..rounds {
+        let tx = begin(engine, 52);
+        let mut next = model.clone();
+        let steps = 1 + rng.below(12);
+        let mut saved = None;
+        for _ in 0..steps {
+            one_step(&tables, &tx, rng, &mut next)?;
+            if rng.one_in(8) {
+                saved = Some((
+                    tx.statement_point(engine.locks.mark(&tx.owner)),
+                    next.clone(),
+                ));
+            }
+            if rng.one_in(8)
+                && let Some((point, then)) = saved.take()
+            {
+                engine.rollback(&tx, Some(&point))?;
+                next = then;
+            }
+        }
+        if rng.one_in(4) {
+            engine.rollback(&tx, None)?;
+        } else {
+            let lsns = engine.commit(&tx, None)?;
+            model = next;
+            promise.lock().states.push(model.clone());
+            if rng.one_in(3)
+                && let (Some(log), Some((_, lsn))) = (db.log(), lsns.parts.first())
+            {
+                log.flush(*lsn).map_err(|e| e.to_sql("t"))?;
+                let mut p = promise.lock();
+                p.durable = p.states.len() - 1;
+            }
+        }
+        if rng.one_in(12) {
+            db.checkpoint()?;
+        }
+    }
+    Ok(())
+}
+
+fn crash_and_compare(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let memory = if rng.one_in(2) { 1 << 20 } else { 8 << 20 };
+    let promise = Arc::new(Mutex::new(Promise {
+        states: vec![Model::new()],
+        durable: 0,
+    }));
+    // Make the database and lose power somewhere in the work.
+    let off_after = 20 + rng.below(1500);
+    let kept = promise.clone();
+    let mut rng2 = Rng::new(seed ^ 0x5eed);
+    let mut disk = Simulation::new(seed).run(move |sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, memory);
+        let db = create(&engine).unwrap();
+        db.checkpoint().unwrap();
+        sim.disk().power_off_after(off_after);
+        let result = work(&engine, &db, &mut rng2, &kept, 150);
+        assert!(
+            result.is_ok() || sim.disk().is_off(),
+            "an error with the power on: {result:?}"
+        );
+        sim.disk()
+    });
+    // Crash, recover (sometimes cut short by another crash), compare; twice over.
+    for round in 0..4u64 {
+        disk = disk.crash(seed.wrapping_mul(31).wrapping_add(round));
+        let cut = (round < 2).then(|| 1 + rng.below(60));
+        let kept = promise.clone();
+        let (next, done) = Simulation::new(seed + 1000 + round)
+            .on_disk(disk)
+            .run(move |sim| {
+                if let Some(n) = cut {
+                    sim.disk().power_off_after(n);
+                }
+                let env = duramen_os::Env::with_disk(sim.disk());
+                let opened = std::panic::AssertUnwindSafe(|| {
+                    let engine = crate::Engine::new(
+                        &env,
+                        &crate::EngineConfig {
+                            memory,
+                            doublewrite_path: "/data/duramen.dwb".into(),
+                        },
+                    )?;
+                    let db = open(&engine)?;
+                    Ok::<_, SqlError>((engine, db))
+                })();
+                let (engine, db) = match opened {
+                    Ok(found) => found,
+                    Err(e) => {
+                        assert!(sim.disk().is_off(), "recovery failed: {e}");
+                        return (sim.disk(), false);
+                    }
+                };
+                let tx = begin(&engine, 60);
+                let state = tables(&db).state(&tx);
+                let p = kept.lock();
+                let fits = p.states[p.durable..].iter().any(|s| *s == state);
+                assert!(
+                    fits,
+                    "the state after recovery is none of the {} that may be",
+                    p.states.len() - p.durable
+                );
+                if !sim.disk().is_off() {
+                    engine.commit(&tx, None).unwrap();
+                    let _ = db.close();
+                }
+                (sim.disk(), true)
+            });
+        disk = next;
+        let _ = done;
+    }
+}
+
+#[test]
+fn a_crash_keeps_promised_commits_and_nothing_half_done() {
+    for seed in seeds(1, 12) {
+        crash_and_compare(seed);
+    }
+}

@@ -1,0 +1,227 @@
+//! A small database with sysallocunits, a clustered table, an index and a heap.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use duramen_base::{AllocUnitId, DbId, FileId, ObjectId, RowsetId, SessionId, SqlResult};
+use duramen_os::Env;
+use duramen_txn::{IsolationLevel, Transaction, TxnKind};
+use duramen_types::{SqlType, Value};
+use duramen_wal::{Growth, LogFileSpec, LogProfile};
+
+use crate::format::layout::{ColumnSpec, RowKind, layout_for};
+use crate::*;
+
+pub fn engine(env: &Env, memory: u64) -> Arc<Engine> {
+    env.disk.create_dir_all(&PathBuf::from("/data")).unwrap();
+    let config = EngineConfig {
+        memory,
+        doublewrite_path: PathBuf::from("/data/duramen.dwb"),
+    };
+    Engine::new(env, &config).unwrap()
+}
+
+pub fn data_files() -> Vec<DataFileSpec> {
+    vec![DataFileSpec {
+        path: PathBuf::from("/data/t.mdf"),
+        shown_path: "/data/t.mdf".to_owned(),
+        logical_name: "t".to_owned(),
+        file_id: 1,
+        filegroup: 1,
+        size: 128,
+        max_size: None,
+        growth: FileGrowth::Pages(128),
+    }]
+}
+
+pub fn log_files() -> Vec<LogFileSpec> {
+    vec![LogFileSpec {
+        path: PathBuf::from("/data/t_log.ldf"),
+        file_id: FileId(2),
+        size: 2 << 20,
+        max_size: None,
+        growth: Growth::Bytes(2 << 20),
+    }]
+}
+
+pub fn create(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+    let spec = CreateDatabase {
+        id: DbId(5),
+        name: "t".to_owned(),
+        data: data_files(),
+        log: log_files(),
+        profile: LogProfile::Native,
+        sector: 512,
+        first_log_seq: 40,
+        collation: 872_468_488,
+        compatibility_level: 160,
+    };
+    let db = Database::create(engine, &spec)?;
+    let tx = begin(engine, 51);
+    let units = sysallocunits();
+    let roots = db.create_storage(&tx, &units)?;
+    db.set_boot_first_sysallocunits(&tx, roots.first)?;
+    for def in [units, clustered(), index(), heap(), wide()] {
+        if def.au != SYSALLOCUNITS {
+            db.create_storage(&tx, &def)?;
+        }
+        for au in [Some(def.au), def.lob_au].into_iter().flatten() {
+            let roots = db.roots(au);
+            db.rowset(&sysallocunits())
+                .insert(&tx, &unit_row(au, roots))
+                .map_err(duramen_base::SqlError::from)?;
+        }
+    }
+    engine.commit(&tx, None)?;
+    Ok(db)
+}
+
+pub fn open(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+    let spec = OpenDatabase {
+        id: DbId(5),
+        name: "t".to_owned(),
+        data: data_files(),
+        log: log_files(),
+        sector: 512,
+    };
+    Database::open(engine, &spec)
+}
+
+pub fn begin(engine: &Engine, spid: u16) -> Transaction {
+    let owner = engine.locks.owner(SessionId(spid));
+    Transaction::new(
+        &owner,
+        TxnKind::Explicit,
+        "user_transaction",
+        IsolationLevel::ReadCommitted,
+    )
+}
+
+fn unit_row(au: AllocUnitId, roots: StorageRoots) -> Vec<Value> {
+    let page = |p: duramen_base::PageId| Value::Binary(p.to_bytes().to_vec());
+    vec![
+        Value::BigInt(au.0),
+        Value::TinyInt(1),
+        Value::BigInt(au.0),
+        Value::Int(0),
+        Value::SmallInt(1),
+        page(roots.first),
+        page(roots.root),
+        page(roots.first_iam),
+        Value::BigInt(0),
+        Value::BigInt(0),
+        Value::BigInt(0),
+    ]
+}
+
+fn def(
+    number: u16,
+    kind: RowsetKind,
+    columns: &[ColumnSpec],
+    keys: &[(usize, bool)],
+) -> Arc<RowsetDef> {
+    let row = match kind {
+        RowsetKind::NonClustered { .. } => RowKind::IndexLeaf,
+        _ => RowKind::Data,
+    };
+    let id = if number == 7 {
+        7 << 16
+    } else {
+        (1 << 56) | i64::from(number) << 16
+    };
+    Arc::new(RowsetDef {
+        rowset: RowsetId(id),
+        object: ObjectId(i32::from(number)),
+        index_id: 1,
+        kind,
+        layout: Arc::new(layout_for(columns, row)),
+        keys: keys
+            .iter()
+            .map(|(column, desc)| KeyColumn {
+                column: *column,
+                desc: *desc,
+            })
+            .collect(),
+        au: AllocUnitId(id),
+        lob_au: None,
+    })
+}
+
+const fn col(ty: SqlType) -> ColumnSpec {
+    ColumnSpec::new(ty, false)
+}
+
+pub fn sysallocunits() -> Arc<RowsetDef> {
+    let columns = [
+        col(SqlType::BIGINT),
+        col(SqlType::TINYINT),
+        col(SqlType::BIGINT),
+        col(SqlType::INT),
+        col(SqlType::SMALLINT),
+        col(SqlType::binary(6)),
+        col(SqlType::binary(6)),
+        col(SqlType::binary(6)),
+        col(SqlType::BIGINT),
+        col(SqlType::BIGINT),
+        col(SqlType::BIGINT),
+    ];
+    let kind = RowsetKind::Clustered { unique: true };
+    def(7, kind, &columns, &[(0, false)])
+}
+
+/// id int primary key, pad varchar(4000), n int null
+pub fn clustered() -> Arc<RowsetDef> {
+    let columns = [
+        col(SqlType::INT),
+        ColumnSpec::new(SqlType::varchar(4000), true),
+        ColumnSpec::new(SqlType::INT, true),
+    ];
+    let kind = RowsetKind::Clustered { unique: true };
+    def(300, kind, &columns, &[(0, false)])
+}
+
+/// An index on n DESC of `clustered`, with id as the locator.
+pub fn index() -> Arc<RowsetDef> {
+    let columns = [ColumnSpec::new(SqlType::INT, true), col(SqlType::INT)];
+    let kind = RowsetKind::NonClustered { unique: false };
+    def(301, kind, &columns, &[(0, true), (1, false)])
+}
+
+/// id int, pad varchar(4000)
+pub fn heap() -> Arc<RowsetDef> {
+    let columns = [
+        col(SqlType::INT),
+        ColumnSpec::new(SqlType::varchar(4000), true),
+    ];
+    def(302, RowsetKind::Heap, &columns, &[])
+}
+
+/// k varchar(20), not unique, with a (max) column and a uniquifier.
+pub fn wide() -> Arc<RowsetDef> {
+    let columns = [
+        ColumnSpec::new(SqlType::varchar(20), true),
+        ColumnSpec::new(SqlType::VARCHAR_MAX, true),
+        ColumnSpec::uniquifier(),
+    ];
+    let kind = RowsetKind::Clustered { unique: false };
+    let mut d = (*def(303, kind, &columns, &[(0, false), (2, false)])).clone();
+    d.lob_au = Some(AllocUnitId((1 << 56) | 304 << 16));
+    Arc::new(d)
+}
+
+pub fn row(id: i32, pad: usize, n: Option<i32>) -> Vec<Value> {
+    vec![
+        Value::Int(id),
+        Value::VarChar(vec![b'a' + (id % 26).unsigned_abs() as u8; pad]),
+        n.map_or(Value::Null, Value::Int),
+    ]
+}
+
+pub fn all(rowset: &Rowset, tx: &Transaction) -> Vec<Vec<Value>> {
+    let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::Read)).unwrap();
+    let mut rows = Vec::new();
+    while let Some((_, row)) = cursor.next(tx).unwrap() {
+        rows.push(row);
+    }
+    rows
+}

@@ -1,0 +1,181 @@
+//! Rows in and out, one session, no crash.
+
+use duramen_os::sim::Simulation;
+use duramen_types::Value;
+
+use super::fixture::*;
+use crate::{LockHint, RowLocator, ScanSpec, StorageError};
+
+#[test]
+fn inserts_in_random_order_come_back_in_key_order() {
+    Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        for i in 0..3001i32 {
+            let id = (i * 7919) % 3001;
+            table
+                .insert(&tx, &row(id, (id % 300) as usize, Some(i)))
+                .unwrap();
+        }
+        assert_eq!(table.check_tree().unwrap(), 3001);
+        assert_eq!(table.row_count().unwrap(), 3001);
+        let rows = all(&table, &tx);
+        assert_eq!(rows.len(), 3001);
+        let mut expected = 0;
+        for (at, r) in rows.iter().enumerate() {
+            assert_eq!(r[0], Value::Int(expected), "row {at}");
+            expected += 1;
+        }
+        let duplicate = table.insert(&tx, &row(5, 1, None));
+        assert!(matches!(duplicate, Err(StorageError::DuplicateKey { .. })));
+        // Backwards, from the middle.
+        let spec = ScanSpec {
+            lower: Some((vec![Value::Int(100)], false)),
+            upper: Some((vec![Value::Int(200)], true)),
+            forward: false,
+            lock: LockHint::Read,
+        };
+        let mut cursor = table.scan(&tx, spec).unwrap();
+        let mut ids = Vec::new();
+        while let Some((_, r)) = cursor.next(&tx).unwrap() {
+            ids.push(r[0].as_i64().unwrap());
+        }
+        assert_eq!(ids, (101..=200).rev().collect::<Vec<_>>());
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
+fn rollback_brings_back_rows_that_splits_have_moved() {
+    Simulation::new(2).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let setup = begin(&engine, 52);
+        for id in 0..500 {
+            table.insert(&setup, &row(id * 2, 100, Some(id))).unwrap();
+        }
+        engine.commit(&setup, None).unwrap();
+        let check = begin(&engine, 53);
+        let before = all(&table, &check);
+        engine.commit(&check, None).unwrap();
+
+        let tx = begin(&engine, 52);
+        for id in 0..500 {
+            match id % 4 {
+                0 => {
+                    table
+                        .delete(&tx, &RowLocator::Key(vec![Value::Int(id * 2)]))
+                        .unwrap();
+                    table.insert(&tx, &row(id * 2, 700, None)).unwrap();
+                }
+                1 => {
+                    let at = RowLocator::Key(vec![Value::Int(id * 2)]);
+                    table.update(&tx, &at, &row(id * 2, 900, Some(-1))).unwrap();
+                }
+                2 => {
+                    let at = RowLocator::Key(vec![Value::Int(id * 2)]);
+                    table.update(&tx, &at, &row(id * 2, 3, None)).unwrap();
+                    table.insert(&tx, &row(id * 2 + 1, 300, None)).unwrap();
+                }
+                _ => {
+                    table
+                        .delete(&tx, &RowLocator::Key(vec![Value::Int(id * 2)]))
+                        .unwrap();
+                }
+            }
+        }
+        table.check_tree().unwrap();
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 500);
+        assert_eq!(table.row_count().unwrap(), 500);
+        let check = begin(&engine, 53);
+        assert_eq!(all(&table, &check), before);
+        engine.commit(&check, None).unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
+fn heaps_forward_rows_and_keep_their_rids() {
+    Simulation::new(3).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&heap());
+        let tx = begin(&engine, 52);
+        let mut rids = Vec::new();
+        for id in 0..200 {
+            rids.push(table.insert(&tx, &row(id, 100, None)[..2]).unwrap());
+        }
+        engine.commit(&tx, None).unwrap();
+        let tx = begin(&engine, 52);
+        for id in 0..200 {
+            let at = &rids[id as usize];
+            if id % 3 == 0 {
+                table.update(&tx, at, &row(id, 3000, None)[..2]).unwrap();
+                table.update(&tx, at, &row(id, 3900, None)[..2]).unwrap();
+            } else if id % 3 == 1 {
+                assert!(table.delete(&tx, at).unwrap());
+            }
+        }
+        let fetched = table.fetch(&tx, &rids[0], LockHint::Read).unwrap().unwrap();
+        assert_eq!(fetched, row(0, 3900, None)[..2]);
+        assert_eq!(all(&table, &tx).len(), 133);
+        engine.rollback(&tx, None).unwrap();
+        let tx = begin(&engine, 52);
+        for id in 0..200 {
+            let at = &rids[id as usize];
+            let fetched = table.fetch(&tx, at, LockHint::Read).unwrap().unwrap();
+            assert_eq!(fetched, row(id, 100, None)[..2]);
+        }
+        assert_eq!(all(&table, &tx).len(), 200);
+        assert_eq!(table.row_count().unwrap(), 200);
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
+fn equal_keys_get_uniquifiers_and_large_values_leave_the_row() {
+    Simulation::new(4).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&wide());
+        let tx = begin(&engine, 52);
+        for (i, bytes) in [10usize, 9_000, 100_000, 7_000_000, 10].iter().enumerate() {
+            let values = [
+                Value::varchar("k"),
+                Value::VarChar(vec![b'0' + i as u8; *bytes]),
+            ];
+            let at = table.insert(&tx, &values).unwrap();
+            let RowLocator::Key(key) = at else { panic!() };
+            assert_eq!(key[1], Value::Int(i as i32));
+        }
+        let rows = all(&table, &tx);
+        let lengths: Vec<usize> = rows
+            .iter()
+            .map(|r| match &r[1] {
+                Value::VarChar(b) => b.len(),
+                _ => 0,
+            })
+            .collect();
+        assert_eq!(lengths, [10, 9_000, 100_000, 7_000_000, 10]);
+        assert!(
+            table
+                .delete(
+                    &tx,
+                    &RowLocator::Key(vec![Value::varchar("k"), Value::Int(3)])
+                )
+                .unwrap()
+        );
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}

@@ -1,0 +1,320 @@
+//! Undo: walking a transaction's records back, at ROLLBACK and in recovery by the same code.
+//!
+//! Each undone record gets a compensation record whose previous LSN is the record to go on with, so undo that is cut
+//! short by a crash never undoes anything twice.
+//!
+//! Rows of B-trees are undone logically: the row is looked for from the page of its record to the right, since splits
+//! only move rows to the right and never away from their order. It is recognised by its bytes (a row that was inserted
+//! or deleted) or by the key bytes in the record (a row that was changed); no catalog is needed, so recovery can undo
+//! before anybody can read the catalog. Undo never needs room: deleted rows are still there as ghosts, bytes given up by
+//! a shrinking row are reserved, and what was inserted only has to go.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
+use duramen_txn::Transaction;
+use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
+
+use crate::change::{PHYSICAL, PageOp, Role};
+use crate::engine::{Database, StorageRoots};
+use crate::error::recovery_error;
+use crate::format::FormatResult;
+use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
+use crate::pool::PageWrite;
+
+impl Database {
+    /// Undoes what `tx` did here after `keep` (NULL: everything), newest first.
+    pub(crate) fn undo(&self, tx: &Transaction, keep: Lsn) -> SqlResult<()> {
+        let Some(part) = tx.part(self.id) else {
+            return Ok(());
+        };
+        let mut at = part.last_lsn;
+        let mut boot = false;
+        while !at.is_null() && at > keep {
+            let bytes = self.access.read_one(at)?;
+            let view = RecordView::parse(&bytes)
+                .ok_or_else(|| recovery_error(self.id, at, "the record cannot be read"))?;
+            if view.op() == Lop::BEGIN_XACT {
+                break;
+            }
+            let next = view.prev_lsn();
+            if !view.is_compensation() {
+                self.undo_record(tx, at, &view, next)?;
+            }
+            boot |= view.context() == Lcx::BOOT_PAGE;
+            at = next;
+        }
+        if boot {
+            self.reload_boot()?;
+        }
+        Ok(())
+    }
+
+    fn undo_record(
+        &self,
+        tx: &Transaction,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+        next: Lsn,
+    ) -> SqlResult<()> {
+        if view.op() == Lop::CREATE_ALLOCCHAIN {
+            return self.undo_create_chain(tx, view, next);
+        }
+        let parsed =
+            PageOp::parse(view).map_err(|e| recovery_error(self.id, lsn, &e.to_string()))?;
+        let Some((page, _, op)) = parsed else {
+            return Ok(());
+        };
+        let flags = view.page().map_or(PHYSICAL, |f| f.row_flags);
+        // Records shorter than a row record (SET_BITS, DELETE_SPLIT) have no flags and are always physical.
+        if view.fixed_length() >= 62 && flags & PHYSICAL == 0 {
+            self.undo_logical(tx, lsn, view, page, &op, next)
+        } else {
+            self.undo_physical(tx, lsn, view.context(), page, &op, next)
+        }
+    }
+
+    fn undo_create_chain(
+        &self,
+        tx: &Transaction,
+        view: &RecordView<'_>,
+        next: Lsn,
+    ) -> SqlResult<()> {
+        let f = view.fixed();
+        let page = |at: usize| f.get(at..).and_then(PageId::from_bytes).unwrap_or_default();
+        let mut au = [0; 8];
+        if let Some(b) = f.get(32..40) {
+            au.copy_from_slice(b);
+        }
+        let storage = self.storage(AllocUnitId(i64::from_le_bytes(au)));
+        *storage.roots.lock() = StorageRoots {
+            first_iam: page(40),
+            root: page(46),
+            first: page(52),
+        };
+        storage.forget();
+        storage.rows_known.store(false, SeqCst);
+        self.free_chain(tx, page(24))?;
+        let mut record = RecordBuilder::new(Lop::CREATE_ALLOCCHAIN, Lcx::NULL)
+            .flags(FLAG_COMPENSATION)
+            .put(24, &f[24..40])
+            .finish(&[]);
+        self.transactions
+            .append_compensation(tx, &mut record, next, 64)?;
+        Ok(())
+    }
+
+    fn undo_physical(
+        &self,
+        tx: &Transaction,
+        lsn: Lsn,
+        context: Lcx,
+        id: PageId,
+        op: &PageOp<'_>,
+        next: Lsn,
+    ) -> SqlResult<()> {
+        let fail = |e: crate::format::FormatError| recovery_error(self.id, lsn, &e.to_string());
+        // The rows that a split moved are on its new page: copied before this page is latched.
+        let moved: Vec<Vec<u8>> = match op {
+            PageOp::DeleteSplit {
+                count, new_page, ..
+            } => {
+                let p = self.read_page(*new_page)?;
+                (0..*count)
+                    .map(|s| p.page().expect_record(s).map(<[u8]>::to_vec))
+                    .collect::<FormatResult<_>>()
+                    .map_err(fail)?
+            }
+            _ => Vec::new(),
+        };
+        let mut page = self.write_page(id)?;
+        let role = Role::Compensation(next);
+        let inverse = match op {
+            PageOp::Format { .. } | PageOp::UndoDeleteSplit { .. } => return Ok(()),
+            PageOp::Insert { slot, rows, .. } => {
+                for (i, row) in rows.iter().enumerate().rev() {
+                    let slot = slot + i as u16;
+                    // All but the last step leave this record to be undone: the rest is found again.
+                    let op = PageOp::Delete { slot, row };
+                    let role = Role::Compensation(if i == 0 { next } else { lsn });
+                    if page.page().record(slot).map_err(fail)? == Some(row) || rows.len() == 1 {
+                        self.change(tx, id, &mut page, &op, context, role)?;
+                    }
+                }
+                if context == Lcx::HEAP {
+                    if rows.first().is_some_and(|r| is_row(r)) {
+                        self.count(view_au(&page), -1);
+                    }
+                    page.change().trim_slots();
+                }
+                return Ok(());
+            }
+            PageOp::Delete { slot, row } => {
+                if context == Lcx::HEAP && is_row(row) {
+                    self.count(view_au(&page), 1);
+                }
+                PageOp::Insert {
+                    slot: *slot,
+                    rows: vec![row],
+                    lock: &[],
+                }
+            }
+            PageOp::Modify {
+                slot,
+                offset,
+                before,
+                after,
+                ..
+            } => PageOp::Modify {
+                slot: *slot,
+                offset: *offset,
+                before: after,
+                after: before,
+                key: &[],
+            },
+            PageOp::Links { at, before, after } => PageOp::Links {
+                at: *at,
+                before: *after,
+                after: *before,
+            },
+            PageOp::SetBit { bit, value } => PageOp::SetBit {
+                bit: *bit,
+                value: !value,
+            },
+            PageOp::DeleteSplit { from, .. } => PageOp::UndoDeleteSplit {
+                from: *from,
+                rows: moved.iter().map(Vec::as_slice).collect(),
+            },
+            PageOp::Ghost { slot, row, .. } => PageOp::Unghost { slot: *slot, row },
+            PageOp::Unghost { slot, row } => PageOp::Ghost {
+                slot: *slot,
+                row,
+                lock: &[],
+            },
+        };
+        self.change(tx, id, &mut page, &inverse, context, role)?;
+        if context == Lcx::GAM
+            && let (PageOp::SetBit { value, .. }, Some(file)) = (op, self.store.file(id.file))
+        {
+            let delta = if *value { u32::MAX } else { 1 };
+            let n = file.free_extents.load(SeqCst);
+            file.free_extents.store(n.wrapping_add(delta), SeqCst);
+        }
+        Ok(())
+    }
+
+    fn undo_logical(
+        &self,
+        tx: &Transaction,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+        start: PageId,
+        op: &PageOp<'_>,
+        next: Lsn,
+    ) -> SqlResult<()> {
+        let au = view.page().map(|f| f.alloc_unit).unwrap_or_default();
+        let storage = self.storage(au);
+        let _shared = storage.latch.read();
+        let hint = view.page().map_or(0, |f| f.slot);
+        let wanted = |row: &[u8], pminlen: u16| match op {
+            PageOp::Insert { rows, .. } => rows.first() == Some(&row),
+            PageOp::Ghost { row: image, .. } => {
+                is_ghost(row[0]) && row.len() == image.len() && row[1..] == image[1..]
+            }
+            PageOp::Modify { key, .. } => {
+                crate::btree::keys::matches_identity(row, pminlen, key).unwrap_or(false)
+            }
+            _ => false,
+        };
+        let Some((id, mut page, slot)) = self.find_right(au, start, hint, &wanted)? else {
+            return Err(recovery_error(self.id, lsn, "the row to undo is not there"));
+        };
+        let context = match view.context() {
+            Lcx::MARK_AS_GHOST => Lcx::CLUSTERED,
+            other => other,
+        };
+        let role = Role::Compensation(next);
+        match op {
+            PageOp::Insert { rows, .. } => {
+                let row = rows.first().copied().unwrap_or_default();
+                let op = PageOp::Delete { slot, row };
+                self.change(tx, id, &mut page, &op, context, role)?;
+                storage.rows.fetch_sub(1, Relaxed);
+            }
+            PageOp::Ghost { row, .. } => {
+                let op = PageOp::Unghost { slot, row };
+                self.change(tx, id, &mut page, &op, context, role)?;
+                storage.rows.fetch_add(1, Relaxed);
+            }
+            PageOp::Modify {
+                offset,
+                before,
+                after,
+                ..
+            } => {
+                let was_ghost = ghost_at(&page, slot);
+                let op = PageOp::Modify {
+                    slot,
+                    offset: *offset,
+                    before: after,
+                    after: before,
+                    key: &[],
+                };
+                self.change(tx, id, &mut page, &op, context, role)?;
+                // A row that had taken a ghost's place is a ghost again.
+                if !was_ghost && ghost_at(&page, slot) {
+                    storage.rows.fetch_sub(1, Relaxed);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The row for which `wanted` holds, on `start` or to the right of it.
+    fn find_right(
+        &self,
+        au: AllocUnitId,
+        start: PageId,
+        hint: u16,
+        wanted: &dyn Fn(&[u8], u16) -> bool,
+    ) -> SqlResult<Option<(PageId, PageWrite<'_>, u16)>> {
+        let mut id = start;
+        while !id.is_null() {
+            let page = self.write_page(id)?;
+            let p = page.page();
+            if p.alloc_unit() != au {
+                return Ok(None);
+            }
+            let hit = |s: u16| matches!(p.record(s), Ok(Some(row)) if wanted(row, p.pminlen()));
+            if hint < p.slot_count() && hit(hint) {
+                return Ok(Some((id, page, hint)));
+            }
+            if let Some(slot) = (0..p.slot_count()).find(|s| hit(*s)) {
+                return Ok(Some((id, page, slot)));
+            }
+            id = p.next_page();
+        }
+        Ok(None)
+    }
+
+    fn count(&self, au: AllocUnitId, delta: i64) {
+        self.storage(au).rows.fetch_add(delta, Relaxed);
+    }
+}
+
+/// Whether a heap record counts as a row: the far end of a stub does not.
+fn is_row(record: &[u8]) -> bool {
+    record
+        .first()
+        .is_some_and(|s| kind_of(*s) != record_kind::FORWARDED)
+}
+
+fn view_au(page: &PageWrite<'_>) -> AllocUnitId {
+    page.page().alloc_unit()
+}
+
+fn ghost_at(page: &PageWrite<'_>, slot: u16) -> bool {
+    let p: PageRef<'_> = page.page();
+    matches!(p.record(slot), Ok(Some(row)) if is_ghost(row[0]))
+}
