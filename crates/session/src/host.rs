@@ -10,16 +10,23 @@ use duramen_tsql::ast;
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
+use crate::instance::Instance;
 use crate::program::{Variable, find_variable};
 use crate::session::{CancelToken, Session};
 use crate::{functions, globals};
 
-pub struct HostView<'s> {
-    pub session: &'s Session,
-    variables: &'s [Variable],
+/// What tables and views find again behind `Host::session`.
+pub struct Context {
+    pub instance: Arc<Instance>,
     /// The transaction of the running statement; none while binding.
     pub transaction: Option<Arc<Transaction>>,
+}
+
+pub struct HostView<'s> {
+    session: &'s Session,
+    variables: &'s [Variable],
     cancel: &'s CancelToken,
+    context: Context,
 }
 
 impl<'s> HostView<'s> {
@@ -29,7 +36,8 @@ impl<'s> HostView<'s> {
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
-        HostView { session, variables, transaction, cancel }
+        let context = Context { instance: session.instance.clone(), transaction };
+        HostView { session, variables, cancel, context }
     }
 }
 
@@ -42,7 +50,8 @@ impl Host for HostView<'_> {
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
-        Ok(crate::views::function(name.schema(), name.name()))
+        let _ = name;
+        Ok(None)
     }
 
     fn function_type(&self, name: &str) -> Option<SqlType> {

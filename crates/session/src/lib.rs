@@ -2,6 +2,20 @@
 
 #![forbid(unsafe_code)]
 
+mod functions;
+mod globals;
+mod host;
+mod instance;
+mod names;
+mod options;
+mod outcome;
+mod program;
+mod run;
+mod session;
 mod sink;
+pub mod version;
+mod views;
 
+pub use instance::{Instance, InstanceConfig, SessionInfo};
+pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};

@@ -1,0 +1,62 @@
+//! Views computed from the engine's state. Each is a column table and a function from a snapshot to rows.
+
+mod exec_sessions;
+mod wait_stats;
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_query::Row;
+use duramen_query::host::{Host, TableColumn, VirtualTable};
+use duramen_types::{SqlType, Value};
+
+use crate::host::Context;
+
+/// The declaration of a view.
+pub struct View {
+    pub name: &'static str,
+    /// Name, type, nullable.
+    pub columns: &'static [(&'static str, SqlType, bool)],
+    pub rows: fn(&Context) -> SqlResult<Vec<Row>>,
+}
+
+const VIEWS: &[&View] = &[&wait_stats::VIEW, &exec_sessions::VIEW];
+
+#[derive(Debug)]
+struct Declared {
+    name: &'static str,
+    columns: Vec<TableColumn>,
+    rows: fn(&Context) -> SqlResult<Vec<Row>>,
+}
+
+/// The view of that name; all of them live in the schema `sys`.
+pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<dyn VirtualTable>> {
+    let found = schema.is_some_and(|s| s.eq_ignore_ascii_case("sys"));
+    let view = VIEWS.iter().find(|v| found && v.name.eq_ignore_ascii_case(name))?;
+    let column = |(name, ty, nullable): &(&str, SqlType, bool)| TableColumn {
+        name: (*name).to_owned(),
+        ty: *ty,
+        nullable: *nullable,
+        identity: false,
+        default: None,
+    };
+    let columns = view.columns.iter().map(column).collect();
+    Some(Arc::new(Declared { name: view.name, columns, rows: view.rows }))
+}
+
+impl VirtualTable for Declared {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn rows(&self, host: &dyn Host, _args: &[Value]) -> SqlResult<Vec<Row>> {
+        match host.session().downcast_ref::<Context>() {
+            Some(context) => (self.rows)(context),
+            None => Ok(Vec::new()),
+        }
+    }
+}
