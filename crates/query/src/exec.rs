@@ -21,6 +21,7 @@ pub enum Operator<'p> {
     Scan(Box<TableScan<'p>>),
     Filter(Box<Operator<'p>>, &'p Expr),
     Project(Box<Operator<'p>>, &'p [Expr]),
+    Assign(Box<Operator<'p>>, &'p [(usize, Expr)]),
     Join(Box<Join<'p>>),
     Top {
         input: Box<Operator<'p>>,
@@ -69,6 +70,7 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             Operator::Filter(Box::new(open(input, cx)?), predicate)
         }
         Node::Project { input, exprs } => Operator::Project(Box::new(open(input, cx)?), exprs),
+        Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),
         Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, cx)?)),
         Node::Aggregate {
             input,
@@ -225,6 +227,18 @@ impl Operator<'_> {
                     out.push(eval_all(exprs, row, cx)?);
                 }
                 Ok(Some(out))
+            }
+            Operator::Assign(input, targets) => {
+                let Some(batch) = input.next(cx)? else {
+                    return Ok(None);
+                };
+                for row in &batch {
+                    for (slot, e) in *targets {
+                        let value = e.eval(row, cx)?;
+                        cx.vars[*slot] = value;
+                    }
+                }
+                Ok(Some(vec![Vec::new(); batch.len()]))
             }
             Operator::Join(join) => join.next(cx),
             Operator::Top {

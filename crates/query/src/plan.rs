@@ -72,6 +72,11 @@ pub enum Node {
         input: Box<Plan>,
         exprs: Vec<Expr>,
     },
+    /// SELECT @x = e, ...: row by row, each variable in turn; gives out rows without columns, to be counted.
+    Assign {
+        input: Box<Plan>,
+        targets: Vec<(usize, Expr)>,
+    },
     Join {
         left: Box<Plan>,
         right: Box<Plan>,
@@ -203,7 +208,9 @@ impl Plan {
                 (format!("Table-valued function [{}]", table.name()), vec![])
             }
             Node::Filter { input, .. } => ("Filter".into(), vec![input]),
-            Node::Project { input, .. } => ("Compute Scalar".into(), vec![input]),
+            Node::Project { input, .. } | Node::Assign { input, .. } => {
+                ("Compute Scalar".into(), vec![input])
+            }
             Node::Join {
                 left,
                 right,

@@ -12,23 +12,91 @@ struct Function {
 }
 
 const FUNCTIONS: &[Function] = &[
-    Function { name: "db_name", ty: SqlType::SYSNAME, run: db_name },
-    Function { name: "db_id", ty: SqlType::SMALLINT, run: db_id },
-    Function { name: "suser_sname", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.user) },
-    Function { name: "suser_name", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.user) },
-    Function { name: "system_user", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.user) },
-    Function { name: "original_login", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.user) },
-    Function { name: "user_name", ty: SqlType::SYSNAME, run: |_, _| Value::nvarchar("dbo") },
-    Function { name: "current_user", ty: SqlType::SYSNAME, run: |_, _| Value::nvarchar("dbo") },
-    Function { name: "session_user", ty: SqlType::SYSNAME, run: |_, _| Value::nvarchar("dbo") },
-    Function { name: "schema_name", ty: SqlType::SYSNAME, run: |_, _| Value::nvarchar("dbo") },
-    Function { name: "app_name", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.app) },
-    Function { name: "host_name", ty: SqlType::SYSNAME, run: |s, _| Value::nvarchar(&s.login.host) },
-    Function { name: "xact_state", ty: SqlType::SMALLINT, run: xact_state },
-    Function { name: "error_number", ty: SqlType::INT, run: |s, _| caught(s, |e| Value::Int(e.number)) },
-    Function { name: "error_severity", ty: SqlType::INT, run: |s, _| caught(s, |e| Value::Int(e.severity as i32)) },
-    Function { name: "error_state", ty: SqlType::INT, run: |s, _| caught(s, |e| Value::Int(e.state as i32)) },
-    Function { name: "error_line", ty: SqlType::INT, run: |s, _| caught(s, |e| Value::Int(e.line)) },
+    Function {
+        name: "db_name",
+        ty: SqlType::SYSNAME,
+        run: db_name,
+    },
+    Function {
+        name: "db_id",
+        ty: SqlType::SMALLINT,
+        run: db_id,
+    },
+    Function {
+        name: "suser_sname",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.user),
+    },
+    Function {
+        name: "suser_name",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.user),
+    },
+    Function {
+        name: "system_user",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.user),
+    },
+    Function {
+        name: "original_login",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.user),
+    },
+    Function {
+        name: "user_name",
+        ty: SqlType::SYSNAME,
+        run: |_, _| Value::nvarchar("dbo"),
+    },
+    Function {
+        name: "current_user",
+        ty: SqlType::SYSNAME,
+        run: |_, _| Value::nvarchar("dbo"),
+    },
+    Function {
+        name: "session_user",
+        ty: SqlType::SYSNAME,
+        run: |_, _| Value::nvarchar("dbo"),
+    },
+    Function {
+        name: "schema_name",
+        ty: SqlType::SYSNAME,
+        run: |_, _| Value::nvarchar("dbo"),
+    },
+    Function {
+        name: "app_name",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.app),
+    },
+    Function {
+        name: "host_name",
+        ty: SqlType::SYSNAME,
+        run: |s, _| Value::nvarchar(&s.login.host),
+    },
+    Function {
+        name: "xact_state",
+        ty: SqlType::SMALLINT,
+        run: xact_state,
+    },
+    Function {
+        name: "error_number",
+        ty: SqlType::INT,
+        run: |s, _| caught(s, |e| Value::Int(e.number)),
+    },
+    Function {
+        name: "error_severity",
+        ty: SqlType::INT,
+        run: |s, _| caught(s, |e| Value::Int(e.severity as i32)),
+    },
+    Function {
+        name: "error_state",
+        ty: SqlType::INT,
+        run: |s, _| caught(s, |e| Value::Int(e.state as i32)),
+    },
+    Function {
+        name: "error_line",
+        ty: SqlType::INT,
+        run: |s, _| caught(s, |e| Value::Int(e.line)),
+    },
     Function {
         name: "error_message",
         ty: SqlType::nvarchar(4000),
@@ -37,13 +105,24 @@ const FUNCTIONS: &[Function] = &[
     Function {
         name: "error_procedure",
         ty: SqlType::SYSNAME,
-        run: |s, _| caught(s, |e| e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)),
+        run: |s, _| {
+            caught(s, |e| {
+                e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)
+            })
+        },
     },
-    Function { name: "serverproperty", ty: SqlType::nvarchar(256), run: server_property },
+    Function {
+        name: "serverproperty",
+        ty: SqlType::nvarchar(256),
+        run: server_property,
+    },
 ];
 
 pub fn type_of(name: &str) -> Option<SqlType> {
-    FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name)).map(|f| f.ty)
+    FUNCTIONS
+        .iter()
+        .find(|f| f.name.eq_ignore_ascii_case(name))
+        .map(|f| f.ty)
 }
 
 pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
@@ -76,7 +155,11 @@ fn db_id(s: &Session, args: &[Value]) -> Value {
 }
 
 fn server_property(s: &Session, args: &[Value]) -> Value {
-    let name = args.first().and_then(Value::as_text).unwrap_or_default().to_ascii_lowercase();
+    let name = args
+        .first()
+        .and_then(Value::as_text)
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     match name.as_str() {
         "productversion" => Value::nvarchar(&crate::version::product_version()),
         "productlevel" => Value::nvarchar("RTM"),
@@ -87,7 +170,9 @@ fn server_property(s: &Session, args: &[Value]) -> Value {
         "engineedition" => Value::nvarchar("3"),
         "servername" | "machinename" => Value::nvarchar(s.instance.server_name()),
         "collation" => Value::nvarchar("SQL_Latin1_General_CP1_CI_AS"),
-        "isintegratedsecurityonly" | "isclustered" | "issingleuser" | "ishadrenabled" => Value::nvarchar("0"),
+        "isintegratedsecurityonly" | "isclustered" | "issingleuser" | "ishadrenabled" => {
+            Value::nvarchar("0")
+        }
         _ => Value::Null,
     }
 }

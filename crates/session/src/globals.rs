@@ -11,29 +11,99 @@ struct Global {
 }
 
 const GLOBALS: &[Global] = &[
-    Global { name: "rowcount", ty: SqlType::INT, value: |s| Value::Int(s.state.rowcount.min(i32::MAX as u64) as i32) },
-    Global { name: "error", ty: SqlType::INT, value: |s| Value::Int(s.state.error) },
-    Global { name: "trancount", ty: SqlType::INT, value: |s| Value::Int(s.trancount() as i32) },
-    Global { name: "spid", ty: SqlType::SMALLINT, value: |s| Value::SmallInt(s.spid.0 as i16) },
-    Global { name: "options", ty: SqlType::INT, value: |s| Value::Int(s.options.bits()) },
-    Global { name: "datefirst", ty: SqlType::TINYINT, value: |s| Value::TinyInt(s.options.datefirst) },
-    Global { name: "lock_timeout", ty: SqlType::INT, value: |s| Value::Int(s.options.lock_timeout as i32) },
-    Global { name: "textsize", ty: SqlType::INT, value: |s| Value::Int(s.options.textsize) },
-    Global { name: "langid", ty: SqlType::SMALLINT, value: |_| Value::SmallInt(0) },
-    Global { name: "language", ty: SqlType::SYSNAME, value: |s| Value::nvarchar(&s.options.language) },
-    Global { name: "max_precision", ty: SqlType::TINYINT, value: |_| Value::TinyInt(38) },
-    Global { name: "nestlevel", ty: SqlType::INT, value: |_| Value::Int(0) },
-    Global { name: "microsoftversion", ty: SqlType::INT, value: |_| Value::Int(0x1000_03E8) },
-    Global { name: "version", ty: SqlType::nvarchar(300), value: |_| Value::nvarchar(&crate::version::text()) },
-    Global { name: "servername", ty: SqlType::SYSNAME, value: |s| Value::nvarchar(s.instance.server_name()) },
-    Global { name: "servicename", ty: SqlType::SYSNAME, value: |_| Value::nvarchar("MSSQLSERVER") },
+    Global {
+        name: "rowcount",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.state.rowcount.min(i32::MAX as u64) as i32),
+    },
+    Global {
+        name: "error",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.state.error),
+    },
+    Global {
+        name: "trancount",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.trancount() as i32),
+    },
+    Global {
+        name: "spid",
+        ty: SqlType::SMALLINT,
+        value: |s| Value::SmallInt(s.spid.0 as i16),
+    },
+    Global {
+        name: "options",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.options.bits()),
+    },
+    Global {
+        name: "datefirst",
+        ty: SqlType::TINYINT,
+        value: |s| Value::TinyInt(s.options.datefirst),
+    },
+    Global {
+        name: "lock_timeout",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.options.lock_timeout as i32),
+    },
+    Global {
+        name: "textsize",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.options.textsize),
+    },
+    Global {
+        name: "langid",
+        ty: SqlType::SMALLINT,
+        value: |_| Value::SmallInt(0),
+    },
+    Global {
+        name: "language",
+        ty: SqlType::SYSNAME,
+        value: |s| Value::nvarchar(&s.options.language),
+    },
+    Global {
+        name: "max_precision",
+        ty: SqlType::TINYINT,
+        value: |_| Value::TinyInt(38),
+    },
+    Global {
+        name: "nestlevel",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "microsoftversion",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0x1000_03E8),
+    },
+    Global {
+        name: "version",
+        ty: SqlType::nvarchar(300),
+        value: |_| Value::nvarchar(&crate::version::text()),
+    },
+    Global {
+        name: "servername",
+        ty: SqlType::SYSNAME,
+        value: |s| Value::nvarchar(s.instance.server_name()),
+    },
+    Global {
+        name: "servicename",
+        ty: SqlType::SYSNAME,
+        value: |_| Value::nvarchar("MSSQLSERVER"),
+    },
 ];
 
 pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
-    GLOBALS.iter().find(|g| g.name.eq_ignore_ascii_case(name)).map(|g| (g.name, g.ty))
+    GLOBALS
+        .iter()
+        .find(|g| g.name.eq_ignore_ascii_case(name))
+        .map(|g| (g.name, g.ty))
 }
 
 /// NULL for a name that is not in the list.
 pub fn value(session: &Session, name: &str) -> Value {
-    GLOBALS.iter().find(|g| g.name == name).map_or(Value::Null, |g| (g.value)(session))
+    GLOBALS
+        .iter()
+        .find(|g| g.name == name)
+        .map_or(Value::Null, |g| (g.value)(session))
 }

@@ -36,8 +36,16 @@ impl<'s> HostView<'s> {
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
-        let context = Context { instance: session.instance.clone(), transaction };
-        HostView { session, variables, cancel, context }
+        let context = Context {
+            instance: session.instance.clone(),
+            transaction,
+        };
+        HostView {
+            session,
+            variables,
+            cancel,
+            context,
+        }
     }
 }
 
@@ -79,7 +87,10 @@ impl Host for HostView<'_> {
     }
 
     fn now(&self) -> (u64, i16) {
-        (u64::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0), 0)
+        (
+            u64::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0),
+            0,
+        )
     }
 
     fn random(&self) -> u64 {
@@ -95,7 +106,9 @@ impl Host for HostView<'_> {
     }
 
     fn bind_default(&self, text: &str) -> SqlResult<Expr> {
-        let options = duramen_tsql::ParseOptions { quoted_identifier: true };
+        let options = duramen_tsql::ParseOptions {
+            quoted_identifier: true,
+        };
         let parsed = duramen_tsql::parse_expression(text, &options)?;
         Binder::new(self).scalar(&parsed)
     }

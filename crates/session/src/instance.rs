@@ -35,7 +35,6 @@ pub struct Instance {
     pub(crate) locks: LockManager,
     sessions: Mutex<BTreeMap<SessionId, SessionInfo>>,
     schema_version: AtomicU64,
-    pub(crate) started: i128,
 }
 
 impl Instance {
@@ -45,7 +44,6 @@ impl Instance {
             locks: LockManager::new(),
             sessions: Mutex::new(BTreeMap::new()),
             schema_version: AtomicU64::new(1),
-            started: duramen_os::time::wall().unix_nanos(),
         })
     }
 
@@ -56,14 +54,22 @@ impl Instance {
     /// Opens a session: 18456 for a wrong name or password, 4060 for a database that is not there.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
         let known = request.user.eq_ignore_ascii_case("sa");
-        if !known || !same_secret(request.password.as_bytes(), self.config.sa_password.as_bytes()) {
-            return Err(SqlError::new(&messages::LOGIN_FAILED, &[&request.user, &"", &""]));
+        if !known
+            || !same_secret(
+                request.password.as_bytes(),
+                self.config.sa_password.as_bytes(),
+            )
+        {
+            return Err(SqlError::new(
+                &messages::LOGIN_FAILED,
+                &[&request.user, &"", &""],
+            ));
         }
         let database = match request.database.as_str() {
             "" => "master".to_owned(),
-            wanted => self.database_name(wanted).ok_or_else(|| {
-                SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted])
-            })?,
+            wanted => self
+                .database_name(wanted)
+                .ok_or_else(|| SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]))?,
         };
         let spid = self.admit(request)?;
         let mut login = request.clone();
@@ -75,12 +81,22 @@ impl Instance {
     /// The lowest free session id.
     fn admit(&self, request: &LoginRequest) -> SqlResult<SessionId> {
         let mut sessions = self.sessions.lock();
-        let free = (FIRST_USER_SESSION..=32767).map(SessionId).find(|id| !sessions.contains_key(id));
-        let spid = free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
+        let free = (FIRST_USER_SESSION..=32767)
+            .map(SessionId)
+            .find(|id| !sessions.contains_key(id));
+        let spid =
+            free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
         let mut login = request.clone();
         login.password.clear();
         let login_time = duramen_os::time::wall().unix_nanos();
-        sessions.insert(spid, SessionInfo { spid, login, login_time });
+        sessions.insert(
+            spid,
+            SessionInfo {
+                spid,
+                login,
+                login_time,
+            },
+        );
         Ok(spid)
     }
 
@@ -99,7 +115,8 @@ impl Instance {
 
     /// The name of a database as it was created, whatever the case it is asked in.
     pub(crate) fn database_name(&self, name: &str) -> Option<String> {
-        self.database_id(name).and_then(|id| self.database_name_of(id.0 as i64))
+        self.database_id(name)
+            .and_then(|id| self.database_name_of(id.0 as i64))
     }
 
     pub(crate) fn database_id(&self, name: &str) -> Option<DbId> {
@@ -111,22 +128,35 @@ impl Instance {
     }
 
     pub(crate) fn default_database(&self, wanted: &str) -> String {
-        self.database_name(wanted).unwrap_or_else(|| "master".to_owned())
+        self.database_name(wanted)
+            .unwrap_or_else(|| "master".to_owned())
     }
 
     /// A table or view that is stored in a database.
-    pub(crate) fn table(&self, _database: &str, _name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+    pub(crate) fn table(
+        &self,
+        _database: &str,
+        _name: &ast::ObjectName,
+    ) -> SqlResult<Option<Source>> {
         Ok(None)
     }
 
-    pub(crate) fn commit(&self, t: &Arc<Transaction>, delayed: Option<bool>) -> SqlResult<CommitLsns> {
+    pub(crate) fn commit(
+        &self,
+        t: &Arc<Transaction>,
+        delayed: Option<bool>,
+    ) -> SqlResult<CommitLsns> {
         let lsns = txlog::commit(t, delayed)?;
         self.locks.release_all(&t.owner);
         Ok(lsns)
     }
 
     /// Undoes back to `point`, or everything and gives the locks back.
-    pub(crate) fn rollback(&self, t: &Arc<Transaction>, point: Option<&SavePoint>) -> SqlResult<()> {
+    pub(crate) fn rollback(
+        &self,
+        t: &Arc<Transaction>,
+        point: Option<&SavePoint>,
+    ) -> SqlResult<()> {
         match point {
             Some(p) => {
                 t.rolled_back_to(p);

@@ -13,9 +13,11 @@ mod program;
 mod run;
 mod session;
 mod sink;
+mod text;
 pub mod version;
 mod views;
 
 pub use instance::{Instance, InstanceConfig, SessionInfo};
 pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};
+pub use text::TextSink;

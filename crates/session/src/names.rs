@@ -57,7 +57,9 @@ pub fn parse_delay(text: &str) -> Option<Duration> {
         Some(s) => s.trim().parse().ok().filter(|s| (0.0..60.0).contains(s))?,
         None => 0.0,
     };
-    parts.next().is_none().then(|| Duration::from_secs(hours * 3600 + minutes * 60) + Duration::from_secs_f64(seconds))
+    parts.next().is_none().then(|| {
+        Duration::from_secs(hours * 3600 + minutes * 60) + Duration::from_secs_f64(seconds)
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +70,10 @@ mod tests {
     fn delays_are_hours_minutes_seconds() {
         assert_eq!(parse_delay("00:00:01"), Some(Duration::from_secs(1)));
         assert_eq!(parse_delay("0:1"), Some(Duration::from_secs(60)));
-        assert_eq!(parse_delay("00:00:00.250"), Some(Duration::from_millis(250)));
+        assert_eq!(
+            parse_delay("00:00:00.250"),
+            Some(Duration::from_millis(250))
+        );
         assert_eq!(parse_delay("24:00:00"), None);
         assert_eq!(parse_delay("soon"), None);
     }

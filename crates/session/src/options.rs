@@ -59,7 +59,12 @@ impl Default for Options {
 impl Options {
     /// SET name ON|OFF. Options that would change answers in a way we do not follow are refused by name.
     pub fn set_switch(&mut self, name: &str, on: bool) -> SqlResult<()> {
-        let refused = || Err(SqlError::new(&messages::NOT_SUPPORTED, &[&format!("SET {name} {}", word(on))]));
+        let refused = || {
+            Err(SqlError::new(
+                &messages::NOT_SUPPORTED,
+                &[&format!("SET {name} {}", word(on))],
+            ))
+        };
         match name {
             "NOCOUNT" => self.nocount = on,
             "XACT_ABORT" => self.xact_abort = on,
@@ -71,8 +76,17 @@ impl Options {
             // What is on by default and must stay on.
             "ANSI_NULLS" | "ANSI_PADDING" | "ANSI_WARNINGS" | "CONCAT_NULL_YIELDS_NULL" if on => {}
             // What is off by default and must stay off.
-            "NUMERIC_ROUNDABORT" | "ANSI_NULL_DFLT_OFF" | "IMPLICIT_TRANSACTIONS" | "FMTONLY" | "NOEXEC"
-            | "PARSEONLY" | "SHOWPLAN_TEXT" | "SHOWPLAN_ALL" | "SHOWPLAN_XML" | "FORCEPLAN" | "NO_BROWSETABLE"
+            "NUMERIC_ROUNDABORT"
+            | "ANSI_NULL_DFLT_OFF"
+            | "IMPLICIT_TRANSACTIONS"
+            | "FMTONLY"
+            | "NOEXEC"
+            | "PARSEONLY"
+            | "SHOWPLAN_TEXT"
+            | "SHOWPLAN_ALL"
+            | "SHOWPLAN_XML"
+            | "FORCEPLAN"
+            | "NO_BROWSETABLE"
             | "REMOTE_PROC_TRANSACTIONS"
                 if !on => {}
             _ => return refused(),

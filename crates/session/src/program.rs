@@ -23,12 +23,23 @@ pub enum Op {
     /// A statement that runs by itself.
     Run(StatementKind),
     /// `DECLARE @x type [= value]`, `SET @x = value`: assign a slot.
-    Assign { slot: usize, op: Option<ast::BinaryOp>, value: ast::Expr, declare: bool },
+    Assign {
+        slot: usize,
+        op: Option<ast::BinaryOp>,
+        value: ast::Expr,
+    },
     /// Goes to `target` unless the condition holds.
-    BranchUnless { condition: ast::Expr, target: usize },
+    BranchUnless {
+        condition: ast::Expr,
+        target: usize,
+    },
     Jump(usize),
-    EnterTry { catch: usize },
-    LeaveTry { after: usize },
+    EnterTry {
+        catch: usize,
+    },
+    LeaveTry {
+        after: usize,
+    },
     /// The end of a CATCH block: the caught error is forgotten.
     EndCatch,
     Return(Option<ast::Expr>),
@@ -62,16 +73,25 @@ struct Compiler {
 
 /// Compiles a parsed batch; `given` are the variables it starts with (parameters).
 pub fn compile(batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
-    let mut c =
-        Compiler { steps: Vec::new(), variables: given, loops: Vec::new(), labels: BTreeMap::new(), gotos: Vec::new() };
+    let mut c = Compiler {
+        steps: Vec::new(),
+        variables: given,
+        loops: Vec::new(),
+        labels: BTreeMap::new(),
+        gotos: Vec::new(),
+    };
     c.declarations(&batch.statements)?;
     c.statements(&batch.statements)?;
     for (at, label, line) in std::mem::take(&mut c.gotos) {
         let target = c.labels.get(&label).copied();
-        let missing = || SqlError::new(&messages::LABEL_NOT_DECLARED, &[&label]).at_line(line as i32);
+        let missing =
+            || SqlError::new(&messages::LABEL_NOT_DECLARED, &[&label]).at_line(line as i32);
         c.steps[at].op = Op::Jump(target.ok_or_else(missing)?);
     }
-    Ok(Program { steps: c.steps, variables: c.variables })
+    Ok(Program {
+        steps: c.steps,
+        variables: c.variables,
+    })
 }
 
 impl Compiler {
@@ -83,22 +103,35 @@ impl Compiler {
                     for d in list {
                         let line = d.line as i32;
                         let Some(ty) = &d.ty else {
-                            return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&"CURSOR"]).at_line(line));
+                            return Err(
+                                SqlError::new(&messages::NOT_SUPPORTED, &[&"CURSOR"]).at_line(line)
+                            );
                         };
                         if self.slot(&d.name).is_some() {
-                            return Err(SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&d.name]).at_line(line));
+                            return Err(SqlError::new(
+                                &messages::VARIABLE_ALREADY_DECLARED,
+                                &[&d.name],
+                            )
+                            .at_line(line));
                         }
                         let ty = resolve_type(ty, false).map_err(|e| e.at_line(line))?;
-                        self.variables.push(Variable { name: d.name.clone(), ty });
+                        self.variables.push(Variable {
+                            name: d.name.clone(),
+                            ty,
+                        });
                     }
                 }
-                StatementKind::If { then, otherwise, .. } => {
+                StatementKind::If {
+                    then, otherwise, ..
+                } => {
                     self.declarations(std::slice::from_ref(then))?;
                     if let Some(o) = otherwise {
                         self.declarations(std::slice::from_ref(o))?;
                     }
                 }
-                StatementKind::While { body, .. } => self.declarations(std::slice::from_ref(body))?,
+                StatementKind::While { body, .. } => {
+                    self.declarations(std::slice::from_ref(body))?
+                }
                 StatementKind::Block(body) => self.declarations(body)?,
                 StatementKind::TryCatch { body, catch } => {
                     self.declarations(body)?;
@@ -133,16 +166,36 @@ impl Compiler {
             StatementKind::Declare(list) => {
                 for d in list {
                     if let (Some(value), Some(slot)) = (&d.init, self.slot(&d.name)) {
-                        self.emit(Op::Assign { slot, op: None, value: value.clone(), declare: true }, d.line);
+                        self.emit(
+                            Op::Assign {
+                                slot,
+                                op: None,
+                                value: value.clone(),
+                            },
+                            d.line,
+                        );
                     }
                 }
             }
             StatementKind::SetVariable { name, op, value } => {
-                let missing = || SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[name]).at_line(line as i32);
+                let missing = || {
+                    SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[name]).at_line(line as i32)
+                };
                 let slot = self.slot(name).ok_or_else(missing)?;
-                self.emit(Op::Assign { slot, op: *op, value: value.clone(), declare: false }, line);
+                self.emit(
+                    Op::Assign {
+                        slot,
+                        op: *op,
+                        value: value.clone(),
+                    },
+                    line,
+                );
             }
-            StatementKind::If { condition, then, otherwise } => {
+            StatementKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let branch = self.emit(Op::Jump(0), line);
                 self.statement(then)?;
                 let mut target = self.here();
@@ -152,15 +205,24 @@ impl Compiler {
                     self.statement(o)?;
                     self.steps[skip].op = Op::Jump(self.here());
                 }
-                self.steps[branch].op = Op::BranchUnless { condition: condition.clone(), target };
+                self.steps[branch].op = Op::BranchUnless {
+                    condition: condition.clone(),
+                    target,
+                };
             }
             StatementKind::While { condition, body } => {
                 let start = self.emit(Op::Jump(0), line);
-                self.loops.push(Loop { start, breaks: Vec::new() });
+                self.loops.push(Loop {
+                    start,
+                    breaks: Vec::new(),
+                });
                 self.statement(body)?;
                 self.emit(Op::Jump(start), line);
                 let end = self.here();
-                self.steps[start].op = Op::BranchUnless { condition: condition.clone(), target: end };
+                self.steps[start].op = Op::BranchUnless {
+                    condition: condition.clone(),
+                    target: end,
+                };
                 let done = self.loops.pop().map_or_else(Vec::new, |l| l.breaks);
                 for at in done {
                     self.steps[at].op = Op::Jump(end);
@@ -180,18 +242,31 @@ impl Compiler {
                 let at = self.emit(Op::Jump(0), line);
                 match self.loops.last_mut() {
                     Some(l) => l.breaks.push(at),
-                    None => return Err(SqlError::new(&messages::BREAK_OUTSIDE_WHILE, &[]).at_line(line as i32)),
+                    None => {
+                        return Err(
+                            SqlError::new(&messages::BREAK_OUTSIDE_WHILE, &[]).at_line(line as i32)
+                        );
+                    }
                 }
             }
             StatementKind::Continue => match self.loops.last().map(|l| l.start) {
                 Some(start) => {
                     self.emit(Op::Jump(start), line);
                 }
-                None => return Err(SqlError::new(&messages::CONTINUE_OUTSIDE_WHILE, &[]).at_line(line as i32)),
+                None => {
+                    return Err(
+                        SqlError::new(&messages::CONTINUE_OUTSIDE_WHILE, &[]).at_line(line as i32)
+                    );
+                }
             },
             StatementKind::Label(name) => {
-                if self.labels.insert(name.to_lowercase(), self.here()).is_some() {
-                    return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[name]).at_line(line as i32));
+                if self
+                    .labels
+                    .insert(name.to_lowercase(), self.here())
+                    .is_some()
+                {
+                    return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[name])
+                        .at_line(line as i32));
                 }
             }
             StatementKind::Goto(name) => {
@@ -211,5 +286,7 @@ impl Compiler {
 
 /// The slot of a variable; names compare without case.
 pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
-    variables.iter().position(|v| v.name == name || v.name.to_lowercase() == name.to_lowercase())
+    variables
+        .iter()
+        .position(|v| v.name == name || v.name.to_lowercase() == name.to_lowercase())
 }

@@ -96,7 +96,12 @@ impl<'r> Run<'r> {
     }
 
     fn end_of_batch(&mut self) {
-        if self.session.transaction.as_ref().is_some_and(|t| t.is_doomed()) {
+        if self
+            .session
+            .transaction
+            .as_ref()
+            .is_some_and(|t| t.is_doomed())
+        {
             let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]);
             let rolled = self.session.rollback_transaction(None, self.sink);
             self.sink.error(&rolled.err().unwrap_or(error));
@@ -109,7 +114,12 @@ impl<'r> Run<'r> {
     fn done(&mut self, rows: Option<u64>, command: u16, error: bool) {
         self.reported = true;
         let rows = rows.filter(|_| !self.session.options.nocount);
-        self.sink.done(&Done { rows, command, error, in_transaction: self.session.in_transaction() });
+        self.sink.done(&Done {
+            rows,
+            command,
+            error,
+            in_transaction: self.session.in_transaction(),
+        });
     }
 
     /// An error at a step: what it ends, and where to go on; `None` ends the batch.
@@ -139,7 +149,8 @@ impl<'r> Run<'r> {
                 self.sink.error(&e);
             }
         } else if outcome::says_terminated(&error, reach) && self.writes(at) {
-            self.sink.info(&SqlError::new(&messages::STATEMENT_TERMINATED, &[]).at_line(line));
+            self.sink
+                .info(&SqlError::new(&messages::STATEMENT_TERMINATED, &[]).at_line(line));
         }
         self.done(None, self.command_of(at), true);
         (reach == Reach::Statement).then_some(at + 1)
@@ -147,7 +158,10 @@ impl<'r> Run<'r> {
 
     fn writes(&self, at: usize) -> bool {
         let kind = &self.program.steps[at].op;
-        matches!(kind, Op::Run(StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)))
+        matches!(
+            kind,
+            Op::Run(StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_))
+        )
     }
 
     fn command_of(&self, at: usize) -> u16 {
@@ -167,9 +181,15 @@ impl<'r> Run<'r> {
             Op::BranchUnless { condition, target } => {
                 let condition = self.expr(at, |b| b.scalar(condition))?;
                 let holds = self.evaluate(&condition, |e, cx| e.test(&[], cx))?;
-                Ok(if holds == Some(true) { Next::Step } else { Next::To(*target) })
+                Ok(if holds == Some(true) {
+                    Next::Step
+                } else {
+                    Next::To(*target)
+                })
             }
-            Op::Assign { slot, op, value, .. } => {
+            Op::Assign {
+                slot, op, value, ..
+            } => {
                 let ty = program.variables[*slot].ty;
                 let name = &program.variables[*slot].name;
                 let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;
@@ -203,35 +223,59 @@ impl<'r> Run<'r> {
     fn run(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
         match kind {
             StatementKind::Select(stmt) => self.select(at, stmt),
-            StatementKind::Insert(stmt) => self.change(at, command::INSERT, "INSERT", |h| dml::insert(h, stmt)),
-            StatementKind::Update(stmt) => self.change(at, command::UPDATE, "UPDATE", |h| dml::update(h, stmt)),
-            StatementKind::Delete(stmt) => self.change(at, command::DELETE, "DELETE", |h| dml::delete(h, stmt)),
+            StatementKind::Insert(stmt) => {
+                self.change(at, command::INSERT, "INSERT", |h| dml::insert(h, stmt))
+            }
+            StatementKind::Update(stmt) => {
+                self.change(at, command::UPDATE, "UPDATE", |h| dml::update(h, stmt))
+            }
+            StatementKind::Delete(stmt) => {
+                self.change(at, command::DELETE, "DELETE", |h| dml::delete(h, stmt))
+            }
             StatementKind::Print(e) => {
                 let bound = self.expr(at, |b| b.as_text(e))?;
                 let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
                 let message = value.as_text().unwrap_or_default();
                 let line = self.program.steps[at].line as i32;
-                let info = SqlError { number: 0, severity: 0, state: 1, message, procedure: None, line };
+                let info = SqlError {
+                    number: 0,
+                    severity: 0,
+                    state: 1,
+                    message,
+                    procedure: None,
+                    line,
+                };
                 self.sink.info(&info);
                 Ok(())
             }
-            StatementKind::BeginTran { name, mark, distributed } => {
+            StatementKind::BeginTran {
+                name,
+                mark,
+                distributed,
+            } => {
                 if mark.is_some() || *distributed {
-                    return Err(not_supported("BEGIN TRANSACTION WITH MARK and BEGIN DISTRIBUTED TRANSACTION"));
+                    return Err(not_supported(
+                        "BEGIN TRANSACTION WITH MARK and BEGIN DISTRIBUTED TRANSACTION",
+                    ));
                 }
                 let name = self.transaction_name(name.as_ref())?;
-                self.session.begin_transaction(name.as_deref().unwrap_or(""), self.sink)?;
+                self.session
+                    .begin_transaction(name.as_deref().unwrap_or(""), self.sink)?;
                 self.done(None, command::BEGIN, false);
                 Ok(())
             }
-            StatementKind::Commit { delayed_durability, .. } => {
-                self.session.commit_transaction(*delayed_durability, self.sink)?;
+            StatementKind::Commit {
+                delayed_durability, ..
+            } => {
+                self.session
+                    .commit_transaction(*delayed_durability, self.sink)?;
                 self.done(None, command::COMMIT, false);
                 Ok(())
             }
             StatementKind::Rollback { name } => {
                 let name = self.transaction_name(name.as_ref())?;
-                self.session.rollback_transaction(name.as_deref(), self.sink)?;
+                self.session
+                    .rollback_transaction(name.as_deref(), self.sink)?;
                 self.done(None, command::ROLLBACK, false);
                 Ok(())
             }
@@ -265,7 +309,8 @@ impl<'r> Run<'r> {
             Some(ast::TranName::Name(n)) => Ok(Some(n.clone())),
             Some(ast::TranName::Variable(v)) => {
                 let slot = crate::program::find_variable(&self.program.variables, v);
-                let slot = slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[v]))?;
+                let slot =
+                    slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[v]))?;
                 Ok(self.vars[slot].as_text())
             }
         }
@@ -285,13 +330,12 @@ impl<'r> Run<'r> {
                 plan
             }
         };
-        let slots = self.slots(&assigns)?;
-        if slots.is_empty() {
+        if !assigns {
             let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
             self.sink.columns(&columns);
         }
         let transaction = self.statement_transaction("SELECT");
-        let result = self.rows(&plan, &slots, &transaction);
+        let result = self.rows(&plan, assigns, &transaction);
         self.end_statement(transaction, result.is_ok())?;
         let n = result?;
         self.session.state.rowcount = n;
@@ -299,24 +343,29 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Sends a plan's rows, or assigns each row's values to variables.
-    fn rows(&mut self, plan: &Plan, slots: &[usize], transaction: &Arc<Transaction>) -> SqlResult<u64> {
+    /// Sends a plan's rows, unless they are assigned to variables on the way.
+    fn rows(
+        &mut self,
+        plan: &Plan,
+        assigns: bool,
+        transaction: &Arc<Transaction>,
+    ) -> SqlResult<u64> {
         let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(self.session, &self.program.variables, Some(transaction.clone()), self.cancel);
-        let mut cx = Cx::new(&host, &mut vars, self.session_convert());
-        let mut n = 0;
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            Some(transaction.clone()),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let sink = &mut *self.sink;
         let result = (|| {
+            let mut n = 0;
             let mut operator = plan.start(&mut cx)?;
             while let Some(batch) = operator.next(&mut cx)? {
                 n += batch.len() as u64;
-                for row in batch {
-                    if slots.is_empty() {
-                        self.sink.row(&row);
-                    } else {
-                        for (slot, value) in slots.iter().zip(row) {
-                            cx.vars[*slot] = value;
-                        }
-                    }
+                if !assigns {
+                    batch.iter().for_each(|row| sink.row(row));
                 }
             }
             Ok(n)
@@ -324,16 +373,6 @@ impl<'r> Run<'r> {
         drop(cx);
         self.vars = vars;
         result
-    }
-
-    fn slots(&self, names: &[&str]) -> SqlResult<Vec<usize>> {
-        names
-            .iter()
-            .map(|n| {
-                crate::program::find_variable(&self.program.variables, n)
-                    .ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[n]))
-            })
-            .collect()
     }
 
     fn change(
@@ -351,14 +390,25 @@ impl<'r> Run<'r> {
                 dml
             }
         };
-        if self.session.transaction.as_ref().is_some_and(|t| t.is_doomed()) {
+        if self
+            .session
+            .transaction
+            .as_ref()
+            .is_some_and(|t| t.is_doomed())
+        {
             return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
         }
         let transaction = self.statement_transaction(name);
-        let point = transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
+        let point =
+            transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
         let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(self.session, &self.program.variables, Some(transaction.clone()), self.cancel);
-        let mut cx = Cx::new(&host, &mut vars, self.session_convert());
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            Some(transaction.clone()),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
         let result = dml.run(&mut cx);
         drop(cx);
         self.vars = vars;
@@ -392,13 +442,12 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn session_convert(&self) -> ConvertCtx {
-        ConvertCtx::default()
-    }
-
     fn cached(&self, at: usize) -> Option<Bound> {
         let version = self.session.instance.schema_version();
-        self.bound[at].as_ref().filter(|(v, _)| *v == version).map(|(_, b)| b.clone())
+        self.bound[at]
+            .as_ref()
+            .filter(|(v, _)| *v == version)
+            .map(|(_, b)| b.clone())
     }
 
     fn keep(&mut self, at: usize, bound: Bound) {
@@ -410,11 +459,20 @@ impl<'r> Run<'r> {
         transaction: Option<Arc<Transaction>>,
         f: impl FnOnce(&HostView<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        f(&HostView::new(self.session, &self.program.variables, transaction, self.cancel))
+        f(&HostView::new(
+            self.session,
+            &self.program.variables,
+            transaction,
+            self.cancel,
+        ))
     }
 
     /// The step's expression, bound at its first run.
-    fn expr(&mut self, at: usize, bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<Expr>) -> SqlResult<Arc<Expr>> {
+    fn expr(
+        &mut self,
+        at: usize,
+        bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<Expr>,
+    ) -> SqlResult<Arc<Expr>> {
         if let Some(Bound::Expr(e)) = self.cached(at) {
             return Ok(e);
         }
@@ -423,11 +481,22 @@ impl<'r> Run<'r> {
         Ok(bound)
     }
 
-    fn evaluate<T>(&mut self, e: &Expr, f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>) -> SqlResult<T> {
-        let transaction = e.reads_tables().then(|| self.statement_transaction("SELECT"));
+    fn evaluate<T>(
+        &mut self,
+        e: &Expr,
+        f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let transaction = e
+            .reads_tables()
+            .then(|| self.statement_transaction("SELECT"));
         let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(self.session, &self.program.variables, transaction.clone(), self.cancel);
-        let mut cx = Cx::new(&host, &mut vars, self.session_convert());
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            transaction.clone(),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
         let result = f(e, &mut cx);
         drop(cx);
         self.vars = vars;
@@ -444,16 +513,18 @@ impl<'r> Run<'r> {
 
     fn set_option(&mut self, _at: usize, option: &ast::SetOption) -> SqlResult<()> {
         match option {
-            ast::SetOption::OnOff { names, on } => {
-                names.iter().try_for_each(|n| self.session.options.set_switch(n, *on))
-            }
+            ast::SetOption::OnOff { names, on } => names
+                .iter()
+                .try_for_each(|n| self.session.options.set_switch(n, *on)),
             ast::SetOption::IsolationLevel(level) => {
                 let level = match level {
                     ast::IsolationLevel::ReadUncommitted => IsolationLevel::ReadUncommitted,
                     ast::IsolationLevel::ReadCommitted => IsolationLevel::ReadCommitted,
                     ast::IsolationLevel::RepeatableRead => IsolationLevel::RepeatableRead,
                     ast::IsolationLevel::Serializable => IsolationLevel::Serializable,
-                    ast::IsolationLevel::Snapshot => return Err(not_supported("ISOLATION LEVEL SNAPSHOT")),
+                    ast::IsolationLevel::Snapshot => {
+                        return Err(not_supported("ISOLATION LEVEL SNAPSHOT"));
+                    }
                 };
                 self.session.options.isolation = level;
                 if let Some(t) = &self.session.transaction {
@@ -466,7 +537,10 @@ impl<'r> Run<'r> {
                 self.set_value(name, &value)
             }
             ast::SetOption::Statistics { names, on: false } if !names.is_empty() => Ok(()),
-            ast::SetOption::Statistics { names, .. } => Err(not_supported(&format!("SET STATISTICS {}", names.join(", ")))),
+            ast::SetOption::Statistics { names, .. } => Err(not_supported(&format!(
+                "SET STATISTICS {}",
+                names.join(", ")
+            ))),
             ast::SetOption::IdentityInsert { .. } => Err(not_supported("SET IDENTITY_INSERT")),
         }
     }
@@ -486,8 +560,12 @@ impl<'r> Run<'r> {
             ("DATEFIRST", Some(n), _) if !(1..=7).contains(&n) => {
                 return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]));
             }
-            ("DATEFORMAT", _, Some(f)) if f.eq_ignore_ascii_case("mdy") => options.dateformat = "mdy".to_owned(),
-            ("LANGUAGE", _, Some(l)) if l.eq_ignore_ascii_case("us_english") || l.eq_ignore_ascii_case("english") => {
+            ("DATEFORMAT", _, Some(f)) if f.eq_ignore_ascii_case("mdy") => {
+                options.dateformat = "mdy".to_owned()
+            }
+            ("LANGUAGE", _, Some(l))
+                if l.eq_ignore_ascii_case("us_english") || l.eq_ignore_ascii_case("english") =>
+            {
                 options.language = "us_english".to_owned();
             }
             ("DEADLOCK_PRIORITY", n, word) => {
@@ -525,8 +603,16 @@ impl<'r> Run<'r> {
 
     fn raise_error(&mut self, at: usize, stmt: &ast::RaiseError) -> SqlResult<()> {
         let message = self.constant(&stmt.message)?;
-        let severity = self.constant(&stmt.severity)?.as_i64().unwrap_or(0).clamp(0, 25) as u8;
-        let state = self.constant(&stmt.state)?.as_i64().unwrap_or(1).clamp(0, 255) as u8;
+        let severity = self
+            .constant(&stmt.severity)?
+            .as_i64()
+            .unwrap_or(0)
+            .clamp(0, 25) as u8;
+        let state = self
+            .constant(&stmt.state)?
+            .as_i64()
+            .unwrap_or(1)
+            .clamp(0, 255) as u8;
         let Some(text) = message.as_text() else {
             return Err(not_supported("RAISERROR with a message number"));
         };
@@ -538,7 +624,14 @@ impl<'r> Run<'r> {
         }
         let line = self.program.steps[at].line as i32;
         let number = 50_000;
-        let error = SqlError { number, severity, state, message: text, procedure: None, line };
+        let error = SqlError {
+            number,
+            severity,
+            state,
+            message: text,
+            procedure: None,
+            line,
+        };
         if severity > 10 {
             return Err(error);
         }
@@ -549,10 +642,16 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    fn throw(&mut self, at: usize, args: Option<&(ast::Expr, ast::Expr, ast::Expr)>) -> SqlResult<()> {
+    fn throw(
+        &mut self,
+        at: usize,
+        args: Option<&(ast::Expr, ast::Expr, ast::Expr)>,
+    ) -> SqlResult<()> {
         let Some((number, message, state)) = args else {
             let caught = self.session.state.caught.last().cloned();
-            return Err(caught.unwrap_or_else(|| SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[])));
+            return Err(
+                caught.unwrap_or_else(|| SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]))
+            );
         };
         let number = self.constant(number)?.as_i64().unwrap_or(0);
         if !(50_000..=i32::MAX as i64).contains(&number) {
@@ -561,7 +660,14 @@ impl<'r> Run<'r> {
         let message = self.constant(message)?.as_text().unwrap_or_default();
         let state = self.constant(state)?.as_i64().unwrap_or(1).clamp(0, 255) as u8;
         let line = self.program.steps[at].line as i32;
-        Err(SqlError { number: number as i32, severity: 16, state, message, procedure: None, line })
+        Err(SqlError {
+            number: number as i32,
+            severity: 16,
+            state,
+            message,
+            procedure: None,
+            line,
+        })
     }
 }
 
@@ -570,25 +676,34 @@ fn not_supported(what: &str) -> SqlError {
 }
 
 fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
-    let name = if c.name.starts_with('@') { String::new() } else { c.name.clone() };
-    ColumnMeta { name, ty: c.ty, nullable: c.nullable, identity: c.identity, updatable: c.updatable }
+    let name = if c.name.starts_with('@') {
+        String::new()
+    } else {
+        c.name.clone()
+    };
+    ColumnMeta {
+        name,
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable: c.updatable,
+    }
 }
 
-/// The variables a SELECT assigns; all of its items or none.
-fn assignments(stmt: &ast::SelectStmt) -> SqlResult<Vec<&str>> {
-    let ast::QueryExpr::Select(spec) = &stmt.body else { return Ok(Vec::new()) };
-    let names: Vec<&str> = spec
+/// Whether a SELECT assigns to variables: all of its items do, or none.
+fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
+    let ast::QueryExpr::Select(spec) = &stmt.body else {
+        return Ok(false);
+    };
+    let count = spec
         .items
         .iter()
-        .filter_map(|i| match i {
-            ast::SelectItem::Assign { variable, .. } => Some(variable.as_str()),
-            _ => None,
-        })
-        .collect();
-    if !names.is_empty() && names.len() != spec.items.len() {
+        .filter(|i| matches!(i, ast::SelectItem::Assign { .. }))
+        .count();
+    if count > 0 && count != spec.items.len() {
         return Err(SqlError::new(&messages::SELECT_ASSIGN_AND_RETRIEVE, &[]));
     }
-    Ok(names)
+    Ok(count > 0)
 }
 
 fn into(stmt: &ast::SelectStmt) -> bool {

@@ -59,7 +59,12 @@ pub(crate) struct State {
 }
 
 impl Session {
-    pub(crate) fn new(instance: Arc<Instance>, spid: SessionId, login: LoginRequest, database: String) -> Session {
+    pub(crate) fn new(
+        instance: Arc<Instance>,
+        spid: SessionId,
+        login: LoginRequest,
+        database: String,
+    ) -> Session {
         let owner = instance.locks.owner(spid);
         Session {
             instance,
@@ -93,14 +98,22 @@ impl Session {
 
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
-        let options = duramen_tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
-        let program = duramen_tsql::parse_batch(text, &options).and_then(|b| compile(&b, Vec::new()));
+        let options = duramen_tsql::ParseOptions {
+            quoted_identifier: self.options.quoted_identifier,
+        };
+        let program =
+            duramen_tsql::parse_batch(text, &options).and_then(|b| compile(&b, Vec::new()));
         match program {
             Ok(program) => Run::new(self, &program, sink, cancel).batch(),
             Err(error) => {
                 self.state.error = error.number;
                 sink.error(&error);
-                sink.done(&Done { rows: None, command: 0, error: true, in_transaction: self.in_transaction() });
+                sink.done(&Done {
+                    rows: None,
+                    command: 0,
+                    error: true,
+                    in_transaction: self.in_transaction(),
+                });
             }
         }
     }
@@ -125,7 +138,11 @@ impl Session {
         self.transaction.as_ref().map_or(0, |t| t.nesting())
     }
 
-    pub(crate) fn begin_transaction(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn begin_transaction(
+        &mut self,
+        name: &str,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         match &self.transaction {
             Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
             Some(t) => {
@@ -133,7 +150,11 @@ impl Session {
                 Ok(())
             }
             None => {
-                let name = if name.is_empty() { "user_transaction" } else { name };
+                let name = if name.is_empty() {
+                    "user_transaction"
+                } else {
+                    name
+                };
                 let t = self.new_transaction(TxnKind::Explicit, name);
                 sink.env_change(&EnvChange::BeginTran { descriptor: t.id });
                 self.transaction = Some(t);
@@ -148,7 +169,11 @@ impl Session {
         Arc::new(t)
     }
 
-    pub(crate) fn commit_transaction(&mut self, delayed: Option<bool>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn commit_transaction(
+        &mut self,
+        delayed: Option<bool>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let Some(t) = self.transaction.clone() else {
             return Err(SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]));
         };
@@ -183,7 +208,11 @@ impl Session {
     }
 
     /// ROLLBACK to a savepoint, or of everything.
-    pub(crate) fn rollback_transaction(&mut self, name: Option<&str>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn rollback_transaction(
+        &mut self,
+        name: Option<&str>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let Some(t) = self.transaction.clone() else {
             return Err(SqlError::new(&messages::ROLLBACK_WITHOUT_BEGIN, &[]));
         };
@@ -222,9 +251,13 @@ impl Session {
     /// USE: changes the database and says so (5701).
     pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let found = self.instance.database_name(name);
-        let found = found.ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]))?;
+        let found =
+            found.ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]))?;
         let old = std::mem::replace(&mut self.database, found.clone());
-        sink.env_change(&EnvChange::Database { old, new: found.clone() });
+        sink.env_change(&EnvChange::Database {
+            old,
+            new: found.clone(),
+        });
         sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).with_state(1));
         Ok(())
     }

@@ -32,7 +32,9 @@ struct Declared {
 /// The view of that name; all of them live in the schema `sys`.
 pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<dyn VirtualTable>> {
     let found = schema.is_some_and(|s| s.eq_ignore_ascii_case("sys"));
-    let view = VIEWS.iter().find(|v| found && v.name.eq_ignore_ascii_case(name))?;
+    let view = VIEWS
+        .iter()
+        .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
     let column = |(name, ty, nullable): &(&str, SqlType, bool)| TableColumn {
         name: (*name).to_owned(),
         ty: *ty,
@@ -41,7 +43,11 @@ pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<dyn VirtualTable>> {
         default: None,
     };
     let columns = view.columns.iter().map(column).collect();
-    Some(Arc::new(Declared { name: view.name, columns, rows: view.rows }))
+    Some(Arc::new(Declared {
+        name: view.name,
+        columns,
+        rows: view.rows,
+    }))
 }
 
 impl VirtualTable for Declared {

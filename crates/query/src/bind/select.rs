@@ -14,6 +14,8 @@ struct Item {
     name: String,
     identity: bool,
     updatable: bool,
+    /// `@x = expr`
+    slot: Option<usize>,
 }
 
 impl Binder<'_> {
@@ -328,6 +330,7 @@ impl Binder<'_> {
                                 name: c.name.clone(),
                                 identity: c.identity,
                                 updatable: c.updatable,
+                                slot: None,
                             });
                         }
                     }
@@ -353,6 +356,7 @@ impl Binder<'_> {
                         name: alias.clone().unwrap_or(own),
                         identity: plain.is_some_and(|c| c.0),
                         updatable: plain.is_some_and(|c| c.1),
+                        slot: None,
                     });
                 }
                 SelectItem::Assign {
@@ -380,6 +384,7 @@ impl Binder<'_> {
                         name: variable.clone(),
                         identity: false,
                         updatable: false,
+                        slot: Some(slot),
                     });
                 }
             }
@@ -504,6 +509,22 @@ fn sorted(plan: Plan, keys: Vec<SortKey>) -> Plan {
 }
 
 fn project(plan: Plan, items: Vec<Item>) -> Plan {
+    if !items.is_empty() && items.iter().all(|i| i.slot.is_some()) {
+        let targets = items
+            .into_iter()
+            .filter_map(|i| Some((i.slot?, i.expr)))
+            .collect();
+        let correlated = plan.correlated;
+        let node = Node::Assign {
+            input: Box::new(plan),
+            targets,
+        };
+        return Plan {
+            node,
+            columns: Vec::new(),
+            correlated,
+        };
+    }
     let columns = items
         .iter()
         .map(|i| OutColumn {

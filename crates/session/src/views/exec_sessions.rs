@@ -35,5 +35,6 @@ fn datetime(unix_nanos: i128) -> Value {
     let units = unix_nanos / 100;
     let per_day = temporal::UNITS_PER_DAY as i128;
     let days = (DAYS_TO_1970 + units.div_euclid(per_day)) as i32;
-    DateTime::from_days_units(days, units.rem_euclid(per_day) as u64).map_or(Value::Null, Value::DateTime)
+    DateTime::from_days_units(days, units.rem_euclid(per_day) as u64)
+        .map_or(Value::Null, Value::DateTime)
 }
