@@ -1,1 +1,53 @@
-fn main() {}
+//! `duramen`: one binary, a command a word.
+
+#![forbid(unsafe_code)]
+
+mod calibrate;
+mod options;
+mod serve;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+duramen: a T-SQL database server that keeps its data in SQL Server's page and log format
+
+usage: duramen [COMMAND] [OPTIONS]
+
+  serve          the server (the default); duramen serve --help
+  calibrate      measures the disk below a directory
+  --version      the version
+  --help         this text
+
+start a server:      duramen serve --data-dir ./data
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        // Options without a command are the server's.
+        Some((first, _)) if first.starts_with("--") && !is_global(first) => ("serve", &args[..]),
+        Some((first, rest)) => (first.as_str(), rest),
+        None => ("serve", &args[..]),
+    };
+    let code = match command {
+        "serve" => serve::run(rest),
+        "calibrate" => u8::try_from(calibrate::run(rest)).unwrap_or(1),
+        "--version" | "-V" | "version" => {
+            println!("duramen {}", env!("CARGO_PKG_VERSION"));
+            0
+        }
+        "--help" | "-h" | "help" => {
+            print!("{HELP}");
+            0
+        }
+        other => {
+            eprintln!("duramen: unknown command '{other}'; duramen --help lists them");
+            2
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn is_global(arg: &str) -> bool {
+    matches!(arg, "--version" | "--help")
+}

@@ -1,7 +1,7 @@
 //! The packet gate with a lock around it and a way out: what the engine's [`crate::Backend`] is built on.
 //!
 //! Whoever opens a database's log tells the desk where its durable prefix stands and every time it moves. A packet
-//! that is held has its logs asked for a flush by the caller of [`Desk::submit`].
+//! that is held has its logs asked for a flush, through what was given to [`Desk::set_flush`].
 
 use std::sync::OnceLock;
 
@@ -12,6 +12,7 @@ use duramen_txn::gate::{ConnectionId, Dependencies, PacketGate, Submit};
 use crate::backend::{Delivery, Submission};
 
 type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
+type Flush = Box<dyn Fn(DbId, Lsn) + Send + Sync>;
 
 /// Invariant: deliveries are made under the gate's lock. A packet that `submit` gives back at once can therefore not
 /// overtake an earlier one of its connection.
@@ -19,6 +20,7 @@ type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
 pub struct Desk {
     gate: Mutex<PacketGate<Vec<u8>>>,
     deliver: OnceLock<Deliver>,
+    flush: OnceLock<Flush>,
 }
 
 impl Desk {
@@ -31,17 +33,31 @@ impl Desk {
         let _ = self.deliver.set(deliver);
     }
 
-    /// A sealed packet. When it is held, the logs named are to be flushed.
+    /// How a log is asked to become durable up to an LSN. The first call counts.
+    pub fn set_flush(&self, flush: Flush) {
+        let _ = self.flush.set(flush);
+    }
+
+    /// A sealed packet.
     pub fn submit(
         &self,
         connection: ConnectionId,
         deps: Dependencies,
         packet: Vec<u8>,
-    ) -> (Submission, Vec<(DbId, Lsn)>) {
-        match self.gate.lock().submit(connection, deps, packet) {
-            Submit::Released(packet) => (Submission::Send(packet), Vec::new()),
-            Submit::Held(unmet) => (Submission::Held, unmet),
-            Submit::Ended => (Submission::Ended, Vec::new()),
+    ) -> Submission {
+        let submitted = self.gate.lock().submit(connection, deps, packet);
+        match submitted {
+            Submit::Released(packet) => Submission::Send(packet),
+            Submit::Held(unmet) => {
+                // Not under the gate's lock: the flusher may answer at once.
+                if let Some(flush) = self.flush.get() {
+                    for (db, lsn) in unmet {
+                        flush(db, lsn);
+                    }
+                }
+                Submission::Held
+            }
+            Submit::Ended => Submission::Ended,
         }
     }
 
@@ -112,9 +128,12 @@ mod tests {
             deps.add(db, lsn);
             deps
         };
-        let (held, flush) = desk.submit(1, deps(), vec![1]);
+        let asked: Arc<Mutex<Vec<(DbId, Lsn)>>> = Arc::default();
+        let of_flush = asked.clone();
+        desk.set_flush(Box::new(move |db, lsn| of_flush.lock().push((db, lsn))));
+        let held = desk.submit(1, deps(), vec![1]);
         assert!(matches!(held, Submission::Held));
-        assert_eq!(flush, [(db, lsn)]);
+        assert_eq!(*asked.lock(), [(db, lsn)]);
         desk.submit(1, Dependencies::none(), vec![2]);
         desk.submit(2, Dependencies::none(), vec![3]);
         assert!(desk.is_holding(1) && !desk.is_holding(2));
@@ -125,10 +144,7 @@ mod tests {
         desk.submit(1, later.clone(), vec![4]);
         desk.poisoned(db);
         assert_eq!(log.lock().last().map(String::as_str), Some("1:end"));
-        assert!(matches!(
-            desk.submit(1, later, vec![5]).0,
-            Submission::Ended
-        ));
+        assert!(matches!(desk.submit(1, later, vec![5]), Submission::Ended));
         assert_eq!(desk.held(), 0);
     }
 }

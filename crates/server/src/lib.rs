@@ -17,9 +17,12 @@
 mod backend;
 pub mod client;
 mod connection;
+mod credential;
 mod desk;
+mod engine;
 mod login;
 mod outbound;
+mod parameters;
 mod pool;
 mod procedures;
 mod reply;
@@ -31,6 +34,8 @@ pub use backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
+pub use credential::{Credential, CredentialError};
 pub use desk::Desk;
+pub use engine::EngineBackend;
 pub use server::{Server, ServerConfig, ServerError};
 pub use tls::{TlsError, TlsSetup};

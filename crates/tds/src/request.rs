@@ -53,7 +53,7 @@ impl Batch {
         let mut r = Reader::new(body);
         let headers = AllHeaders::parse(&mut r)?;
         let text = r.rest();
-        if text.len() % 2 != 0 {
+        if !text.len().is_multiple_of(2) {
             return Err(TdsError::Malformed("batch text of odd length"));
         }
         Ok(Batch {

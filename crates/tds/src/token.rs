@@ -525,10 +525,7 @@ fn env(r: &mut Reader<'_>) -> TdsResult<Env> {
                 new: body.b_varchar()?,
                 old: body.b_varchar()?,
             },
-            7 => Env::Collation(match body.b_varbyte()?.try_into() {
-                Ok(bytes) => bytes,
-                Err(_) => [0; 5],
-            }),
+            7 => Env::Collation(body.b_varbyte()?.try_into().unwrap_or_default()),
             8..=10 => {
                 let new = body.b_varbyte()?;
                 let old = body.b_varbyte()?;

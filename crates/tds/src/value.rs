@@ -369,7 +369,7 @@ fn string(ty: &SqlType, bytes: &[u8]) -> TdsResult<Value> {
     Ok(match ty.id {
         TypeId::Char | TypeId::VarChar | TypeId::Text => Value::VarChar(bytes.to_vec()),
         TypeId::NChar | TypeId::NVarChar | TypeId::NText => {
-            if bytes.len() % 2 != 0 {
+            if !bytes.len().is_multiple_of(2) {
                 return Err(TdsError::Malformed("UTF-16 text of odd length"));
             }
             Value::NVarChar(to_units(bytes))

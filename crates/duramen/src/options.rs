@@ -1,0 +1,252 @@
+//! The flags of `duramen serve`. Every flag of the design parses; what is not there yet is refused by name.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub const HELP: &str = "\
+usage: duramen serve [OPTIONS]
+
+  --data-dir DIR           where everything is kept            (default ./data)
+  --listen ADDR:PORT       where clients connect               (default 127.0.0.1:1433)
+  --sa-password PW         password of sa, at the first start  (or MSSQL_SA_PASSWORD; else one is made)
+  --drive X=DIR            directory of the paths X:\\...       (default DATA-DIR/drives/X)
+  --max-memory SIZE        e.g. 512MB, 2GB                     (default half of the memory)
+  --log-profile PROFILE    2012, 2014, 2019, 2022 or native    (default native)
+  --log-sector SIZE        auto, 512 or 4096                   (default auto)
+  --instant-file-init on|off                                   (default on)
+  --dashboard ADDR:PORT|off                                    (default off)
+";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    V2012,
+    V2014,
+    V2019,
+    V2022,
+    Native,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    pub data_dir: PathBuf,
+    pub listen: SocketAddr,
+    pub sa_password: Option<String>,
+    pub drives: Vec<(char, PathBuf)>,
+    /// `None`: half of the memory.
+    pub max_memory: Option<u64>,
+    pub profile: Profile,
+    /// `None`: the device's.
+    pub sector: Option<u32>,
+    pub instant_file_init: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parsed {
+    Run(Options),
+    Help,
+}
+
+/// Reads the arguments; `environment_password` is `MSSQL_SA_PASSWORD`.
+pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Parsed, String> {
+    let mut options = Options {
+        data_dir: PathBuf::from("./data"),
+        listen: SocketAddr::from(([127, 0, 0, 1], 1433)),
+        sa_password: environment_password.filter(|password| !password.is_empty()),
+        drives: Vec::new(),
+        max_memory: None,
+        profile: Profile::Native,
+        sector: None,
+        instant_file_init: true,
+    };
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let (flag, inline) = match arg.split_once('=') {
+            Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+            _ => (arg.as_str(), None),
+        };
+        if matches!(flag, "--help" | "-h") {
+            return Ok(Parsed::Help);
+        }
+        if !FLAGS.contains(&flag) {
+            return Err(format!(
+                "unknown option '{flag}'; duramen serve --help lists them"
+            ));
+        }
+        let value = match inline {
+            Some(value) => value,
+            None => rest
+                .next()
+                .cloned()
+                .ok_or_else(|| format!("{flag} needs a value"))?,
+        };
+        set(&mut options, flag, value)?;
+    }
+    Ok(Parsed::Run(options))
+}
+
+const FLAGS: [&str; 9] = [
+    "--data-dir",
+    "--listen",
+    "--sa-password",
+    "--drive",
+    "--max-memory",
+    "--log-profile",
+    "--log-sector",
+    "--instant-file-init",
+    "--dashboard",
+];
+
+fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
+    let bad = |what: &str| format!("{flag} {value}: {what}");
+    match flag {
+        "--data-dir" => options.data_dir = PathBuf::from(value),
+        "--listen" => options.listen = listen(&value).ok_or_else(|| bad("not ADDR:PORT"))?,
+        "--sa-password" => options.sa_password = Some(value),
+        "--drive" => {
+            let drive = value.split_once('=').and_then(|(letter, dir)| {
+                let letter = letter.trim_end_matches(':');
+                let mut chars = letter.chars();
+                let first = chars.next().filter(char::is_ascii_alphabetic)?;
+                (chars.next().is_none() && !dir.is_empty())
+                    .then(|| (first.to_ascii_uppercase(), PathBuf::from(dir)))
+            });
+            let drive = drive.ok_or_else(|| bad("not LETTER=DIR"))?;
+            if options.drives.iter().any(|(letter, _)| *letter == drive.0) {
+                return Err(bad("the drive is given twice"));
+            }
+            options.drives.push(drive);
+        }
+        "--max-memory" => {
+            let bytes = size(&value).ok_or_else(|| bad("not a size such as 512MB"))?;
+            if bytes < 32 << 20 {
+                return Err(bad("at least 32MB"));
+            }
+            options.max_memory = Some(bytes);
+        }
+        "--log-profile" => {
+            options.profile = match value.as_str() {
+                "2012" => Profile::V2012,
+                "2014" => Profile::V2014,
+                "2019" => Profile::V2019,
+                "2022" => Profile::V2022,
+                "native" => Profile::Native,
+                _ => return Err(bad("not 2012, 2014, 2019, 2022 or native")),
+            }
+        }
+        "--log-sector" => {
+            options.sector = match value.as_str() {
+                "auto" => None,
+                "512" => Some(512),
+                "4096" => Some(4096),
+                _ => return Err(bad("not auto, 512 or 4096")),
+            }
+        }
+        "--instant-file-init" => {
+            options.instant_file_init = match value.as_str() {
+                "on" => true,
+                "off" => false,
+                _ => return Err(bad("not on or off")),
+            }
+        }
+        "--dashboard" => {
+            if value != "off" {
+                listen(&value).ok_or_else(|| bad("not ADDR:PORT or off"))?;
+                return Err(bad("the dashboard is not in this version"));
+            }
+        }
+        _ => return Err(format!("unknown option '{flag}'")),
+    }
+    Ok(())
+}
+
+/// `ADDR:PORT`, `localhost:PORT` or `PORT`.
+fn listen(text: &str) -> Option<SocketAddr> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Some(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let text = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    text.parse().ok()
+}
+
+/// Bytes, with K, M, G or T (and an optional B) behind them.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix('B').unwrap_or(&text);
+    let (digits, shift) = match text.chars().last()? {
+        'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.trim().parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Every flag of the design, in both spellings, and what is wrong is said.
+    use super::*;
+
+    fn run(args: &[&str]) -> Result<Parsed, String> {
+        let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
+        parse(&args, None)
+    }
+
+    #[test]
+    fn all_flags() {
+        let Ok(Parsed::Run(options)) = run(&[
+            "--data-dir",
+            "/d",
+            "--listen=0.0.0.0:14330",
+            "--sa-password=a=b",
+            "--drive",
+            "e=/fast",
+            "--drive=F:=/slow",
+            "--max-memory",
+            "2GB",
+            "--log-profile",
+            "2012",
+            "--log-sector=512",
+            "--instant-file-init",
+            "off",
+            "--dashboard",
+            "off",
+        ]) else {
+            panic!("all flags parse");
+        };
+        assert_eq!(options.listen.port(), 14330);
+        assert_eq!(options.sa_password.as_deref(), Some("a=b"));
+        assert_eq!(
+            options.drives,
+            [('E', PathBuf::from("/fast")), ('F', PathBuf::from("/slow"))]
+        );
+        assert_eq!(options.max_memory, Some(2 << 30));
+        assert_eq!(options.profile, Profile::V2012);
+        assert_eq!(options.sector, Some(512));
+        assert!(!options.instant_file_init);
+        assert_eq!(run(&["--help"]), Ok(Parsed::Help));
+    }
+
+    #[test]
+    fn wrong_ones_are_named() {
+        for args in [
+            &["--nope"][..],
+            &["--listen"],
+            &["--listen", "x"],
+            &["--drive", "EE=/x"],
+            &["--drive", "E=/x", "--drive", "e=/y"],
+            &["--max-memory", "1KB"],
+            &["--max-memory", "99999999999T"],
+            &["--log-profile", "2008"],
+            &["--log-sector", "1024"],
+            &["--dashboard", "127.0.0.1:80"],
+        ] {
+            let message = run(args).expect_err("refused");
+            assert!(message.contains(args[0]), "{message}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `duramen serve`: from flags to a running server and back.
+
+use std::sync::Arc;
+
+use duramen_os::{Env, random};
+use duramen_server::{Credential, Desk, EngineBackend, Server, ServerConfig, TlsSetup};
+use duramen_session::{Instance, InstanceConfig};
+
+use crate::options::{self, Options, Parsed};
+
+/// Runs until SIGTERM or SIGINT; the exit code.
+pub fn run(args: &[String]) -> u8 {
+    let password = std::env::var("MSSQL_SA_PASSWORD").ok();
+    let options = match options::parse(args, password) {
+        Ok(Parsed::Run(options)) => options,
+        Ok(Parsed::Help) => {
+            print!("{}", options::HELP);
+            return 0;
+        }
+        Err(message) => {
+            eprintln!("duramen: {message}");
+            return 2;
+        }
+    };
+    match serve(&options) {
+        Ok(()) => 0,
+        Err(message) => {
+            eprintln!("duramen: {message}");
+            1
+        }
+    }
+}
+
+fn serve(options: &Options) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let env = Env::real();
+    let dir = &options.data_dir;
+    env.disk
+        .create_dir_all(dir)
+        .map_err(|e| format!("{}: {e}", dir.display()))?;
+    let (credential, made) =
+        Credential::open(&env, dir, options.sa_password.as_deref()).map_err(|e| text(&e))?;
+    let tls = TlsSetup::load_or_create(&env, dir).map_err(|e| text(&e))?;
+    let certificate = tls.certificate_path.clone();
+
+    // Between the edge, which checks passwords, and the instance.
+    let token = hex(random::guid()) + &hex(random::guid());
+    let instance = Instance::start(InstanceConfig {
+        sa_password: token.clone(),
+        server_name: server_name(),
+    });
+    let desk = Arc::new(Desk::new());
+    let backend = EngineBackend::new(Arc::clone(&instance), desk, credential, token);
+    let mut config = ServerConfig::new(options.listen);
+    config.tls = Some(tls);
+    config.handle_signals = true;
+    let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
+    let address = server.address();
+    println!("SQL Server is now ready for client connections. ({address})");
+    println!(
+        "connect: sqlcmd -S {},{} -U sa -C    certificate: {}",
+        address.ip(),
+        address.port(),
+        certificate.display()
+    );
+    if let Some(password) = made {
+        println!("password of sa, shown this once: {password}");
+    }
+    server.wait();
+    println!("SQL Server is terminating; all databases are closed.");
+    Ok(())
+}
+
+fn hex(bytes: [u8; 16]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// `@@SERVERNAME`: the machine's name.
+fn server_name() -> String {
+    std::env::var("HOSTNAME")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "DURAMEN".to_owned())
+        .to_uppercase()
+}

@@ -1,0 +1,211 @@
+//! The real engine behind the edge: sessions of an [`Instance`], their packets through the [`Desk`].
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_session::{CancelToken, Instance, ResultSink, Session, version};
+use duramen_txn::gate::SessionDeps;
+
+use crate::backend::{
+    Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
+    ProcedureOutcome, Submission,
+};
+use crate::credential::Credential;
+use crate::desk::Desk;
+use crate::parameters;
+
+pub struct EngineBackend {
+    instance: Arc<Instance>,
+    desk: Arc<Desk>,
+    credential: Credential,
+    /// What the instance knows as sa's password; the real one is known to nobody, only its hash.
+    token: String,
+}
+
+impl EngineBackend {
+    /// `token` is the password that the instance was started with; clients never see it.
+    pub fn new(
+        instance: Arc<Instance>,
+        desk: Arc<Desk>,
+        credential: Credential,
+        token: String,
+    ) -> EngineBackend {
+        EngineBackend {
+            instance,
+            desk,
+            credential,
+            token,
+        }
+    }
+}
+
+impl Backend for EngineBackend {
+    fn login(&self, connection: u64, request: &LoginRequest) -> SqlResult<Box<dyn BackendSession>> {
+        let password = if self.credential.matches(&request.password) {
+            self.token.clone()
+        } else {
+            String::new()
+        };
+        let session = self.instance.login(&duramen_session::LoginRequest {
+            user: request.user.clone(),
+            password,
+            database: request.database.clone(),
+            app: request.app.clone(),
+            host: request.host.clone(),
+            language: request.language.clone(),
+            client_address: request.client_address.clone(),
+            encrypted: request.encrypted,
+        })?;
+        let outlet = Arc::new(SessionOutlet {
+            connection,
+            deps: Arc::clone(session.deps()),
+            desk: Arc::clone(&self.desk),
+        });
+        Ok(Box::new(EngineSession { session, outlet }))
+    }
+
+    fn is_holding(&self, connection: u64) -> bool {
+        self.desk.is_holding(connection)
+    }
+
+    fn disconnect(&self, connection: u64) {
+        self.desk.disconnect(connection);
+    }
+
+    fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>) {
+        self.desk.set_delivery(deliver);
+    }
+
+    fn server_name(&self) -> String {
+        self.instance.server_name().to_owned()
+    }
+
+    fn version(&self) -> (u8, u8, u16) {
+        version::VERSION
+    }
+}
+
+struct SessionOutlet {
+    connection: u64,
+    deps: Arc<SessionDeps>,
+    desk: Arc<Desk>,
+}
+
+impl Outlet for SessionOutlet {
+    fn submit(&self, packet: Vec<u8>) -> Submission {
+        self.desk.submit(self.connection, self.deps.seal(), packet)
+    }
+
+    fn request_done(&self) {
+        self.deps.request_done();
+    }
+}
+
+struct EngineSession {
+    session: Session,
+    outlet: Arc<SessionOutlet>,
+}
+
+impl BackendSession for EngineSession {
+    fn spid(&self) -> u16 {
+        self.session.spid()
+    }
+
+    fn database(&self) -> String {
+        self.session.database().to_owned()
+    }
+
+    fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel) {
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        self.session.execute_batch(text, sink, &token);
+    }
+
+    fn execute_sql(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        parameters: &[ParameterSpec],
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> ProcedureOutcome {
+        match parameters::batch(text, declarations, parameters) {
+            Ok(batch) => {
+                let mut watch = Watch { sink, failed: None };
+                self.execute_batch(&batch, &mut watch, cancel);
+                ProcedureOutcome {
+                    // sp_executesql returns the number of the last error.
+                    status: Some(watch.failed.unwrap_or(0)),
+                    outputs: Vec::new(),
+                }
+            }
+            Err(error) => {
+                sink.error(&error);
+                ProcedureOutcome {
+                    status: Some(error.number),
+                    outputs: Vec::new(),
+                }
+            }
+        }
+    }
+
+    fn execute_procedure(
+        &mut self,
+        name: &str,
+        _: &[ParameterSpec],
+        sink: &mut dyn ResultSink,
+        _: &Cancel,
+    ) -> ProcedureOutcome {
+        sink.error(&SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name]).at_line(1));
+        ProcedureOutcome::default()
+    }
+
+    fn reset(&mut self, keep_transaction: bool) {
+        // A rollback that fails has taken its database offline; the next statement there says so.
+        let _ = self.session.reset(keep_transaction);
+    }
+
+    fn outlet(&self) -> Arc<dyn Outlet> {
+        self.outlet.clone()
+    }
+}
+
+/// Passes everything on and remembers the last error.
+struct Watch<'a> {
+    sink: &'a mut dyn ResultSink,
+    failed: Option<i32>,
+}
+
+impl ResultSink for Watch<'_> {
+    fn columns(&mut self, columns: &[duramen_session::ColumnMeta]) {
+        self.sink.columns(columns);
+    }
+
+    fn row(&mut self, values: &[duramen_types::Value]) {
+        self.sink.row(values);
+    }
+
+    fn done(&mut self, done: &duramen_session::Done) {
+        self.sink.done(done);
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.failed = Some(error.number);
+        self.sink.error(error);
+    }
+
+    fn info(&mut self, message: &SqlError) {
+        self.sink.info(message);
+    }
+
+    fn env_change(&mut self, change: &duramen_session::EnvChange) {
+        self.sink.env_change(change);
+    }
+
+    fn flush_hint(&mut self) {
+        self.sink.flush_hint();
+    }
+
+    fn cancelled(&self) -> bool {
+        self.sink.cancelled()
+    }
+}
