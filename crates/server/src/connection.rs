@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
 use duramen_tds::TdsError;
 use duramen_tds::login::{Login, MAX_LOGIN_BYTES};
@@ -67,6 +68,9 @@ impl Connection {
     /// Drops the session, which may roll back: never on the event loop.
     pub fn drop_session(&self) {
         let session = self.session.lock().take();
+        if session.is_some() {
+            count(Counter::Logouts, 1);
+        }
         drop(session);
         self.shared.backend.disconnect(self.id);
     }

@@ -3,9 +3,11 @@
 //! Whoever opens a database's log tells the desk where its durable prefix stands and every time it moves. A packet
 //! that is held has its logs asked for a flush, through what was given to [`Desk::set_flush`].
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use duramen_base::{DbId, Lsn};
+use duramen_observe::{WaitGuard, WaitType};
 use duramen_os::sync::Mutex;
 use duramen_txn::gate::{ConnectionId, Dependencies, PacketGate, Submit};
 
@@ -14,11 +16,18 @@ use crate::backend::{Delivery, Submission};
 type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
 type Flush = Box<dyn Fn(DbId, Lsn) + Send + Sync>;
 
+#[derive(Default)]
+struct State {
+    gate: PacketGate<Vec<u8>>,
+    /// Finished requests whose last packets are held: they wait for the log, and that is to be seen.
+    waiting: BTreeMap<ConnectionId, WaitGuard>,
+}
+
 /// Invariant: deliveries are made under the gate's lock. A packet that `submit` gives back at once can therefore not
 /// overtake an earlier one of its connection.
 #[derive(Default)]
 pub struct Desk {
-    gate: Mutex<PacketGate<Vec<u8>>>,
+    state: Mutex<State>,
     deliver: OnceLock<Deliver>,
     flush: OnceLock<Flush>,
 }
@@ -45,7 +54,7 @@ impl Desk {
         deps: Dependencies,
         packet: Vec<u8>,
     ) -> Submission {
-        let submitted = self.gate.lock().submit(connection, deps, packet);
+        let submitted = self.state.lock().gate.submit(connection, deps, packet);
         match submitted {
             Submit::Released(packet) => Submission::Send(packet),
             Submit::Held(unmet) => {
@@ -61,26 +70,41 @@ impl Desk {
         }
     }
 
+    /// A request has ended; if packets of it are held, it waits on WRITELOG from now until the last has left. On
+    /// the worker that ran it, so that the wait is the session's.
+    pub fn request_finished(&self, connection: ConnectionId) {
+        let mut state = self.state.lock();
+        if state.gate.is_holding(connection) {
+            let wait = duramen_observe::wait(WaitType::WRITELOG);
+            state.waiting.insert(connection, wait);
+        }
+    }
+
     /// The log of `db` is durable up to `lsn`.
     pub fn durable(&self, db: DbId, lsn: Lsn) {
-        let mut gate = self.gate.lock();
-        for (connection, bytes) in gate.durable(db, lsn) {
+        let mut state = self.state.lock();
+        for (connection, bytes) in state.gate.durable(db, lsn) {
             self.send(Delivery::Packet { connection, bytes });
+            if !state.gate.is_holding(connection) {
+                state.waiting.remove(&connection);
+            }
         }
     }
 
     /// The log of `db` has failed.
     pub fn poisoned(&self, db: DbId) {
-        let mut gate = self.gate.lock();
-        for connection in gate.poisoned(db) {
+        let mut state = self.state.lock();
+        for connection in state.gate.poisoned(db) {
+            state.waiting.remove(&connection);
             self.send(Delivery::End { connection });
         }
     }
 
     /// `db` is closed or dropped.
     pub fn forget(&self, db: DbId) {
-        let mut gate = self.gate.lock();
-        for connection in gate.forget(db) {
+        let mut state = self.state.lock();
+        for connection in state.gate.forget(db) {
+            state.waiting.remove(&connection);
             self.send(Delivery::End { connection });
         }
     }
@@ -92,16 +116,18 @@ impl Desk {
     }
 
     pub fn is_holding(&self, connection: ConnectionId) -> bool {
-        self.gate.lock().is_holding(connection)
+        self.state.lock().gate.is_holding(connection)
     }
 
     pub fn disconnect(&self, connection: ConnectionId) {
-        self.gate.lock().disconnect(connection);
+        let mut state = self.state.lock();
+        state.gate.disconnect(connection);
+        state.waiting.remove(&connection);
     }
 
     /// Packets held in all.
     pub fn held(&self) -> usize {
-        self.gate.lock().held()
+        self.state.lock().gate.held()
     }
 }
 
@@ -137,8 +163,12 @@ mod tests {
         desk.submit(1, Dependencies::none(), vec![2]);
         desk.submit(2, Dependencies::none(), vec![3]);
         assert!(desk.is_holding(1) && !desk.is_holding(2));
+        desk.request_finished(1);
+        desk.request_finished(2);
+        assert_eq!(desk.state.lock().waiting.len(), 1);
         desk.durable(db, lsn);
         assert_eq!(*log.lock(), ["1:[1]", "1:[2]"]);
+        assert!(desk.state.lock().waiting.is_empty());
         let mut later = Dependencies::none();
         later.add(db, Lsn::new(1, 17, 1));
         desk.submit(1, later.clone(), vec![4]);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_observe::{SessionWaits, attach};
 use duramen_session::{CancelToken, Instance, ResultSink, Session, version};
 use duramen_txn::gate::SessionDeps;
 
@@ -60,6 +61,7 @@ impl Backend for EngineBackend {
             connection,
             deps: Arc::clone(session.deps()),
             desk: Arc::clone(&self.desk),
+            waits: SessionWaits::new(SessionId(session.spid())),
         });
         Ok(Box::new(EngineSession { session, outlet }))
     }
@@ -89,6 +91,7 @@ struct SessionOutlet {
     connection: u64,
     deps: Arc<SessionDeps>,
     desk: Arc<Desk>,
+    waits: Arc<SessionWaits>,
 }
 
 impl Outlet for SessionOutlet {
@@ -98,6 +101,8 @@ impl Outlet for SessionOutlet {
 
     fn request_done(&self) {
         self.deps.request_done();
+        let _attached = attach(&self.waits, 0);
+        self.desk.request_finished(self.connection);
     }
 }
 
@@ -116,6 +121,7 @@ impl BackendSession for EngineSession {
     }
 
     fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel) {
+        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.execute_batch(text, sink, &token);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
+use duramen_observe::{Counter, count};
 use duramen_tds::login::{FEATURE_FED_AUTH, FEATURE_UTF8, Login, TDS_7_2, TDS_7_4, TDS_8_0};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
 use duramen_tds::token::{
@@ -137,6 +138,7 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     }
     done(&mut out, status::FINAL);
     let spid = session.spid();
+    count(Counter::Logins, 1);
     *connection.session.lock() = Some(session);
     connection.state.lock().logged_in = true;
     // The new packet size holds after this reply.

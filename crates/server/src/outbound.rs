@@ -6,6 +6,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use duramen_observe::WaitType;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
 use rustls::ServerConnection;
@@ -71,8 +72,11 @@ impl Outbound {
     pub fn send(&self, bytes: &[u8]) -> bool {
         let mut state = self.state.lock();
         self.append(&mut state, bytes, true);
-        while state.pending() > HIGH_WATER_BYTES && !state.closed {
-            self.drained.wait(&mut state);
+        if state.pending() > HIGH_WATER_BYTES && !state.closed {
+            let _wait = duramen_observe::wait(WaitType::ASYNC_NETWORK_IO);
+            while state.pending() > HIGH_WATER_BYTES && !state.closed {
+                self.drained.wait(&mut state);
+            }
         }
         !state.closed
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
+use duramen_observe::{Counter, count};
 use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink};
 use duramen_tds::TdsError;
 use duramen_tds::packet::{Message, PacketType, to_packets};
@@ -94,6 +95,7 @@ fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
 
 /// An attention from the client, on the event loop.
 pub fn attention(connection: &Arc<Connection>) {
+    count(Counter::SqlAttentions, 1);
     let mut state = connection.state.lock();
     if state.running {
         // The request ends its own reply first; the acknowledgement is a message of its own.
@@ -176,9 +178,13 @@ fn answer(
         return Ok(());
     }
     if message.reset || message.reset_keep_transaction {
+        count(Counter::ConnectionResets, 1);
         session.reset(message.reset_keep_transaction);
         connection.prepared.lock().clear();
         reply.reset_acknowledged();
+    }
+    if matches!(message.kind, PacketType::SqlBatch | PacketType::Rpc) {
+        count(Counter::BatchRequests, 1);
     }
     match message.kind {
         PacketType::SqlBatch => {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use duramen_observe::{Counter, gauge};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{IoError, thread};
 use duramen_tds::packet::DEFAULT_PACKET_BYTES;
@@ -95,7 +96,9 @@ impl Shared {
 
     /// The event loop is done with a connection.
     pub fn forget(&self, id: u64) {
-        self.connections.lock().remove(&id);
+        if self.connections.lock().remove(&id).is_some() {
+            gauge(Counter::UserConnections, -1);
+        }
     }
 
     /// From the packet gate, under its lock.
@@ -278,5 +281,6 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
     });
     connections.insert(id, Arc::clone(&connection));
     drop(connections);
+    gauge(Counter::UserConnections, 1);
     tokio::spawn(connection::run(connection));
 }
