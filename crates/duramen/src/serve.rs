@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_os::{Env, random};
-use duramen_server::{Credential, Desk, EngineBackend, Server, ServerConfig, TlsSetup};
+use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig};
 
 use crate::options::{self, Options, Parsed};
@@ -49,8 +49,8 @@ fn serve(options: &Options) -> Result<(), String> {
         sa_password: token.clone(),
         server_name: server_name(),
     });
-    let desk = Arc::new(Desk::new());
-    let backend = EngineBackend::new(Arc::clone(&instance), desk, credential, token);
+    let gate = duramen_txn::gate::GateHub::new();
+    let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
     config.tls = Some(tls);
     config.handle_signals = true;

@@ -153,6 +153,9 @@ pub trait Outlet: Send + Sync {
     /// Seals a reply packet, that is, notes what it depends on at this moment, and passes it through the gate.
     fn submit(&self, packet: Vec<u8>) -> Submission;
 
+    /// The request is about to wait for something else: what it has committed should be on its way to the disk.
+    fn before_block(&self) {}
+
     /// The last packet of a reply has been submitted.
     fn request_done(&self);
 }

@@ -1,23 +1,22 @@
-//! The real engine behind the edge: sessions of an [`Instance`], their packets through the [`Desk`].
+//! The real engine behind the edge: sessions of an [`Instance`], their packets through its [`GateHub`].
 
 use std::sync::Arc;
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{SessionWaits, attach};
 use duramen_session::{CancelToken, Instance, ResultSink, Session, version};
-use duramen_txn::gate::SessionDeps;
+use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
 use crate::backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
 use crate::credential::Credential;
-use crate::desk::Desk;
 use crate::parameters;
 
 pub struct EngineBackend {
     instance: Arc<Instance>,
-    desk: Arc<Desk>,
+    gate: Arc<GateHub>,
     credential: Credential,
     /// What the instance knows as sa's password; the real one is known to nobody, only its hash.
     token: String,
@@ -27,13 +26,13 @@ impl EngineBackend {
     /// `token` is the password that the instance was started with; clients never see it.
     pub fn new(
         instance: Arc<Instance>,
-        desk: Arc<Desk>,
+        gate: Arc<GateHub>,
         credential: Credential,
         token: String,
     ) -> EngineBackend {
         EngineBackend {
             instance,
-            desk,
+            gate,
             credential,
             token,
         }
@@ -58,24 +57,27 @@ impl Backend for EngineBackend {
             encrypted: request.encrypted,
         })?;
         let outlet = Arc::new(SessionOutlet {
-            connection,
-            deps: Arc::clone(session.deps()),
-            desk: Arc::clone(&self.desk),
+            gate: self.gate.outlet(connection, session.deps()),
             waits: SessionWaits::new(SessionId(session.spid())),
         });
         Ok(Box::new(EngineSession { session, outlet }))
     }
 
     fn is_holding(&self, connection: u64) -> bool {
-        self.desk.is_holding(connection)
+        self.gate.is_holding(connection)
     }
 
     fn disconnect(&self, connection: u64) {
-        self.desk.disconnect(connection);
+        self.gate.disconnect(connection);
     }
 
     fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>) {
-        self.desk.set_delivery(deliver);
+        self.gate.set_deliver(Box::new(move |outcome| {
+            deliver(match outcome {
+                Outcome::Packet { connection, bytes } => Delivery::Packet { connection, bytes },
+                Outcome::End { connection } => Delivery::End { connection },
+            });
+        }));
     }
 
     fn server_name(&self) -> String {
@@ -88,21 +90,25 @@ impl Backend for EngineBackend {
 }
 
 struct SessionOutlet {
-    connection: u64,
-    deps: Arc<SessionDeps>,
-    desk: Arc<Desk>,
+    gate: gate::Outlet,
     waits: Arc<SessionWaits>,
 }
 
 impl Outlet for SessionOutlet {
     fn submit(&self, packet: Vec<u8>) -> Submission {
-        self.desk.submit(self.connection, self.deps.seal(), packet)
+        match self.gate.submit(packet) {
+            Submit::Released(packet) => Submission::Send(packet),
+            Submit::Held(_) => Submission::Held,
+            Submit::Ended => Submission::Ended,
+        }
+    }
+
+    fn before_block(&self) {
+        self.gate.before_block();
     }
 
     fn request_done(&self) {
-        self.deps.request_done();
-        let _attached = attach(&self.waits, 0);
-        self.desk.request_finished(self.connection);
+        self.gate.request_done();
     }
 }
 

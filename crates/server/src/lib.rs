@@ -18,7 +18,6 @@ mod backend;
 pub mod client;
 mod connection;
 mod credential;
-mod desk;
 mod engine;
 mod login;
 mod outbound;
@@ -35,7 +34,6 @@ pub use backend::{
     ProcedureOutcome, Submission,
 };
 pub use credential::{Credential, CredentialError};
-pub use desk::Desk;
 pub use engine::EngineBackend;
 pub use server::{Server, ServerConfig, ServerError};
 pub use tls::{TlsError, TlsSetup};

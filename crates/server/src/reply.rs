@@ -295,6 +295,7 @@ impl ResultSink for Reply<'_> {
     }
 
     fn flush_hint(&mut self) {
+        self.outlet.before_block();
         // The kept DONE stays: whether it is the last is not known yet.
         let mut packet = Vec::new();
         if !self.ended && self.packets.take_partial(&mut packet) {
