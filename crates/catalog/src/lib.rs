@@ -1,1 +1,30 @@
-//! catalog
+//! The catalog: what a database contains, kept in its base tables, given out as plain snapshots.
+//!
+//! Invariants
+//! 1. The rows of the base tables are the truth. DDL writes rows, as any logged change, under the caller's transaction;
+//!    the cache ([`CatalogDb::snapshot`]) is patched along and dropped when such a transaction rolls back
+//!    ([`CatalogDb::invalidate`]).
+//! 2. A snapshot never changes; its version tells whether a plan made from it is still good.
+//! 3. Where a column stands in a row comes from `sysrscols`, never from its type.
+//! 4. Nobody waits for a lock here: whoever changes an object holds its Sch-M lock, whoever reads one its Sch-S lock.
+
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+mod catalog;
+mod ddl;
+mod def;
+mod describe;
+mod identity;
+mod load;
+mod registry;
+pub mod rows;
+pub mod shape;
+mod snapshot;
+pub mod system_tables;
+
+pub use catalog::{CatalogDb, now};
+pub use ddl::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text};
+pub use def::*;
+pub use registry::{DatabaseEntry, FileEntry, FileKind, Registry};
+pub use snapshot::Snapshot;

@@ -5,7 +5,7 @@
 //!
 //! Placement rules of [`layout_for`]: fixed columns in the given order from the row's first data byte (4 in data rows,
 //! 1 in index rows); bit columns share bytes, eight each; variable columns are numbered in the given order; a
-//! uniquifier is always the first variable column; null bits count columns in the given order. Data rows are made at
+//! uniquifier is the first variable column of data rows; null bits count columns in the given order. Data rows are made at
 //! least 9 bytes long, so that a forwarding stub fits where the row was. Index rows on non-leaf levels end their fixed
 //! part with the child's page pointer.
 
@@ -173,7 +173,8 @@ pub fn layout_in_order(columns: &[ColumnSpec], order: &[usize], kind: RowKind) -
         })
         .collect();
     let mut offset = first_byte(kind);
-    let mut variable = columns.iter().any(|c| c.uniquifier) as i16;
+    let uniquifier_first = kind == RowKind::Data && columns.iter().any(|c| c.uniquifier);
+    let mut variable = i16::from(uniquifier_first);
     let mut bits: Option<(usize, u8)> = None;
     let mut nullbit = 0;
     for &at in order {
@@ -182,9 +183,9 @@ pub fn layout_in_order(columns: &[ColumnSpec], order: &[usize], kind: RowKind) -
         };
         nullbit += 1;
         c.nullbit = nullbit;
-        if c.uniquifier {
+        if c.uniquifier && uniquifier_first {
             c.leaf_offset = -1;
-        } else if c.ty.is_variable() {
+        } else if c.uniquifier || c.ty.is_variable() {
             variable += 1;
             c.leaf_offset = -variable;
         } else if c.ty.id == TypeId::Bit {

@@ -40,17 +40,18 @@ fn eight_bits_share_a_byte() {
 }
 
 #[test]
-fn the_uniquifier_is_the_first_variable_column() {
-    let l = layout_for(
-        &[
-            spec(SqlType::INT),
-            spec(SqlType::varchar(10)),
-            ColumnSpec::uniquifier(),
-        ],
-        RowKind::IndexNode,
-    );
+fn the_uniquifier_is_the_first_variable_column_of_data_rows() {
+    let columns = [
+        spec(SqlType::INT),
+        spec(SqlType::varchar(10)),
+        ColumnSpec::uniquifier(),
+    ];
+    let data = layout_for(&columns, RowKind::Data);
+    let offsets: Vec<i16> = data.columns.iter().map(|c| c.leaf_offset).collect();
+    assert_eq!(offsets, [4, -2, -1]);
+    let l = layout_for(&columns, RowKind::IndexNode);
     let offsets: Vec<i16> = l.columns.iter().map(|c| c.leaf_offset).collect();
-    assert_eq!(offsets, [1, -2, -1]);
+    assert_eq!(offsets, [1, -1, -2]);
     assert_eq!(l.pminlen, 11);
 }
 

@@ -1,0 +1,217 @@
+//! What a snapshot says about objects: plain data.
+
+use std::sync::Arc;
+
+use duramen_base::ObjectId;
+use duramen_storage::{KeyColumn, RowsetDef};
+use duramen_types::{DateTime, SqlType, Value};
+
+use crate::shape::IndexSource;
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaDef {
+    pub id: i32,
+    pub name: String,
+    /// Principal id.
+    pub owner: i32,
+}
+
+/// The schema id of `dbo`.
+pub const SCHEMA_DBO: i32 = 1;
+/// The schema id of `sys`.
+pub const SCHEMA_SYS: i32 = 4;
+
+/// `sys.objects.type`, two characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ObjectKind(pub [u8; 2]);
+
+impl ObjectKind {
+    pub const SYSTEM_TABLE: ObjectKind = ObjectKind(*b"S ");
+    pub const TABLE: ObjectKind = ObjectKind(*b"U ");
+    pub const VIEW: ObjectKind = ObjectKind(*b"V ");
+    pub const PROCEDURE: ObjectKind = ObjectKind(*b"P ");
+    pub const SCALAR_FUNCTION: ObjectKind = ObjectKind(*b"FN");
+    pub const INLINE_FUNCTION: ObjectKind = ObjectKind(*b"IF");
+    pub const TABLE_FUNCTION: ObjectKind = ObjectKind(*b"TF");
+    pub const TRIGGER: ObjectKind = ObjectKind(*b"TR");
+    pub const DEFAULT: ObjectKind = ObjectKind(*b"D ");
+    pub const CHECK: ObjectKind = ObjectKind(*b"C ");
+    pub const PRIMARY_KEY: ObjectKind = ObjectKind(*b"PK");
+    pub const UNIQUE: ObjectKind = ObjectKind(*b"UQ");
+    pub const FOREIGN_KEY: ObjectKind = ObjectKind(*b"F ");
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("  ")
+    }
+
+    /// A module: text that is compiled when used.
+    pub fn is_module(self) -> bool {
+        [
+            ObjectKind::VIEW,
+            ObjectKind::PROCEDURE,
+            ObjectKind::SCALAR_FUNCTION,
+            ObjectKind::INLINE_FUNCTION,
+            ObjectKind::TABLE_FUNCTION,
+            ObjectKind::TRIGGER,
+        ]
+        .contains(&self)
+    }
+}
+
+/// An object, as `sys.objects` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectDef {
+    pub id: ObjectId,
+    pub schema: i32,
+    pub name: String,
+    pub kind: ObjectKind,
+    /// The table of a constraint or trigger; 0: none.
+    pub parent: ObjectId,
+    /// The column of a column's constraint; 0: none.
+    pub parent_column: i32,
+    pub created: DateTime,
+    pub modified: DateTime,
+}
+
+/// IDENTITY(seed, increment).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub seed: i64,
+    pub increment: i64,
+}
+
+/// A default constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultDef {
+    pub id: ObjectId,
+    pub name: String,
+    /// The expression, in parentheses.
+    pub text: String,
+}
+
+/// A check constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckDef {
+    pub id: ObjectId,
+    pub name: String,
+    pub text: String,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyDef {
+    pub id: ObjectId,
+    pub name: String,
+    pub referenced: ObjectId,
+    /// Column ids here and there.
+    pub columns: Vec<(i32, i32)>,
+    /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
+    pub on_delete: u8,
+    pub on_update: u8,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDef {
+    /// From 1, with holes where columns were dropped.
+    pub id: i32,
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+    pub identity: Option<Identity>,
+    pub default: Option<DefaultDef>,
+}
+
+/// An index of a table; the heap is not one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDef {
+    /// 1 is the clustered index.
+    pub id: u16,
+    pub name: String,
+    pub unique: bool,
+    pub clustered: bool,
+    pub primary_key: bool,
+    pub unique_constraint: bool,
+    /// Declared keys: positions in the table's columns.
+    pub keys: Vec<KeyColumn>,
+    /// Included columns: positions in the table's columns.
+    pub includes: Vec<usize>,
+    pub rowset: Arc<RowsetDef>,
+    /// Where each column of the index's own rows comes from.
+    pub sources: Vec<IndexSource>,
+    /// Positions, in the index's rows, of the base row's locator: the RID, or the clustering key.
+    pub locator: Vec<usize>,
+}
+
+/// A table, with everything needed to read and change it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableDef {
+    pub id: ObjectId,
+    pub schema: i32,
+    pub schema_name: String,
+    pub name: String,
+    pub kind: ObjectKind,
+    pub columns: Vec<ColumnDef>,
+    /// The clustered index first, when there is one.
+    pub indexes: Vec<IndexDef>,
+    /// The heap or the clustered index. Its rows are the columns, then the uniquifier where there is one.
+    pub data: Arc<RowsetDef>,
+    pub checks: Vec<CheckDef>,
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    pub created: DateTime,
+    pub modified: DateTime,
+    /// The schema version when this definition was made: plans compare it.
+    pub version: u64,
+}
+
+impl TableDef {
+    pub fn is_heap(&self) -> bool {
+        self.data.is_heap()
+    }
+
+    /// The position of a column by name; SQL Server's default collations ignore case.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        let folded = fold(name);
+        self.columns.iter().position(|c| fold(&c.name) == folded)
+    }
+
+    pub fn index(&self, name: &str) -> Option<&IndexDef> {
+        let folded = fold(name);
+        self.indexes.iter().find(|i| fold(&i.name) == folded)
+    }
+
+    pub fn nonclustered(&self) -> impl Iterator<Item = &IndexDef> {
+        self.indexes.iter().filter(|i| !i.clustered)
+    }
+
+    pub fn identity_column(&self) -> Option<usize> {
+        self.columns.iter().position(|c| c.identity.is_some())
+    }
+
+    /// A row of all NULLs, as wide as stored rows are.
+    pub fn null_row(&self) -> Vec<Value> {
+        vec![Value::Null; self.data.layout.columns.len()]
+    }
+}
+
+/// A view, procedure, function or trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleDef {
+    pub id: ObjectId,
+    pub schema: i32,
+    pub name: String,
+    pub kind: ObjectKind,
+    pub parent: ObjectId,
+    /// The whole CREATE statement.
+    pub text: String,
+    /// ANSI_NULLS and QUOTED_IDENTIFIER when it was made.
+    pub ansi_nulls: bool,
+    pub quoted_identifier: bool,
+    pub version: u64,
+}
+
+/// Names are compared without regard to case.
+pub fn fold(name: &str) -> String {
+    name.to_lowercase()
+}

@@ -1,0 +1,452 @@
+//! Base table rows into a snapshot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use duramen_base::{AllocUnitId, ObjectId, RowsetId, SqlError, SqlResult, messages};
+use duramen_storage::format::RowLayout;
+use duramen_storage::{KeyColumn, RowsetDef};
+use duramen_types::{DateTime, SqlType, Value};
+
+use crate::bootstrap::{CLASS_SCHEMA, COLUMN_IDENTITY, COLUMN_NOT_NULL};
+use crate::def::*;
+use crate::describe::{column_status, index_status};
+use crate::identity::decode_idtval;
+use crate::rows::{Base, id};
+use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
+use crate::snapshot::Snapshot;
+
+/// Objects of users have ids from here; base tables are below.
+pub(crate) const FIRST_USER_OBJECT: i32 = 100;
+/// Rowsets and units of users have ids from here.
+pub(crate) const FIRST_USER_ROWSET: i64 = 256 << 48;
+
+/// `syssingleobjrefs.class` of foreign keys: the referenced table and index; the referencing column; the referenced
+/// column.
+pub(crate) const REF_FK_TABLE: i64 = 27;
+pub(crate) const REF_FK_COLUMN: i64 = 28;
+pub(crate) const REF_FK_REFERENCED: i64 = 29;
+/// `sysobjvalues.valclass` of texts.
+pub(crate) const VALUE_TEXT: i64 = 1;
+
+pub(crate) fn int(row: &[Value], at: usize) -> i64 {
+    row.get(at).and_then(Value::as_i64).unwrap_or(0)
+}
+
+pub(crate) fn text(row: &[Value], at: usize) -> String {
+    row.get(at).and_then(Value::as_text).unwrap_or_default()
+}
+
+fn date(row: &[Value], at: usize) -> DateTime {
+    match row.get(at) {
+        Some(Value::DateTime(d)) => *d,
+        _ => DateTime { days: 0, ticks: 0 },
+    }
+}
+
+fn broken(what: &str) -> SqlError {
+    let _ = what;
+    SqlError::new(&messages::INCONSISTENCY, &[&what.len()])
+}
+
+/// Rows by object, all read at once: a catalog is small, and its tables are ordered by object.
+struct Rows {
+    objects: Vec<Vec<Value>>,
+    columns: BTreeMap<i32, Vec<Vec<Value>>>,
+    indexes: BTreeMap<i32, Vec<Vec<Value>>>,
+    index_columns: BTreeMap<(i32, i32), Vec<Vec<Value>>>,
+    placements: BTreeMap<i64, Vec<Vec<Value>>>,
+    units: BTreeMap<(i64, u8), AllocUnitId>,
+    texts: BTreeMap<i32, String>,
+    references: BTreeMap<i32, Vec<Vec<Value>>>,
+}
+
+fn group(rows: Vec<Vec<Value>>, at: usize) -> BTreeMap<i32, Vec<Vec<Value>>> {
+    let mut out: BTreeMap<i32, Vec<Vec<Value>>> = BTreeMap::new();
+    for row in rows {
+        out.entry(int(&row, at) as i32).or_default().push(row);
+    }
+    out
+}
+
+fn read(base: &Base<'_>) -> SqlResult<Rows> {
+    let object = Value::Int(FIRST_USER_OBJECT);
+    let rowset = Value::BigInt(FIRST_USER_ROWSET);
+    let mut index_columns: BTreeMap<(i32, i32), Vec<Vec<Value>>> = BTreeMap::new();
+    for row in base.rows_from(id::ISCOLS, object.clone())? {
+        let key = (int(&row, 0) as i32, int(&row, 1) as i32);
+        index_columns.entry(key).or_default().push(row);
+    }
+    let mut placements: BTreeMap<i64, Vec<Vec<Value>>> = BTreeMap::new();
+    for row in base.rows_from(id::RSCOLS, rowset.clone())? {
+        placements.entry(int(&row, 0)).or_default().push(row);
+    }
+    let units = base
+        .rows_from(id::ALLOCUNITS, rowset)?
+        .iter()
+        .map(|r| ((int(r, 2), int(r, 1) as u8), AllocUnitId(int(r, 0))))
+        .collect();
+    let texts = base
+        .rows(id::OBJVALUES, &[Value::TinyInt(VALUE_TEXT as u8)])?
+        .iter()
+        .map(|r| (int(r, 1) as i32, decode_text(r)))
+        .collect();
+    Ok(Rows {
+        objects: base.rows_from(id::SCHOBJS, object.clone())?,
+        columns: group(base.rows_from(id::COLPARS, object.clone())?, 0),
+        indexes: group(base.rows_from(id::IDXSTATS, object.clone())?, 0),
+        index_columns,
+        placements,
+        units,
+        texts,
+        references: group(base.rows_from(id::SINGLEOBJREFS, object)?, 1),
+    })
+}
+
+/// The text of a module or constraint. `value` is 2 when it is code-page text (as in foreign files), 3 (ours) when it is
+/// UTF-16 because the code page lacks a character.
+fn decode_text(row: &[Value]) -> String {
+    let wide = matches!(&row[4], Value::Variant(v) if v.1 == Value::Int(3));
+    match &row[5] {
+        Value::Binary(b) if wide => {
+            let units: Vec<u16> = b
+                .chunks_exact(2)
+                .map(|c| u16::from_le_bytes([c[0], c[1]]))
+                .collect();
+            String::from_utf16_lossy(&units)
+        }
+        Value::Binary(b) => duramen_types::cp1252::decode(b),
+        _ => String::new(),
+    }
+}
+
+/// The `value` and `imageval` of a text.
+pub(crate) fn encode_text(text: &str) -> (Value, Value) {
+    let narrow = duramen_types::cp1252::encode(text);
+    let (kind, bytes) = if duramen_types::cp1252::decode(&narrow) == text {
+        (2, narrow)
+    } else {
+        (3, text.encode_utf16().flat_map(u16::to_le_bytes).collect())
+    };
+    let kind = Value::Variant(Box::new((SqlType::INT, Value::Int(kind))));
+    (kind, Value::Binary(bytes))
+}
+
+/// Reads the whole catalog.
+pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
+    let rows = read(base)?;
+    let mut out = Snapshot {
+        version,
+        ..Snapshot::default()
+    };
+    for row in base.rows(id::CLSOBJS, &[Value::TinyInt(CLASS_SCHEMA as u8)])? {
+        let schema = SchemaDef {
+            id: int(&row, 1) as i32,
+            name: text(&row, 2),
+            owner: int(&row, 1) as i32,
+        };
+        out.schemas.insert(schema.id, Arc::new(schema));
+    }
+    for row in &rows.objects {
+        let kind = text(row, 5);
+        let kind = kind.as_bytes();
+        let object = ObjectDef {
+            id: ObjectId(int(row, 0) as i32),
+            schema: int(row, 2) as i32,
+            name: text(row, 1),
+            kind: ObjectKind([
+                kind.first().copied().unwrap_or(b' '),
+                kind.get(1).copied().unwrap_or(b' '),
+            ]),
+            parent: ObjectId(int(row, 6) as i32),
+            parent_column: if int(row, 6) != 0 {
+                int(row, 8) as i32
+            } else {
+                0
+            },
+            created: date(row, 9),
+            modified: date(row, 10),
+        };
+        out.add_object(object);
+    }
+    let tables: Vec<Arc<ObjectDef>> = out.objects.values().cloned().collect();
+    for (object, row) in tables.iter().zip(&rows.objects) {
+        if object.kind == ObjectKind::TABLE {
+            let table = table(&rows, &out, object)?;
+            out.tables.insert(object.id, Arc::new(table));
+        } else if object.kind.is_module() {
+            let status = int(row, 4);
+            let module = ModuleDef {
+                id: object.id,
+                schema: object.schema,
+                name: object.name.clone(),
+                kind: object.kind,
+                parent: object.parent,
+                text: rows.texts.get(&object.id.0).cloned().unwrap_or_default(),
+                ansi_nulls: status & MODULE_ANSI_NULLS != 0,
+                quoted_identifier: status & MODULE_QUOTED_IDENTIFIER != 0,
+                version,
+            };
+            out.modules.insert(object.id, Arc::new(module));
+        }
+    }
+    Ok(out)
+}
+
+/// `sysschobjs.status` bits of modules (assumed: real ones are not public).
+pub(crate) const MODULE_ANSI_NULLS: i64 = 0x4_0000;
+pub(crate) const MODULE_QUOTED_IDENTIFIER: i64 = 0x8_0000;
+
+fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef> {
+    let children: Vec<&Arc<ObjectDef>> = out
+        .objects
+        .values()
+        .filter(|o| o.parent == object.id)
+        .collect();
+    let text_of = |id: ObjectId| rows.texts.get(&id.0).cloned().unwrap_or_default();
+    let mut columns = Vec::new();
+    for row in rows.columns.get(&object.id.0).unwrap_or(&Vec::new()) {
+        if int(row, 1) != 0 {
+            continue;
+        }
+        let status = int(row, 10);
+        let ty = SqlType::from_catalog(
+            int(row, 4) as u8,
+            int(row, 6) as i16,
+            int(row, 7) as u8,
+            int(row, 8) as u8,
+            int(row, 9) as u32,
+        )
+        .ok_or_else(|| broken("column type"))?;
+        let identity = match &row[15] {
+            Value::Binary(b) if status & COLUMN_IDENTITY != 0 => {
+                decode_idtval(b).map(|s| s.identity)
+            }
+            _ => None,
+        };
+        let default = children
+            .iter()
+            .find(|o| o.id.0 == int(row, 13) as i32)
+            .map(|o| DefaultDef {
+                id: o.id,
+                name: o.name.clone(),
+                text: text_of(o.id),
+            });
+        columns.push(ColumnDef {
+            id: int(row, 2) as i32,
+            name: text(row, 3),
+            ty,
+            nullable: status & COLUMN_NOT_NULL == 0,
+            identity,
+            default,
+        });
+    }
+    columns.sort_by_key(|c| c.id);
+    let checks = children
+        .iter()
+        .filter(|o| o.kind == ObjectKind::CHECK)
+        .map(|o| CheckDef {
+            id: o.id,
+            name: o.name.clone(),
+            text: text_of(o.id),
+        })
+        .collect();
+    let foreign_keys = children
+        .iter()
+        .filter(|o| o.kind == ObjectKind::FOREIGN_KEY)
+        .map(|o| foreign_key(rows, o))
+        .collect();
+    let (data, indexes) = indexes(rows, object.id, &columns)?;
+    Ok(TableDef {
+        id: object.id,
+        schema: object.schema,
+        schema_name: out
+            .schemas
+            .get(&object.schema)
+            .map_or(String::new(), |s| s.name.clone()),
+        name: object.name.clone(),
+        kind: object.kind,
+        columns,
+        indexes,
+        data,
+        checks,
+        foreign_keys,
+        created: object.created,
+        modified: object.modified,
+        version: out.version,
+    })
+}
+
+fn foreign_key(rows: &Rows, object: &ObjectDef) -> ForeignKeyDef {
+    let empty = Vec::new();
+    let references = rows.references.get(&object.id.0).unwrap_or(&empty);
+    let mut out = ForeignKeyDef {
+        id: object.id,
+        name: object.name.clone(),
+        referenced: ObjectId(0),
+        columns: Vec::new(),
+        on_delete: 0,
+        on_update: 0,
+    };
+    let mut pairs: BTreeMap<i64, (i32, i32)> = BTreeMap::new();
+    for r in references {
+        let (class, ordinal) = (int(r, 0), int(r, 2));
+        match class {
+            REF_FK_TABLE => {
+                out.referenced = ObjectId(int(r, 3) as i32);
+                out.on_delete = int(r, 5) as u8 & 3;
+                out.on_update = (int(r, 5) >> 2) as u8 & 3;
+            }
+            REF_FK_COLUMN => pairs.entry(ordinal).or_default().0 = int(r, 4) as i32,
+            REF_FK_REFERENCED => pairs.entry(ordinal).or_default().1 = int(r, 4) as i32,
+            _ => {}
+        }
+    }
+    out.columns = pairs.into_values().collect();
+    out
+}
+
+/// One index as its rows tell it, before its rowset is put together.
+struct Declared {
+    id: u16,
+    name: String,
+    status: i64,
+    rowset: i64,
+    keys: Vec<KeyColumn>,
+    includes: Vec<usize>,
+}
+
+fn indexes(
+    rows: &Rows,
+    object: ObjectId,
+    columns: &[ColumnDef],
+) -> SqlResult<(Arc<RowsetDef>, Vec<IndexDef>)> {
+    let mut declared = Vec::new();
+    for row in rows.indexes.get(&object.0).unwrap_or(&Vec::new()) {
+        if int(row, 10) == 0 {
+            continue;
+        }
+        declared.push(declared_index(rows, object, columns, row)?);
+    }
+    declared.sort_by_key(|d| d.id);
+    let first = declared
+        .first()
+        .filter(|d| d.id <= 1)
+        .ok_or_else(|| broken("table without data"))?;
+    let specs: Vec<_> = columns
+        .iter()
+        .map(|c| duramen_storage::format::ColumnSpec::new(c.ty, c.nullable))
+        .collect();
+    let unique = |d: &Declared| d.status & index_status::UNIQUE != 0;
+    let clustered = (first.id == 1).then(|| Keys {
+        columns: &first.keys,
+        unique: unique(first),
+    });
+    let mut data = data_rowset(&ids(rows, object, first), &specs, clustered);
+    let column_ids: Vec<i32> = columns.iter().map(|c| c.id).collect();
+    place(rows, &mut data, &column_ids);
+    let data = Arc::new(data);
+    let mut out = Vec::new();
+    for d in &declared {
+        if d.id == 0 {
+            continue;
+        }
+        let (rowset, sources, locator) = if d.id == 1 {
+            (data.clone(), Vec::new(), Vec::new())
+        } else {
+            let keys = Keys {
+                columns: &d.keys,
+                unique: unique(d),
+            };
+            let (mut def, sources, locator) =
+                index_rowset(&ids(rows, object, d), &specs, &data, keys, &d.includes);
+            let ids = crate::describe::index_column_ids(&sources);
+            place(rows, &mut def, &ids);
+            (Arc::new(def), sources, locator)
+        };
+        out.push(IndexDef {
+            id: d.id,
+            name: d.name.clone(),
+            unique: unique(d),
+            clustered: d.id == 1,
+            primary_key: d.status & index_status::PRIMARY_KEY != 0,
+            unique_constraint: d.status & index_status::UNIQUE_CONSTRAINT != 0,
+            keys: d.keys.clone(),
+            includes: d.includes.clone(),
+            rowset,
+            sources,
+            locator,
+        });
+    }
+    Ok((data, out))
+}
+
+fn declared_index(
+    rows: &Rows,
+    object: ObjectId,
+    columns: &[ColumnDef],
+    row: &[Value],
+) -> SqlResult<Declared> {
+    let index = int(row, 1) as i32;
+    let mut out = Declared {
+        id: index as u16,
+        name: text(row, 2),
+        status: int(row, 3),
+        rowset: int(row, 10),
+        keys: Vec::new(),
+        includes: Vec::new(),
+    };
+    let empty = Vec::new();
+    let mut parts: Vec<&Vec<Value>> = rows
+        .index_columns
+        .get(&(object.0, index))
+        .unwrap_or(&empty)
+        .iter()
+        .collect();
+    parts.sort_by_key(|r| int(r, 2));
+    for r in parts {
+        let column = columns
+            .iter()
+            .position(|c| i64::from(c.id) == int(r, 4))
+            .ok_or_else(|| broken("index column"))?;
+        if int(r, 5) == 0 {
+            out.includes.push(column);
+        } else {
+            out.keys.push(KeyColumn {
+                column,
+                desc: int(r, 3) & column_status::DESC != 0,
+            });
+        }
+    }
+    Ok(out)
+}
+
+fn ids(rows: &Rows, object: ObjectId, d: &Declared) -> RowsetIds {
+    let unit = |kind| rows.units.get(&(d.rowset, kind)).copied();
+    RowsetIds {
+        object,
+        rowset: RowsetId(d.rowset),
+        index_id: d.id,
+        au: unit(1).unwrap_or_default(),
+        lob_au: unit(2),
+    }
+}
+
+/// Replaces computed placements by those of `sysrscols`: they are where the bytes are.
+fn place(rows: &Rows, def: &mut RowsetDef, column_ids: &[i32]) {
+    let empty = Vec::new();
+    let placed = rows.placements.get(&def.rowset.0).unwrap_or(&empty);
+    let mut columns = def.layout.columns.clone();
+    for (i, c) in columns.iter_mut().enumerate() {
+        let column = column_ids.get(i).copied().unwrap_or(0);
+        if let Some(r) = placed.iter().find(|r| int(r, 1) == i64::from(column)) {
+            c.leaf_offset = int(r, 9) as i16;
+            c.nullbit = int(r, 10) as u16;
+            c.bitpos = int(r, 11) as u8;
+        }
+    }
+    let minimum = def.layout.pminlen;
+    let mut layout = RowLayout::from_columns(def.layout.kind, columns);
+    layout.pminlen = layout.pminlen.max(minimum);
+    def.layout = Arc::new(layout);
+}

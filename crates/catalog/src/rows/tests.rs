@@ -1,0 +1,295 @@
+//! A database from nothing: base tables, user tables, indexes, reopening. On a real directory.
+
+// Temporary directories are outside the simulated world.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::catalog::{CatalogDb, system_transaction};
+use crate::ddl::{NewColumn, NewIndex, NewTable};
+use crate::def::{Identity, SCHEMA_DBO};
+use crate::registry::{DatabaseEntry, FileEntry, FileKind, Registry};
+use duramen_base::{DbId, FileId};
+use duramen_storage::{
+    CreateDatabase, DataFileSpec, Engine, EngineConfig, FileGrowth, OpenDatabase,
+};
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new() -> Dir {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("duramen-catalog-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("temporary directory");
+        Dir(path)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct World {
+    dir: Dir,
+    engine: Arc<Engine>,
+}
+
+impl World {
+    fn new(dir: Dir) -> World {
+        let config = EngineConfig {
+            memory: 16 << 20,
+            doublewrite_path: dir.0.join("test.dwb"),
+        };
+        let engine = Engine::new(&duramen_os::Env::real(), &config).expect("engine starts");
+        World { dir, engine }
+    }
+
+    fn data(&self) -> DataFileSpec {
+        DataFileSpec {
+            path: self.dir.0.join("t.mdf"),
+            shown_path: "t.mdf".into(),
+            logical_name: "t".into(),
+            file_id: 1,
+            filegroup: 1,
+            size: 1024,
+            max_size: None,
+            growth: FileGrowth::Pages(1024),
+        }
+    }
+
+    fn log(&self) -> duramen_wal::LogFileSpec {
+        duramen_wal::LogFileSpec {
+            path: self.dir.0.join("t.ldf"),
+            file_id: FileId(2),
+            size: 8 << 20,
+            max_size: None,
+            growth: duramen_wal::Growth::Bytes(8 << 20),
+        }
+    }
+
+    fn create(&self) -> Arc<CatalogDb> {
+        let spec = CreateDatabase {
+            id: DbId(5),
+            name: "t".into(),
+            data: vec![self.data()],
+            log: vec![self.log()],
+            profile: duramen_wal::LogProfile::Native,
+            sector: 512,
+            first_log_seq: 20,
+            collation: 872_468_488,
+            compatibility_level: 130,
+        };
+        let db = Database::create(&self.engine, &spec).expect("database is made");
+        CatalogDb::create(&db).expect("catalog is made")
+    }
+
+    fn open(&self) -> Arc<CatalogDb> {
+        let spec = OpenDatabase {
+            id: DbId(5),
+            name: "t".into(),
+            data: vec![self.data()],
+            log: vec![self.log()],
+            sector: 512,
+        };
+        CatalogDb::open(&Database::open(&self.engine, &spec).expect("database opens"))
+    }
+}
+
+fn column(name: &str, ty: SqlType, nullable: bool) -> NewColumn {
+    NewColumn {
+        name: name.into(),
+        ty,
+        nullable,
+        identity: None,
+        default: None,
+    }
+}
+
+fn new_table(name: &str, indexes: Vec<NewIndex>) -> NewTable {
+    let mut id = column("id", SqlType::INT, false);
+    id.identity = Some(Identity {
+        seed: 1,
+        increment: 1,
+    });
+    let mut city = column("city", SqlType::varchar(30), true);
+    city.default = Some((None, "('Zürich → ∞')".into()));
+    NewTable {
+        schema: SCHEMA_DBO,
+        name: name.into(),
+        columns: vec![id, column("name", SqlType::nvarchar(50), true), city],
+        indexes,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+    }
+}
+
+fn index(name: &str, column: usize, clustered: bool, primary_key: bool) -> NewIndex {
+    NewIndex {
+        name: Some(name.into()),
+        unique: primary_key,
+        clustered,
+        primary_key,
+        unique_constraint: false,
+        keys: vec![KeyColumn {
+            column,
+            desc: false,
+        }],
+        includes: Vec::new(),
+    }
+}
+
+fn row(id: i32, name: &str) -> Vec<Value> {
+    vec![
+        Value::Int(id),
+        Value::nvarchar(name),
+        Value::varchar("Bern"),
+    ]
+}
+
+fn names(c: &CatalogDb, tx: &Transaction, table: &TableDef) -> Vec<String> {
+    let mut cursor = c
+        .database()
+        .rowset(&table.data)
+        .scan(tx, ScanSpec::all(LockHint::None))
+        .expect("scans");
+    let mut out = Vec::new();
+    while let Some((_, row)) = cursor.next(tx).expect("reads") {
+        out.push(row[1].as_text().unwrap_or_default());
+    }
+    out
+}
+
+#[test]
+fn tables_survive_a_restart() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let indexes = vec![index("PK_t", 0, true, true), index("ix", 1, false, false)];
+    let table = c
+        .create_table(&tx, &new_table("People", indexes))
+        .expect("table is made");
+    for (id, name) in [(2, "b"), (1, "a"), (3, "c")] {
+        insert_row(c.database(), &tx, &table, &row(id, name)).expect("row goes in");
+    }
+    assert_eq!(c.next_identity(&tx, &table), Ok(1));
+    assert_eq!(c.next_identity(&tx, &table), Ok(2));
+    world.engine.commit(&tx, None).expect("commits");
+    c.flush_identities().expect("writes");
+    c.database().close().expect("closes");
+    drop(c);
+
+    let c = world.open();
+    let tx = system_transaction(c.database(), "t");
+    let s = c.snapshot().expect("loads");
+    let again = s
+        .find_table(SCHEMA_DBO, "PEOPLE")
+        .expect("is there")
+        .clone();
+    assert_eq!(again.columns, table.columns);
+    assert_eq!(again.data, table.data);
+    assert_eq!(again.indexes, table.indexes);
+    assert_eq!(names(&c, &tx, &again), ["a", "b", "c"]);
+    assert_eq!(c.next_identity(&tx, &again), Ok(3));
+    let entries = c.database().rowset(&again.indexes[1].rowset);
+    assert_eq!(entries.row_count(), Ok(3));
+    world.engine.commit(&tx, None).expect("commits");
+    c.database().close().expect("closes");
+}
+
+#[test]
+fn indexes_are_filled_and_rebuilt_and_dropped() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let mut table = c
+        .create_table(&tx, &new_table("t", Vec::new()))
+        .expect("table is made");
+    assert!(table.is_heap());
+    for (id, name) in [(2, "b"), (1, "a"), (3, "b")] {
+        insert_row(c.database(), &tx, &table, &row(id, name)).expect("row goes in");
+    }
+    table = c
+        .create_index(&tx, &table, &index("ix", 1, false, false))
+        .expect("index is made");
+    let mut unique = index("ux", 1, false, false);
+    unique.unique = true;
+    let failed = c.create_index(&tx, &table, &unique).map_err(|e| e.number);
+    assert_eq!(failed.err(), Some(1505));
+    c.invalidate();
+    table = c
+        .create_index(&tx, &table, &index("cx", 1, true, false))
+        .expect("index is made");
+    assert!(!table.is_heap() && table.indexes.len() == 2);
+    assert_eq!(names(&c, &tx, &table), ["a", "b", "b"]);
+    let entries = c.database().rowset(&table.indexes[1].rowset);
+    assert_eq!(entries.row_count(), Ok(3));
+    table = c.drop_index(&tx, &table, "CX").expect("index goes");
+    assert!(table.is_heap());
+    let mut left = names(&c, &tx, &table);
+    left.sort();
+    assert_eq!(left, ["a", "b", "b"]);
+    c.drop_table(&tx, &table).expect("table goes");
+    world.engine.commit(&tx, None).expect("commits");
+    c.invalidate();
+    let s = c.snapshot().expect("loads");
+    assert!(s.find(SCHEMA_DBO, "t").is_none());
+    c.database().close().expect("closes");
+}
+
+#[test]
+fn a_rollback_takes_ddl_back() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    c.create_table(&tx, &new_table("gone", vec![index("pk", 0, true, true)]))
+        .expect("table is made");
+    world.engine.rollback(&tx, None).expect("rolls back");
+    c.invalidate();
+    let s = c.snapshot().expect("loads");
+    assert!(s.objects.is_empty());
+    let tx = system_transaction(c.database(), "t");
+    c.create_table(&tx, &new_table("gone", vec![index("pk", 0, true, true)]))
+        .expect("the name is free again");
+    world.engine.commit(&tx, None).expect("commits");
+    c.database().close().expect("closes");
+}
+
+#[test]
+fn master_remembers_databases() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let registry = Registry::new(&c);
+    let mut entry = DatabaseEntry {
+        id: DbId(7),
+        name: "Credit".into(),
+        created: DateTime { days: 1, ticks: 2 },
+        compatibility_level: 160,
+        options: 0x8000_0001_ffff_fffe,
+        files: vec![FileEntry {
+            file_id: 1,
+            kind: FileKind::Data,
+            filegroup: 1,
+            logical_name: "credit".into(),
+            path: "D:\\data\\credit.mdf".into(),
+            size: 1024,
+            max_size: -1,
+            growth: 10,
+            growth_percent: true,
+        }],
+    };
+    registry.add(&tx, &entry).expect("adds");
+    assert_eq!(registry.list(&tx), Ok(vec![entry.clone()]));
+    entry.name = "Debit".into();
+    registry.replace(&tx, &entry).expect("replaces");
+    assert_eq!(registry.list(&tx), Ok(vec![entry]));
+    registry.remove(&tx, DbId(7)).expect("removes");
+    assert_eq!(registry.list(&tx), Ok(vec![]));
+    world.engine.commit(&tx, None).expect("commits");
+    c.database().close().expect("closes");
+}
