@@ -5,6 +5,7 @@
 mod calibrate;
 mod options;
 mod serve;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -14,11 +15,13 @@ duramen: a T-SQL database server that keeps its data in SQL Server's page and lo
 usage: duramen [COMMAND] [OPTIONS]
 
   serve          the server (the default); duramen serve --help
+  sql            the command-line client; duramen sql -?
   calibrate      measures the disk below a directory
   --version      the version
   --help         this text
 
 start a server:      duramen serve --data-dir ./data
+ask it something:    duramen sql -U sa -P PASSWORD -Q 'SELECT @@VERSION'
 ";
 
 fn main() -> ExitCode {
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
     };
     let code = match command {
         "serve" => serve::run(rest),
+        // What the system keeps of an exit code is its low byte.
+        "sql" => (sql::run(rest) & 0xff) as u8,
         "calibrate" => u8::try_from(calibrate::run(rest)).unwrap_or(1),
         "--version" | "-V" | "version" => {
             println!("duramen {}", env!("CARGO_PKG_VERSION"));
