@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod calibrate;
+mod check;
 mod options;
 mod serve;
 mod sql;
@@ -16,6 +17,7 @@ usage: duramen [COMMAND] [OPTIONS]
 
   serve          the server (the default); duramen serve --help
   sql            the command-line client; duramen sql -?
+  check          checks the files of a stopped server
   calibrate      measures the disk below a directory
   --version      the version
   --help         this text
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "serve" => serve::run(rest),
         // What the system keeps of an exit code is its low byte.
         "sql" => (sql::run(rest) & 0xff) as u8,
+        "check" => check::run(rest),
         "calibrate" => u8::try_from(calibrate::run(rest)).unwrap_or(1),
         "--version" | "-V" | "version" => {
             println!("duramen {}", env!("CARGO_PKG_VERSION"));

@@ -1,5 +1,6 @@
 //! `duramen serve`: from flags to a running server and back.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use duramen_os::{Env, random};
@@ -42,6 +43,7 @@ fn serve(options: &Options) -> Result<(), String> {
         Credential::open(&env, dir, options.sa_password.as_deref()).map_err(|e| text(&e))?;
     let tls = TlsSetup::load_or_create(&env, dir).map_err(|e| text(&e))?;
     let certificate = tls.certificate_path.clone();
+    protect(dir);
 
     // Between the edge, which checks passwords, and the instance.
     let token = hex(random::guid()) + &hex(random::guid());
@@ -69,6 +71,17 @@ fn serve(options: &Options) -> Result<(), String> {
     server.wait();
     println!("SQL Server is terminating; all databases are closed.");
     Ok(())
+}
+
+/// The key and the password's hash are their owner's alone.
+fn protect(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["server-key.pem", "sa.credential"] {
+        let owner_only = std::fs::Permissions::from_mode(0o600);
+        if let Err(error) = std::fs::set_permissions(dir.join(name), owner_only) {
+            eprintln!("duramen: {name} may be readable by others: {error}");
+        }
+    }
 }
 
 fn hex(bytes: [u8; 16]) -> String {
