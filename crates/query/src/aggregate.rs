@@ -13,7 +13,14 @@ use crate::plan::{Aggregate, AggregateKind, Row};
 pub struct Groups<'p> {
     by: &'p [Expr],
     aggregates: &'p [Aggregate],
-    groups: BTreeMap<RowKey, Vec<State>>,
+    groups: BTreeMap<RowKey, Group>,
+    kept: usize,
+}
+
+struct Group {
+    /// The first columns of the first row.
+    first: Row,
+    states: Vec<State>,
 }
 
 #[derive(Clone, Default)]
@@ -27,8 +34,9 @@ struct State {
 }
 
 impl<'p> Groups<'p> {
-    pub fn new(by: &'p [Expr], aggregates: &'p [Aggregate]) -> Groups<'p> {
+    pub fn new(by: &'p [Expr], aggregates: &'p [Aggregate], kept: usize) -> Groups<'p> {
         Groups {
+            kept,
             by,
             aggregates,
             groups: BTreeMap::new(),
@@ -38,9 +46,12 @@ impl<'p> Groups<'p> {
     pub fn add(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let key = crate::exec::eval_all(self.by, row, cx)?;
         let key = RowKey::new(key, self.by.iter().map(|e| e.ty.collation).collect());
-        let fresh = || self.aggregates.iter().map(State::for_aggregate).collect();
-        let states = self.groups.entry(key).or_insert_with(fresh);
-        for (state, aggregate) in states.iter_mut().zip(self.aggregates) {
+        let fresh = || Group {
+            first: row[..self.kept].to_vec(),
+            states: self.aggregates.iter().map(State::for_aggregate).collect(),
+        };
+        let group = self.groups.entry(key).or_insert_with(fresh);
+        for (state, aggregate) in group.states.iter_mut().zip(self.aggregates) {
             match &aggregate.input {
                 None => state.count += 1,
                 Some(e) => {
@@ -60,13 +71,16 @@ impl<'p> Groups<'p> {
     pub fn finish(mut self, _cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
         if self.by.is_empty() && self.groups.is_empty() {
             let states = self.aggregates.iter().map(State::for_aggregate).collect();
+            let first = vec![Value::Null; self.kept];
+            let group = Group { first, states };
             self.groups
-                .insert(RowKey::new(Vec::new(), Vec::new()), states);
+                .insert(RowKey::new(Vec::new(), Vec::new()), group);
         }
         let mut rows = Vec::with_capacity(self.groups.len());
-        for (key, states) in self.groups {
-            let mut row = key.values().to_vec();
-            for (state, aggregate) in states.into_iter().zip(self.aggregates) {
+        for (key, group) in self.groups {
+            let mut row = group.first;
+            row.extend_from_slice(key.values());
+            for (state, aggregate) in group.states.into_iter().zip(self.aggregates) {
                 row.push(state.finish(aggregate)?);
             }
             rows.push(row);

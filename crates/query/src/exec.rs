@@ -76,8 +76,9 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             input,
             groups,
             aggregates,
+            kept,
         } => {
-            let mut state = Groups::new(groups, aggregates);
+            let mut state = Groups::new(groups, aggregates, *kept);
             let mut input = open(input, cx)?;
             while let Some(batch) = input.next(cx)? {
                 for row in &batch {

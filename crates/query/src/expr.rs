@@ -8,11 +8,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::{SqlResult, messages};
-use duramen_types::{SqlType, Value};
+use duramen_types::{LikePattern, SqlType, Value};
 
 use crate::cx::Cx;
 use crate::functions::ScalarFunction;
-use crate::like::LikePattern;
 use crate::plan::Plan;
 
 /// A typed expression.
@@ -285,10 +284,19 @@ impl Expr {
                 Ok(found.map(|b| b != *negated))
             }
             Kind::Exists(plan) => {
+                let key = Arc::as_ptr(plan) as usize;
+                if let Some(rows) = cx.cached.get(&key) {
+                    return Ok(Some(!rows.is_empty()));
+                }
                 cx.push_outer(row);
                 let first = plan.start(cx).and_then(|mut op| op.next(cx));
                 cx.pop_outer();
-                Ok(Some(first?.is_some()))
+                let first = first?;
+                let found = first.is_some();
+                if !plan.correlated {
+                    cx.cached.insert(key, Arc::new(first.unwrap_or_default()));
+                }
+                Ok(Some(found))
             }
             Kind::Like {
                 input,
@@ -300,22 +308,28 @@ impl Expr {
                 let pattern = pattern.eval(row, cx)?;
                 let escape = match escape {
                     Some(e) => match e.eval(row, cx)?.as_text() {
-                        Some(t) if t.chars().count() == 1 => t.chars().next(),
                         Some(t) => {
-                            return Err(duramen_base::SqlError::new(
-                                &messages::INVALID_ESCAPE,
-                                &[&t, &"LIKE"],
-                            ));
+                            let mut units = t.encode_utf16();
+                            match (units.next(), units.next()) {
+                                (Some(u), None) => Some(u),
+                                _ => {
+                                    return Err(duramen_base::SqlError::new(
+                                        &messages::INVALID_ESCAPE,
+                                        &[&t, &"LIKE"],
+                                    ));
+                                }
+                            }
                         }
                         None => return Ok(None),
                     },
                     None => None,
                 };
-                let (Some(text), Some(pattern)) = (text.as_text(), pattern.as_text()) else {
+                if text.is_null() || pattern.is_null() {
                     return Ok(None);
-                };
-                let matched = LikePattern::new(&pattern, escape, input.ty.collation).matches(&text);
-                Ok(Some(matched != *negated))
+                }
+                let wide = matches!(text, Value::NVarChar(_));
+                let pattern = LikePattern::compile(&pattern, escape, wide, input.ty.collation);
+                Ok(Some(pattern.matches(&text) != *negated))
             }
             _ => Ok(match self.eval(row, cx)? {
                 Value::Null => None,

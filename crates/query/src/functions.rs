@@ -731,3 +731,19 @@ fn round_with(v: &Value, float: fn(f64) -> f64, exact: fn(i128, i128) -> i128) -
         other => other.clone(),
     }
 }
+
+/// Errors 174 and 189: too few or too many arguments.
+pub fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
+    let (min, max) = (function.min_args, function.max_args);
+    if (min..=max).contains(&given) {
+        return Ok(());
+    }
+    Err(if min == max {
+        SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&function.name, &min])
+    } else {
+        SqlError::new(
+            &messages::FUNCTION_ARGUMENT_RANGE,
+            &[&function.name, &min, &max],
+        )
+    })
+}

@@ -13,7 +13,6 @@ mod expr;
 mod functions;
 pub mod host;
 mod key;
-mod like;
 mod plan;
 mod scan;
 

@@ -89,6 +89,8 @@ pub enum Node {
         input: Box<Plan>,
         groups: Vec<Expr>,
         aggregates: Vec<Aggregate>,
+        /// Columns of one input row of the group that stand before the keys, for subqueries.
+        kept: usize,
     },
     Sort {
         input: Box<Plan>,

@@ -168,7 +168,11 @@ impl Binder<'_> {
             } => {
                 let item = self.expr(expr, scope, agg)?;
                 let plan = self.subquery(query, scope)?;
-                let ty = duramen_types::common_type(&item.ty, &plan.columns[0].ty)?;
+                let ty = if is_null(&item) {
+                    plan.columns[0].ty
+                } else {
+                    duramen_types::common_type(&item.ty, &plan.columns[0].ty)?
+                };
                 let plan = if plan.columns[0].ty.id == ty.id {
                     plan
                 } else {
@@ -187,8 +191,8 @@ impl Binder<'_> {
                 escape,
                 negated,
             } => Kind::Like {
-                input: self.boxed(expr, scope, agg)?,
-                pattern: self.boxed(pattern, scope, agg)?,
+                input: Box::new(self.as_string(expr, scope, agg)?),
+                pattern: Box::new(self.as_string(pattern, scope, agg)?),
                 escape: match escape {
                     Some(e) => Some(self.boxed(e, scope, agg)?),
                     None => None,
@@ -207,20 +211,42 @@ impl Binder<'_> {
         Ok(Expr::predicate(kind))
     }
 
+    /// LIKE reads numbers and dates as text.
+    fn as_string(
+        &mut self,
+        e: &ast::Expr,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
+        let value = self.expr(e, scope, agg)?;
+        if value.ty.id.is_string() {
+            return Ok(value);
+        }
+        self.coerce(value, SqlType::varchar(8000))
+    }
+
     /// A comparison, both sides brought to one type.
     pub(super) fn compare(&self, op: CompareOp, l: Expr, r: Expr) -> SqlResult<Expr> {
+        let (l_ty, r_ty) = (l.ty, r.ty);
+        let (l, r) = (fit_literal(l, &r_ty), fit_literal(r, &l_ty));
         let ty = if is_null(&l) {
             r.ty
         } else if is_null(&r) {
             l.ty
         } else {
-            duramen_types::common_type(&l.ty, &r.ty)?
+            duramen_types::common_type(&beside(&l, &r.ty), &beside(&r, &l.ty))?
         };
         if ty.id.is_legacy_lob() {
             return Err(SqlError::new(&messages::TEXT_NOT_COMPARABLE, &[]));
         }
-        let mut l = self.coerce(l, ty)?;
-        let r = self.coerce(r, ty)?;
+        // Comparing ignores trailing blanks: char beside varchar stays as it is, and its key can be sought.
+        let alike =
+            (l.ty.id.is_char() && r.ty.id.is_char()) || (l.ty.id.is_nchar() && r.ty.id.is_nchar());
+        let (mut l, r) = if alike {
+            (l, r)
+        } else {
+            (self.coerce(l, ty)?, self.coerce(r, ty)?)
+        };
         if ty.id.is_string() {
             l.ty.collation = ty.collation;
         }
@@ -338,7 +364,7 @@ impl Binder<'_> {
             args.push(self.expr(a, scope, agg)?);
         }
         match name.as_str() {
-            "coalesce" => {
+            "coalesce" if args.len() >= 2 => {
                 let all_but_last = args.len().saturating_sub(1);
                 let conditions = args[..all_but_last].iter().map(not_null).collect();
                 return self.choose(conditions, args, true);
@@ -364,13 +390,7 @@ impl Binder<'_> {
             _ => {}
         }
         if let Some(function) = functions::find(&name) {
-            if args.len() < function.min_args || args.len() > function.max_args {
-                let expected = function.min_args;
-                return Err(SqlError::new(
-                    &messages::FUNCTION_ARGUMENT_COUNT,
-                    &[&name, &expected],
-                ));
-            }
+            functions::check_count(function, args.len())?;
             let ty = (function.ty)(&args);
             let nullable = !function.name.contains("date") || !args.is_empty();
             return Ok(Expr {
@@ -427,6 +447,10 @@ impl Binder<'_> {
             (None, _) | (_, AggregateKind::Count) => SqlType::INT,
             (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
             (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
+            (Some(e), _) if !e.ty.id.is_numeric() && !is_null(e) => {
+                let args: [&dyn std::fmt::Display; 2] = [&e.ty.id.name(), &name];
+                return Err(SqlError::new(&messages::OPERAND_TYPE_INVALID, &args));
+            }
             _ => SqlType::FLOAT,
         };
         match agg {
@@ -533,7 +557,10 @@ fn compare_op(op: ast::CompareOp) -> CompareOp {
 }
 
 pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
-    let ty = duramen_types::result_type(op, &l.ty, &r.ty)?;
+    // A bare NULL is of the other side's type.
+    let lt = if is_null(&l) { r.ty } else { beside(&l, &r.ty) };
+    let rt = if is_null(&r) { l.ty } else { beside(&r, &l.ty) };
+    let ty = duramen_types::result_type(op, &lt, &rt)?;
     let nullable = l.nullable || r.nullable;
     Ok(Expr {
         kind: Kind::Arithmetic(op, Box::new(l), Box::new(r)),
@@ -542,11 +569,45 @@ pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
     })
 }
 
+/// The type of an operand beside a number of type `other`: an integer literal beside a decimal counts by its digits.
+fn beside(e: &Expr, other: &SqlType) -> SqlType {
+    let literal = match &e.kind {
+        Kind::Const(Value::Int(n)) => Some(*n),
+        Kind::Negate(inner) => match &inner.kind {
+            Kind::Const(Value::Int(n)) => Some(*n),
+            _ => None,
+        },
+        _ => None,
+    };
+    match literal {
+        Some(n) if other.id.is_decimal() => {
+            let digits = n.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+            SqlType::numeric(digits as u8, 0)
+        }
+        _ => e.ty,
+    }
+}
+
+/// An integer literal beside a small integer column takes the column's type when it fits, so that a key can be sought.
+fn fit_literal(e: Expr, other: &SqlType) -> Expr {
+    let value = match (&e.kind, other.id) {
+        (Kind::Const(Value::Int(n)), TypeId::SmallInt) => {
+            i16::try_from(*n).ok().map(Value::SmallInt)
+        }
+        (Kind::Const(Value::Int(n)), TypeId::TinyInt) => u8::try_from(*n).ok().map(Value::TinyInt),
+        _ => None,
+    };
+    value.map_or(e, |v| Expr::constant(v, *other))
+}
+
 fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {
-    let (ty, nullable) = (input.ty, input.nullable);
+    let (mut ty, nullable) = (input.ty, input.nullable);
     let kind = match op {
         UnaryOp::Plus => return Ok(input),
-        UnaryOp::Minus => Kind::Negate(Box::new(input)),
+        UnaryOp::Minus => {
+            ty = duramen_types::negate_type(&input.ty)?;
+            Kind::Negate(Box::new(input))
+        }
         UnaryOp::BitNot => Kind::BitNot(Box::new(input)),
     };
     Ok(Expr { kind, ty, nullable })
@@ -561,12 +622,14 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
         .map(|i| name.parts[i].as_str());
     let mut at = Some(scope);
     let mut depth = 0;
+    let mut qualifier_known = false;
     while let Some(s) = at {
         let mut found = None;
         for source in &s.sources {
             if qualifier.is_some_and(|q| !same_name(q, &source.alias)) {
                 continue;
             }
+            qualifier_known = true;
             for (i, c) in source.columns.iter().enumerate() {
                 if same_name(&c.name, name.name()) {
                     if found.is_some() {
@@ -593,8 +656,10 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
         depth += 1;
     }
     Err(match qualifier {
-        Some(_) => SqlError::new(&messages::MULTIPART_NOT_BOUND, &[&name.display()]),
-        None => SqlError::new(&messages::INVALID_COLUMN_NAME, &[&name.name()]),
+        Some(_) if !qualifier_known => {
+            SqlError::new(&messages::MULTIPART_NOT_BOUND, &[&name.display()])
+        }
+        _ => SqlError::new(&messages::INVALID_COLUMN_NAME, &[&name.name()]),
     })
 }
 

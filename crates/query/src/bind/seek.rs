@@ -4,9 +4,9 @@
 
 use duramen_types::SqlType;
 
-use super::source::conjuncts;
+use super::source::{conjuncts, split};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::plan::{Node, Plan, Seek};
+use crate::plan::{JoinKind, Node, Plan, Seek};
 
 /// Narrows the scans below `plan` by `predicate`, whose columns count from the start of the plan's row.
 pub(crate) fn narrow(plan: &mut Plan, predicate: &Expr) {
@@ -34,15 +34,41 @@ fn push(plan: &mut Plan, parts: &[Expr], offset: usize) {
         Node::Join {
             left,
             right,
-            kind: crate::plan::JoinKind::Inner,
+            kind,
+            hash,
+            apply: false,
             ..
         } => {
             let width = left.columns.len();
-            push(left, parts, offset);
-            push(right, parts, offset + width);
+            let inner = *kind == JoinKind::Inner;
+            // A row that an outer join adds must not be lost: only the side that is kept whole can be narrowed.
+            if inner || *kind == JoinKind::Left {
+                push(left, parts, offset);
+            }
+            if inner || *kind == JoinKind::Right {
+                push(right, parts, offset + width);
+            }
+            if inner && hash.is_empty() {
+                let end = offset + width + right.columns.len();
+                hash.extend(
+                    parts
+                        .iter()
+                        .filter(|p| within(p, offset, end))
+                        .filter_map(|p| split(p.shifted(offset), width).ok()),
+                );
+            }
         }
         _ => {}
     }
+}
+
+/// Whether every column read is one of `start..end`.
+fn within(e: &Expr, start: usize, end: usize) -> bool {
+    let mut inside = true;
+    e.visit_columns(&mut |depth, index| {
+        inside &= depth > 0 || (start..end).contains(&index);
+    });
+    inside
 }
 
 fn path_seek(
@@ -103,6 +129,8 @@ fn bound_of(
     let same_type = value.ty.id == ty.id
         || (value.ty.id.is_char() && ty.id.is_char())
         || (value.ty.id.is_nchar() && ty.id.is_nchar());
-    (wanted.contains(&op) && free && !value.has_subquery() && same_type)
+    // A key is in the order of its column's collation and of no other.
+    let same_order = !ty.id.is_string() || l.ty.collation == ty.collation;
+    (wanted.contains(&op) && free && !value.has_subquery() && same_type && same_order)
         .then(|| (op, (**value).clone()))
 }

@@ -127,7 +127,14 @@ impl Binder<'_> {
         }
         let mut types = Vec::new();
         for (l, r) in left.columns.iter().zip(&right.columns) {
-            types.push(duramen_types::common_type(&l.ty, &r.ty)?);
+            let at = types.len();
+            types.push(if bare_null(&left, at) {
+                r.ty
+            } else if bare_null(&right, at) {
+                l.ty
+            } else {
+                duramen_types::common_type(&l.ty, &r.ty)?
+            });
         }
         let nullable: Vec<bool> = left
             .columns
@@ -171,7 +178,11 @@ impl Binder<'_> {
         }
         let mut exprs = Vec::new();
         for (i, (c, t)) in plan.columns.iter().zip(types).enumerate() {
-            exprs.push(self.coerce(Expr::column(i, c.ty, c.nullable), *t)?);
+            exprs.push(if bare_null(&plan, i) {
+                Expr::constant(Value::Null, *t)
+            } else {
+                self.coerce(Expr::column(i, c.ty, c.nullable), *t)?
+            });
         }
         let mut columns = plan.columns.clone();
         columns.iter_mut().zip(types).for_each(|(c, t)| c.ty = *t);
@@ -219,6 +230,12 @@ impl Binder<'_> {
         };
         if spec.group_by.is_some() || !aggregates.is_empty() || having.is_some() {
             let groups = self.groups(spec, &scope)?;
+            // Subqueries count columns in the row the group was made of: a row of each group goes first.
+            let subqueries = items.iter().any(|i| i.expr.has_subquery())
+                || order.iter().any(|o| o.0.has_subquery())
+                || having.as_ref().is_some_and(Expr::has_subquery);
+            let kept = if subqueries { plan.columns.len() } else { 0 };
+            let groups = Groups { by: groups, kept };
             for item in &mut items {
                 over_groups(
                     &mut item.expr,
@@ -465,6 +482,16 @@ impl Binder<'_> {
     }
 }
 
+/// A column that is the word NULL, which has no type of its own.
+fn bare_null(plan: &Plan, column: usize) -> bool {
+    match &plan.node {
+        Node::Project { exprs, .. } => exprs
+            .get(column)
+            .is_some_and(|e| e.kind == Kind::Const(Value::Null)),
+        _ => false,
+    }
+}
+
 fn position(n: i32, count: usize) -> SqlResult<usize> {
     usize::try_from(n - 1)
         .ok()
@@ -547,7 +574,13 @@ fn project(plan: Plan, items: Vec<Item>) -> Plan {
     }
 }
 
-fn aggregate(plan: Plan, groups: Vec<Expr>, aggregates: Vec<Aggregate>) -> Plan {
+/// What the row of a group holds: `kept` columns of one of its input rows, the keys, the aggregates.
+struct Groups {
+    by: Vec<Expr>,
+    kept: usize,
+}
+
+fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
     let out = |ty, nullable| OutColumn {
         name: String::new(),
         ty,
@@ -555,36 +588,40 @@ fn aggregate(plan: Plan, groups: Vec<Expr>, aggregates: Vec<Aggregate>) -> Plan 
         identity: false,
         updatable: false,
     };
-    let mut columns: Vec<OutColumn> = groups.iter().map(|g| out(g.ty, g.nullable)).collect();
+    let Groups { by, kept } = groups;
+    let mut columns: Vec<OutColumn> = plan.columns[..kept].to_vec();
+    columns.extend(by.iter().map(|g| out(g.ty, g.nullable)));
     columns.extend(aggregates.iter().map(|a| out(a.ty, true)));
     let correlated = plan.correlated;
     Plan {
         node: Node::Aggregate {
             input: Box::new(plan),
-            groups,
+            groups: by,
             aggregates,
+            kept,
         },
         columns,
         correlated,
     }
 }
 
-/// Rewrites an expression over the sources into one over the groups: group keys, then aggregates.
+/// Rewrites an expression over the sources into one over the groups.
 fn over_groups(
     e: &mut Expr,
-    groups: &[Expr],
+    groups: &Groups,
     scope: &Scope<'_>,
     message: &'static messages::Message,
 ) -> SqlResult<()> {
-    if let Some(i) = groups.iter().position(|g| g.kind == e.kind) {
-        e.kind = Kind::Column { depth: 0, index: i };
+    if let Some(i) = groups.by.iter().position(|g| g.kind == e.kind) {
+        let index = groups.kept + i;
+        e.kind = Kind::Column { depth: 0, index };
         return Ok(());
     }
     match &mut e.kind {
         Kind::Aggregate(i) => {
             e.kind = Kind::Column {
                 depth: 0,
-                index: groups.len() + *i,
+                index: groups.kept + groups.by.len() + *i,
             };
             Ok(())
         }

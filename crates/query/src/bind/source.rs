@@ -5,7 +5,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
-use super::{Aggregates, Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
+use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
 use crate::plan::{JoinKind, Node, OutColumn, Plan, ScanLock};
@@ -46,7 +46,7 @@ impl Binder<'_> {
                 ..
             } => {
                 let plan = self.query(query, scope.parent)?;
-                self.expose(plan, alias, columns, scope)
+                self.expose_query(plan, alias, columns, scope)
             }
             ast::TableSource::Function {
                 name,
@@ -67,11 +67,18 @@ impl Binder<'_> {
                         ast::ExprKind::Default => {
                             Expr::constant(duramen_types::Value::Null, duramen_types::SqlType::INT)
                         }
-                        _ => self.expr(
-                            a,
-                            scope,
-                            &mut Aggregates::Forbidden(&messages::AGGREGATE_IN_WHERE),
-                        )?,
+                        // Arguments see enclosing queries, not the sources beside them.
+                        _ => {
+                            let outside = Scope {
+                                parent: scope.parent,
+                                ..Scope::default()
+                            };
+                            let bound = self.over(a, &outside)?;
+                            if outside.correlated.get() {
+                                scope.correlated.set(true);
+                            }
+                            bound
+                        }
                     });
                 }
                 let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
@@ -110,7 +117,7 @@ impl Binder<'_> {
             let hidden = self.ctes.split_off(at);
             let plan = self.query(&cte.query, None);
             self.ctes.extend(hidden);
-            return self.expose(plan?, &alias, &cte.columns, scope);
+            return self.expose_query(plan?, &alias, &cte.columns, scope);
         }
         let not_found = || {
             SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()])
@@ -124,7 +131,9 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, j: &ast::Join, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+        let (first, base) = (scope.sources.len(), scope.width());
         let left = self.table_source(&j.left, scope)?;
+        let middle = scope.sources.len();
         let kind = match j.kind {
             ast::JoinKind::Inner | ast::JoinKind::Cross => JoinKind::Inner,
             ast::JoinKind::Left => JoinKind::Left,
@@ -135,11 +144,59 @@ impl Binder<'_> {
             }
         };
         let right = self.table_source(&j.right, scope)?;
+        // ON sees the two sides of its own join, and counts columns from where that join's row starts.
         let on = match &j.on {
-            Some(on) => Some(self.over(on, scope)?),
+            Some(on) => {
+                let mut sources = scope.sources[first..].to_vec();
+                sources.iter_mut().for_each(|s| s.offset -= base);
+                let own = Scope {
+                    sources,
+                    parent: scope.parent,
+                    ..Scope::default()
+                };
+                let bound = self.over(on, &own)?;
+                if own.correlated.get() {
+                    scope.correlated.set(true);
+                }
+                Some(bound)
+            }
             None => None,
         };
+        // The side an outer join may leave out can be NULL from here on.
+        let (nullable_left, nullable_right) = optional_sides(kind);
+        for (i, source) in scope.sources.iter_mut().enumerate().skip(first) {
+            if if i < middle {
+                nullable_left
+            } else {
+                nullable_right
+            } {
+                source.columns.iter_mut().for_each(|c| c.nullable = true);
+            }
+        }
         Ok(join(left, right, kind, on, false))
+    }
+
+    /// Adds a derived table's columns: each must have a name of its own.
+    fn expose_query(
+        &self,
+        plan: Plan,
+        alias: &str,
+        columns: &[String],
+        scope: &mut Scope<'_>,
+    ) -> SqlResult<Plan> {
+        let plan = self.expose(plan, alias, columns, scope)?;
+        let names = scope.sources.last().map_or(&[][..], |s| &s.columns);
+        for (i, c) in names.iter().enumerate() {
+            if c.name.is_empty() {
+                let args: [&dyn std::fmt::Display; 2] = [&(i + 1), &alias];
+                return Err(SqlError::new(&messages::NO_COLUMN_NAME, &args));
+            }
+            if names[..i].iter().any(|n| same_name(&n.name, &c.name)) {
+                let args: [&dyn std::fmt::Display; 2] = [&c.name, &alias];
+                return Err(SqlError::new(&messages::COLUMN_SPECIFIED_TWICE, &args));
+            }
+        }
+        Ok(plan)
     }
 
     /// Adds a plan's columns to the scope under a name.
@@ -265,8 +322,7 @@ pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         1 => rest.pop(),
         _ => Some(Expr::predicate(Kind::And(rest))),
     };
-    let nullable_left = matches!(kind, JoinKind::Right | JoinKind::Full);
-    let nullable_right = matches!(kind, JoinKind::Left | JoinKind::Full);
+    let (nullable_left, nullable_right) = optional_sides(kind);
     let mut columns = left.columns.clone();
     columns.iter_mut().for_each(|c| c.nullable |= nullable_left);
     columns.extend(right.columns.iter().cloned().map(|mut c| {
@@ -289,6 +345,14 @@ pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
     }
 }
 
+/// Which sides of a join may be missing from its rows: left, right.
+fn optional_sides(kind: JoinKind) -> (bool, bool) {
+    (
+        matches!(kind, JoinKind::Right | JoinKind::Full),
+        matches!(kind, JoinKind::Left | JoinKind::Full),
+    )
+}
+
 /// The parts of a condition that must all hold.
 pub(super) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
     match e {
@@ -302,10 +366,14 @@ pub(super) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
 }
 
 /// `left = right` with each side's columns all on one side of the join.
-fn split(e: Expr, width: usize) -> Result<(Expr, Expr), Expr> {
+pub(super) fn split(e: Expr, width: usize) -> Result<(Expr, Expr), Expr> {
     let Kind::Compare(CompareOp::Eq, l, r) = &e.kind else {
         return Err(e);
     };
+    // A subquery may read columns of either side.
+    if e.has_subquery() {
+        return Err(e);
+    }
     let side = |e: &Expr| {
         let mut sides = (false, false, false);
         e.visit_columns(&mut |depth, index| match depth {
