@@ -387,12 +387,13 @@ impl Binder<'_> {
                 let results = args.split_off(1);
                 return self.choose(args, results, true);
             }
+            "format" => return Err(unsupported("FORMAT", line)),
             _ => {}
         }
         if let Some(function) = functions::find(&name) {
-            functions::check_count(function, args.len())?;
+            let args = functions::prepare(self, function, args)?;
             let ty = (function.ty)(&args);
-            let nullable = !function.name.contains("date") || !args.is_empty();
+            let nullable = function.max_args > 0;
             return Ok(Expr {
                 kind: Kind::Function { function, args },
                 ty,

@@ -1,0 +1,110 @@
+//! Functions that belong to no type: ISNULL, NEWID, CHECKSUM, DATALENGTH.
+
+use duramen_types::{SqlType, TypeId, Value};
+
+use super::Param::{Any, Text};
+use super::{ScalarFunction, int, strict};
+use crate::expr::{Expr, Kind};
+
+fn guid(_: &[Expr]) -> SqlType {
+    SqlType::GUID
+}
+
+/// ISNULL has its first argument's type; the bare NULL has none of its own.
+fn first_typed(args: &[Expr]) -> SqlType {
+    match args[0].kind {
+        Kind::Const(Value::Null) => args[1].ty,
+        _ => args[0].ty,
+    }
+}
+
+pub(super) const TABLE: &[ScalarFunction] = &[
+    strict("newid", &[], guid, |_, _, _, cx| {
+        let (a, b) = (
+            cx.host.random().to_le_bytes(),
+            cx.host.random().to_le_bytes(),
+        );
+        let mut g = [0u8; 16];
+        g[..8].copy_from_slice(&a);
+        g[8..].copy_from_slice(&b);
+        // Version 4, as NEWID gives them.
+        g[7] = g[7] & 0x0f | 0x40;
+        g[8] = g[8] & 0x3f | 0x80;
+        Ok(Value::Guid(g))
+    }),
+    strict(
+        "isnull",
+        &[Any, Any],
+        first_typed,
+        |v, args, ty, cx| match &v[0] {
+            Value::Null => duramen_types::convert(&v[1], &args[1].ty, ty, None, &cx.convert),
+            first => Ok(first.clone()),
+        },
+    )
+    .sees_null(),
+    strict("datalength", &[Any], int, |v, args, _, _| {
+        let bytes = v[0].data_length(&args[0].ty);
+        Ok(bytes.map_or(Value::Null, |n| Value::Int(n as i32)))
+    }),
+    strict("isnumeric", &[Any], int, |v, args, _, _| {
+        let yes = match &v[0] {
+            Value::Null => false,
+            _ if args[0].ty.id.is_numeric() => args[0].ty.id != TypeId::Bit,
+            other => other
+                .as_text()
+                .is_some_and(|t| duramen_types::convert::is_numeric(&t)),
+        };
+        Ok(Value::Int(yes as i32))
+    })
+    .sees_null(),
+    strict("isdate", &[Any], int, |v, args, _, cx| {
+        let yes = match args[0].ty.id {
+            TypeId::DateTime | TypeId::SmallDateTime => !v[0].is_null(),
+            _ => v[0]
+                .as_text()
+                .is_some_and(|t| duramen_types::datefn::isdate(&t, &cx.convert)),
+        };
+        Ok(Value::Int(yes as i32))
+    })
+    .sees_null(),
+    // The hash of a string is not SQL Server's, whose algorithm is not published; that of an int is.
+    strict("checksum", &[Any], int, |v, args, _, _| {
+        let mut sum = 0u32;
+        for (value, arg) in v.iter().zip(args) {
+            sum = sum.rotate_left(4) ^ hash(value, arg);
+        }
+        Ok(Value::Int(sum as i32))
+    })
+    .at_most(254)
+    .sees_null(),
+    strict("patindex", &[Text, Text], int, |v, args, _, _| {
+        let wide = matches!(v[1], Value::NVarChar(_));
+        let collation = args[1].ty.collation;
+        let pattern = duramen_types::LikePattern::compile(&v[0], None, wide, collation);
+        Ok(Value::Int(pattern.position(&v[1]) as i32))
+    }),
+];
+
+/// Equal values hash alike: strings under their collation.
+fn hash(value: &Value, arg: &Expr) -> u32 {
+    if let Some(n) = value.as_i64().and_then(|n| i32::try_from(n).ok()) {
+        return n as u32;
+    }
+    if value.is_null() {
+        return u32::MAX >> 1;
+    }
+    struct Fnv(u64);
+    impl std::hash::Hasher for Fnv {
+        fn write(&mut self, bytes: &[u8]) {
+            for b in bytes {
+                self.0 = (self.0 ^ *b as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        }
+        fn finish(&self) -> u64 {
+            self.0 ^ self.0 >> 32
+        }
+    }
+    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    duramen_types::hash_key(value, arg.ty.collation, &mut hasher);
+    std::hash::Hasher::finish(&hasher) as u32
+}

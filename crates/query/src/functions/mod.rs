@@ -1,0 +1,202 @@
+//! Built-in scalar functions: name, parameters, result type and code, in tables by subject.
+//!
+//! Invariants:
+//! 1. An argument reaches the code in a form its parameter promises: binding converts it (`prepare`).
+//! 2. A strict function is never called with a NULL.
+//! 3. The bare word of a date function comes as a first, constant argument, already known to be a datepart.
+
+mod dates;
+mod math;
+mod misc;
+mod text;
+
+use std::fmt;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::{SqlType, TypeId, Value, datefn::DatePart};
+
+use crate::bind::Binder;
+use crate::cx::Cx;
+use crate::expr::{Expr, Kind};
+
+/// What an argument is brought to before the function sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// As it comes.
+    Any,
+    /// A string; other values as their text.
+    Text,
+    /// A string, or bytes as bytes.
+    TextOrBytes,
+    /// A whole number (bigint).
+    Int,
+    Float,
+    /// int, bigint, decimal, money or float.
+    Number,
+    /// A date or time; a string is read as datetimeoffset.
+    Date,
+    /// A date or time; a string is read as datetime.
+    OldDate,
+    /// The word before a date function's comma.
+    Part,
+}
+
+type Run = fn(&[Value], &[Expr], &SqlType, &mut Cx<'_>) -> SqlResult<Value>;
+
+pub struct ScalarFunction {
+    /// Lower case.
+    pub name: &'static str,
+    pub min_args: usize,
+    pub max_args: usize,
+    /// The last one stands for all further arguments.
+    params: &'static [Param],
+    pub ty: fn(&[Expr]) -> SqlType,
+    pub run: Run,
+    /// NULL in, NULL out.
+    pub strict: bool,
+}
+
+impl fmt::Debug for ScalarFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The tables have one entry a function.
+impl PartialEq for ScalarFunction {
+    fn eq(&self, other: &ScalarFunction) -> bool {
+        self.name == other.name
+    }
+}
+
+/// The function of that lower-case name.
+pub fn find(name: &str) -> Option<&'static ScalarFunction> {
+    [text::TABLE, math::TABLE, dates::TABLE, misc::TABLE]
+        .into_iter()
+        .flatten()
+        .find(|f| f.name == name)
+}
+
+/// A function that takes one argument a parameter.
+const fn strict(
+    name: &'static str,
+    params: &'static [Param],
+    ty: fn(&[Expr]) -> SqlType,
+    run: Run,
+) -> ScalarFunction {
+    ScalarFunction {
+        name,
+        min_args: params.len(),
+        max_args: params.len(),
+        params,
+        ty,
+        run,
+        strict: true,
+    }
+}
+
+impl ScalarFunction {
+    /// From `min` arguments on.
+    const fn at_least(mut self, min: usize) -> ScalarFunction {
+        self.min_args = min;
+        self
+    }
+
+    const fn at_most(mut self, max: usize) -> ScalarFunction {
+        self.max_args = max;
+        self
+    }
+
+    const fn sees_null(mut self) -> ScalarFunction {
+        self.strict = false;
+        self
+    }
+}
+
+/// Checks the arguments of a call and converts them to what the parameters promise.
+pub(crate) fn prepare(
+    binder: &Binder<'_>,
+    function: &ScalarFunction,
+    args: Vec<Expr>,
+) -> SqlResult<Vec<Expr>> {
+    check_count(function, args.len())?;
+    let mut out = Vec::with_capacity(args.len());
+    for (i, arg) in args.into_iter().enumerate() {
+        let param = function.params.get(i).or(function.params.last());
+        out.push(brought(
+            binder,
+            function,
+            *param.unwrap_or(&Param::Any),
+            arg,
+        )?);
+    }
+    Ok(out)
+}
+
+fn brought(
+    binder: &Binder<'_>,
+    function: &ScalarFunction,
+    param: Param,
+    arg: Expr,
+) -> SqlResult<Expr> {
+    let id = arg.ty.id;
+    let to = match param {
+        Param::Any => return Ok(arg),
+        Param::Text if id.is_string() => return Ok(arg),
+        Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
+        Param::Text | Param::TextOrBytes => SqlType::varchar(8000),
+        Param::Int => SqlType::BIGINT,
+        Param::Float => SqlType::FLOAT,
+        Param::Number => math::number_type(&arg.ty),
+        Param::Date | Param::OldDate if id.is_temporal() => return Ok(arg),
+        Param::Date if id.is_string() => SqlType::datetimeoffset(7),
+        Param::Date | Param::OldDate => SqlType::DATETIME,
+        Param::Part => {
+            if let Kind::Const(word) = &arg.kind
+                && let Some(word) = word.as_text()
+                && DatePart::from_name(&word).is_none()
+            {
+                let error = SqlError::new(&messages::UNRECOGNIZED_OPTION, &[&word, &function.name]);
+                return Err(error);
+            }
+            return Ok(arg);
+        }
+    };
+    binder.coerce(arg, to)
+}
+
+/// Errors 174 and 189: too few or too many arguments.
+fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
+    let (min, max) = (function.min_args, function.max_args);
+    if (min..=max).contains(&given) {
+        return Ok(());
+    }
+    Err(if min == max {
+        SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&function.name, &min])
+    } else {
+        let args: [&dyn fmt::Display; 3] = [&function.name, &min, &max];
+        SqlError::new(&messages::FUNCTION_ARGUMENT_RANGE, &args)
+    })
+}
+
+fn int(_: &[Expr]) -> SqlType {
+    SqlType::INT
+}
+
+fn same(args: &[Expr]) -> SqlType {
+    args[0].ty
+}
+
+/// The whole number an `Int` parameter holds; 0 for NULL, which strict functions never see.
+fn whole(v: &Value) -> i64 {
+    v.as_i64().unwrap_or(0)
+}
+
+/// An `Int` argument as an int.
+fn small(v: &Value) -> SqlResult<i32> {
+    i32::try_from(whole(v)).map_err(|_| overflow(TypeId::Int))
+}
+
+fn overflow(id: TypeId) -> SqlError {
+    SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &id.name()])
+}
