@@ -235,6 +235,10 @@ fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Tabl
 
 /// Binds an INSERT. INSERT ... EXEC is the session's.
 pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
+    bind_insert(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     let line = stmt.target.line;
     if stmt.output.is_some() {
         return Err(unsupported("OUTPUT", line));

@@ -1,0 +1,287 @@
+//! A world of a page: tables in memory, variables, a clock that stands.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult};
+use duramen_os::sync::Mutex;
+use duramen_query::host::{
+    AccessPath, Bounds, Host, Locator, RowCursor, Source, Table, TableColumn, VirtualTable,
+};
+use duramen_query::{Binder, Cx, Expr, Row, ScanLock, dml};
+use duramen_tsql::ast::{ObjectName, StatementKind};
+use duramen_tsql::{ParseOptions, parse_batch, parse_expression};
+use duramen_types::{ConvertCtx, SqlType, Value, compare, to_display};
+
+#[derive(Debug)]
+pub struct ToyTable {
+    name: &'static str,
+    columns: Vec<TableColumn>,
+    paths: Vec<AccessPath>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rows: Vec<(u64, Row)>,
+    next: u64,
+    identity: i32,
+    /// Seeks made, for the tests that care.
+    seeks: usize,
+}
+
+impl ToyTable {
+    pub fn new(name: &'static str, columns: Vec<TableColumn>, key: &[usize]) -> Arc<ToyTable> {
+        let path = AccessPath {
+            name: format!("PK_{name}"),
+            unique: true,
+            keys: key.iter().map(|k| (*k, false)).collect(),
+            covers_all: true,
+        };
+        Arc::new(ToyTable {
+            name,
+            columns,
+            paths: if key.is_empty() { vec![] } else { vec![path] },
+            state: Mutex::new(State::default()),
+        })
+    }
+
+    pub fn seeks(&self) -> usize {
+        self.state.lock().seeks
+    }
+
+    fn holds(&self, b: &Bounds, row: &Row) -> bool {
+        let keys = &self.paths[b.path].keys;
+        let order = |i: usize, v: &Value| {
+            let c = keys[i].0;
+            let collation = self.columns[c].ty.collation;
+            (!row[c].is_null()).then(|| compare(&row[c], v, collation))
+        };
+        let n = b.equal.len();
+        let equal = b.equal.iter().enumerate();
+        equal
+            .into_iter()
+            .all(|(i, v)| order(i, v).is_some_and(|o| o.is_eq()))
+            && b.lower.as_ref().is_none_or(|(v, inclusive)| {
+                order(n, v).is_some_and(|o| o.is_gt() || *inclusive && o.is_eq())
+            })
+            && b.upper.as_ref().is_none_or(|(v, inclusive)| {
+                order(n, v).is_some_and(|o| o.is_lt() || *inclusive && o.is_eq())
+            })
+    }
+}
+
+struct ToyCursor(std::vec::IntoIter<(u64, Row)>);
+
+impl RowCursor for ToyCursor {
+    fn next(&mut self, _: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        Ok(self.0.next().map(|(n, row)| (Locator::Number(n), row)))
+    }
+}
+
+impl Table for ToyTable {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn full_name(&self) -> String {
+        format!("toy.dbo.{}", self.name)
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn paths(&self) -> &[AccessPath] {
+        &self.paths
+    }
+
+    fn open(
+        &self,
+        bounds: Option<&Bounds>,
+        _: ScanLock,
+        _: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>> {
+        let mut state = self.state.lock();
+        state.seeks += bounds.is_some() as usize;
+        let rows = state.rows.iter();
+        let rows: Vec<_> = rows
+            .filter(|(_, row)| bounds.is_none_or(|b| self.holds(b, row)))
+            .cloned()
+            .collect();
+        Ok(Box::new(ToyCursor(rows.into_iter())))
+    }
+
+    fn next_identity(&self, _: &mut Cx<'_>) -> SqlResult<Value> {
+        let mut state = self.state.lock();
+        state.identity += 1;
+        Ok(Value::Int(state.identity))
+    }
+
+    fn insert(&self, row: Row, _: &mut Cx<'_>) -> SqlResult<()> {
+        let mut state = self.state.lock();
+        let n = state.next;
+        state.next += 1;
+        state.rows.push((n, row));
+        Ok(())
+    }
+
+    fn update(&self, at: &Locator, old: &Row, new: Row, _: &mut Cx<'_>) -> SqlResult<()> {
+        let mut state = self.state.lock();
+        let row = state
+            .rows
+            .iter_mut()
+            .find(|(n, _)| Locator::Number(*n) == *at);
+        let row = row.expect("the row to update is there");
+        assert_eq!(row.1, *old, "the old row is the stored one");
+        row.1 = new;
+        Ok(())
+    }
+
+    fn delete(&self, at: &Locator, old: &Row, _: &mut Cx<'_>) -> SqlResult<()> {
+        let mut state = self.state.lock();
+        let i = state
+            .rows
+            .iter()
+            .position(|(n, _)| Locator::Number(*n) == *at);
+        let (_, row) = state.rows.remove(i.expect("a row is deleted once"));
+        assert_eq!(row, *old, "the old row is the stored one");
+        Ok(())
+    }
+}
+
+pub struct Toy {
+    pub tables: Vec<Arc<ToyTable>>,
+    pub variables: Vec<(&'static str, SqlType, Value)>,
+}
+
+impl Host for Toy {
+    fn source(&self, name: &ObjectName) -> SqlResult<Option<Source>> {
+        let table = self
+            .tables
+            .iter()
+            .find(|t| t.name.eq_ignore_ascii_case(name.name()));
+        Ok(table.map(|t| Source::Table(t.clone())))
+    }
+
+    fn table_function(&self, _: &ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
+        Ok(None)
+    }
+
+    fn function_type(&self, name: &str) -> Option<SqlType> {
+        (name == "db_name").then(|| SqlType::nvarchar(128))
+    }
+
+    fn function(&self, _: &str, _: &[Value]) -> SqlResult<Value> {
+        Ok(Value::nvarchar("toy"))
+    }
+
+    fn global_type(&self, _: &str) -> Option<(&'static str, SqlType)> {
+        None
+    }
+
+    fn global(&self, name: &str) -> SqlResult<Value> {
+        Ok(match name {
+            "datefirst" => Value::TinyInt(7),
+            _ => Value::Null,
+        })
+    }
+
+    fn variable(&self, name: &str) -> Option<(usize, SqlType)> {
+        let at = self
+            .variables
+            .iter()
+            .position(|v| v.0.eq_ignore_ascii_case(name))?;
+        Some((at, self.variables[at].1))
+    }
+
+    fn table_variable(&self, _: &str) -> Option<Arc<dyn Table>> {
+        None
+    }
+
+    fn now(&self) -> (u64, i16) {
+        (1_700_000_000_123_456_700, 60)
+    }
+
+    fn random(&self) -> u64 {
+        0x1234_5678_9abc_def0
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    fn bind_default(&self, text: &str) -> SqlResult<Expr> {
+        Binder::new(self).scalar(&parse_expression(text, &ParseOptions::default())?)
+    }
+
+    fn session(&self) -> &dyn Any {
+        &()
+    }
+}
+
+impl Toy {
+    /// Runs a batch; the rows of its SELECTs, values joined by `|`, and `(n)` for a statement that changed n rows.
+    pub fn run(&self, sql: &str) -> SqlResult<Vec<String>> {
+        let mut out = Vec::new();
+        for statement in parse_batch(sql, &ParseOptions::default())?.statements {
+            let mut vars: Vec<Value> = self.variables.iter().map(|v| v.2.clone()).collect();
+            let mut cx = Cx::new(self, &mut vars, ConvertCtx::default());
+            let changed = match &statement.kind {
+                StatementKind::Select(s) => {
+                    let plan = Binder::new(self).select(s)?;
+                    for row in plan.rows(&mut cx)? {
+                        for (v, c) in row.iter().zip(&plan.columns) {
+                            assert!(
+                                c.nullable || !v.is_null(),
+                                "{} is said to be NOT NULL",
+                                c.name
+                            );
+                        }
+                        let shown = row.iter().zip(&plan.columns).map(|(v, c)| show(v, &c.ty));
+                        out.push(shown.collect::<Vec<_>>().join("|"));
+                    }
+                    continue;
+                }
+                StatementKind::Insert(s) => dml::insert(self, s)?.run(&mut cx)?,
+                StatementKind::Update(s) => dml::update(self, s)?.run(&mut cx)?,
+                StatementKind::Delete(s) => dml::delete(self, s)?.run(&mut cx)?,
+                other => panic!("not a statement of these tests: {other:?}"),
+            };
+            out.push(format!("({changed})"));
+        }
+        Ok(out)
+    }
+
+    /// The rows, one string, for short expectations.
+    pub fn text(&self, sql: &str) -> String {
+        match self.run(sql) {
+            Ok(rows) => rows.join(" "),
+            Err(e) => panic!("{sql}: {} {}", e.number, e.message),
+        }
+    }
+
+    pub fn fails(&self, sql: &str) -> SqlError {
+        match self.run(sql) {
+            Ok(rows) => panic!("{sql} gave {rows:?}"),
+            Err(e) => e,
+        }
+    }
+}
+
+fn show(v: &Value, ty: &SqlType) -> String {
+    match v {
+        Value::Null => "NULL".to_owned(),
+        v => to_display(v, ty),
+    }
+}
+
+pub fn column(name: &str, ty: SqlType, nullable: bool) -> TableColumn {
+    TableColumn {
+        name: name.to_owned(),
+        ty,
+        nullable,
+        identity: false,
+        default: None,
+    }
+}
