@@ -1,5 +1,7 @@
 //! The engine from outside: databases on a simulated or real disk, rowsets, transactions, crashes.
 
+mod concurrent;
 mod crash;
 mod fixture;
 mod rows;
+mod speed;

@@ -232,7 +232,7 @@ fn crash_and_compare(seed: u64) {
         durable: 0,
     }));
     // Make the database and lose power somewhere in the work.
-    let off_after = 20 + rng.below(1500);
+    let off_after = 10 + rng.below(500);
     let kept = promise.clone();
     let mut rng2 = Rng::new(seed ^ 0x5eed);
     let mut disk = Simulation::new(seed).run(move |sim| {
