@@ -192,7 +192,11 @@ impl Rowset {
             let mut page = self.db.write_page(parent)?;
             let p = page.page();
             if p.fits(row.len(), true) {
-                let slot = self.child_slot(parent, p, separator, true)? + 1;
+                // A node that a split at the right edge has just made is empty: this is its first entry.
+                let slot = match p.slot_count() {
+                    0 => 0,
+                    _ => self.child_slot(parent, p, separator, true)? + 1,
+                };
                 let op = PageOp::Insert {
                     slot,
                     rows: vec![&row],

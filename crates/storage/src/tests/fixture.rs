@@ -209,6 +209,13 @@ pub fn wide() -> Arc<RowsetDef> {
     Arc::new(d)
 }
 
+/// k varchar(800) primary key
+pub fn wide_keys(number: u16) -> Arc<RowsetDef> {
+    let columns = [col(SqlType::varchar(800))];
+    let kind = RowsetKind::Clustered { unique: true };
+    def(number, kind, &columns, &[(0, false)])
+}
+
 pub fn row(id: i32, pad: usize, n: Option<i32>) -> Vec<Value> {
     vec![
         Value::Int(id),

@@ -179,3 +179,36 @@ fn equal_keys_get_uniquifiers_and_large_values_leave_the_row() {
         db.close().unwrap();
     });
 }
+
+/// Wide keys make trees of several levels: nodes split at the right edge and in the middle.
+#[test]
+fn nodes_split_on_every_level() {
+    Simulation::new(5).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 16 << 20);
+        let db = create(&engine).unwrap();
+        for (step, expected) in [(1u64, 1200), (1193, 1200)] {
+            let def = wide_keys(if step == 1 { 305 } else { 306 });
+            let tx = begin(&engine, 52);
+            db.create_storage(&tx, &def).unwrap();
+            let table = db.rowset(&def);
+            for i in 0..1200u64 {
+                let n = (i * step) % 1201;
+                let key = format!("{n:0>800}");
+                table.insert(&tx, &[Value::varchar(&key)]).unwrap();
+                if i % 400 == 399 {
+                    table.check_tree().unwrap();
+                }
+            }
+            assert_eq!(table.check_tree().unwrap(), expected);
+            engine.rollback(&tx, None).unwrap();
+        }
+        let free = db.files()[0].free_extents;
+        let size = db.files()[0].size;
+        assert!(
+            free * 8 + 300 > size,
+            "the pages came back: {free} extents of {size} pages"
+        );
+        db.close().unwrap();
+    });
+}
