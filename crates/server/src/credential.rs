@@ -3,9 +3,10 @@
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use duramen_os::{Env, IoError, OpenOptions, random};
-use ring::pbkdf2;
+use ring::{hmac, pbkdf2};
 
 const FILE: &str = "sa.credential";
 /// Format mark, salt, hash.
@@ -20,10 +21,13 @@ const ITERATIONS: NonZeroU32 = match NonZeroU32::new(10_000) {
 };
 static ALGORITHM: pbkdf2::Algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
 
-#[derive(Clone)]
 pub struct Credential {
     salt: [u8; SALT_BYTES],
     hash: [u8; HASH_BYTES],
+    /// Made when a password has been found right: the next one is compared in a moment. The key lives in this
+    /// process only, so nothing that is at rest becomes easier to guess.
+    quick_key: hmac::Key,
+    quick: OnceLock<hmac::Tag>,
 }
 
 #[derive(Debug)]
@@ -91,19 +95,41 @@ impl Credential {
         random::fill(&mut salt);
         let mut hash = [0; HASH_BYTES];
         pbkdf2::derive(ALGORITHM, ITERATIONS, &salt, password.as_bytes(), &mut hash);
-        Credential { salt, hash }
+        Credential::with(salt, hash)
+    }
+
+    fn with(salt: [u8; SALT_BYTES], hash: [u8; HASH_BYTES]) -> Credential {
+        let mut key = [0; 32];
+        random::fill(&mut key);
+        Credential {
+            salt,
+            hash,
+            quick_key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            quick: OnceLock::new(),
+        }
     }
 
     /// In a time that does not depend on where the difference is.
     pub fn matches(&self, password: &str) -> bool {
-        pbkdf2::verify(
+        if let Some(tag) = self.quick.get()
+            && hmac::verify(&self.quick_key, password.as_bytes(), tag.as_ref()).is_ok()
+        {
+            return true;
+        }
+        let right = pbkdf2::verify(
             ALGORITHM,
             ITERATIONS,
             &self.salt,
             password.as_bytes(),
             &self.hash,
         )
-        .is_ok()
+        .is_ok();
+        if right {
+            let _ = self
+                .quick
+                .set(hmac::sign(&self.quick_key, password.as_bytes()));
+        }
+        right
     }
 
     fn read(env: &Env, path: &Path) -> Result<Credential, CredentialError> {
@@ -120,7 +146,7 @@ impl Credential {
         let (mark, rest) = bytes.split_at(MARK.len());
         let (salt, hash) = rest.split_at(SALT_BYTES);
         match (mark == MARK, salt.try_into(), hash.try_into()) {
-            (true, Ok(salt), Ok(hash)) => Ok(Credential { salt, hash }),
+            (true, Ok(salt), Ok(hash)) => Ok(Credential::with(salt, hash)),
             _ => Err(CredentialError::Damaged),
         }
     }
@@ -172,7 +198,12 @@ mod tests {
             let password = made.unwrap();
             assert_eq!(password.chars().count(), 24);
             let (again, made) = Credential::open(&env, dir, None).unwrap();
-            assert!(made.is_none() && again.matches(&password) && !again.matches("x"));
+            assert!(
+                made.is_none()
+                    && again.matches(&password)
+                    && again.matches(&password)
+                    && !again.matches("x")
+            );
             assert!(Credential::open(&env, dir, Some(&password)).is_ok());
             assert!(matches!(
                 Credential::open(&env, dir, Some("another one")),

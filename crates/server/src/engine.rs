@@ -6,6 +6,7 @@ use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{SessionWaits, attach};
 use duramen_session::{CancelToken, Instance, ResultSink, Session, version};
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
+use duramen_types::{SqlType, Value};
 
 use crate::backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
@@ -142,12 +143,20 @@ impl BackendSession for EngineSession {
     ) -> ProcedureOutcome {
         match parameters::batch(text, declarations, parameters) {
             Ok(batch) => {
-                let mut watch = Watch { sink, failed: None };
-                self.execute_batch(&batch, &mut watch, cancel);
+                let mut watch = Watch {
+                    sink,
+                    failed: None,
+                    capturing: false,
+                    types: Vec::new(),
+                    outputs: Vec::new(),
+                };
+                self.execute_batch(&batch.text, &mut watch, cancel);
+                let (types, values) = (watch.types, watch.outputs);
+                let outputs = batch.outputs.into_iter().zip(types).zip(values);
                 ProcedureOutcome {
                     // sp_executesql returns the number of the last error.
                     status: Some(watch.failed.unwrap_or(0)),
-                    outputs: Vec::new(),
+                    outputs: outputs.map(|((at, ty), value)| (at, ty, value)).collect(),
                 }
             }
             Err(error) => {
@@ -181,22 +190,40 @@ impl BackendSession for EngineSession {
     }
 }
 
-/// Passes everything on and remembers the last error.
+/// Passes everything on, remembers the last error, and keeps the row of output parameters to itself.
 struct Watch<'a> {
     sink: &'a mut dyn ResultSink,
     failed: Option<i32>,
+    capturing: bool,
+    types: Vec<SqlType>,
+    outputs: Vec<Value>,
 }
 
 impl ResultSink for Watch<'_> {
     fn columns(&mut self, columns: &[duramen_session::ColumnMeta]) {
+        if columns
+            .first()
+            .is_some_and(|c| c.name == parameters::OUTPUT_MARK)
+        {
+            self.capturing = true;
+            self.types = columns.iter().map(|c| c.ty).collect();
+            return;
+        }
         self.sink.columns(columns);
     }
 
-    fn row(&mut self, values: &[duramen_types::Value]) {
+    fn row(&mut self, values: &[Value]) {
+        if self.capturing {
+            self.outputs = values.to_vec();
+            return;
+        }
         self.sink.row(values);
     }
 
     fn done(&mut self, done: &duramen_session::Done) {
+        if std::mem::take(&mut self.capturing) {
+            return;
+        }
         self.sink.done(done);
     }
 

@@ -1,6 +1,8 @@
 //! Parameters as the declarations of a batch: `sp_executesql` in terms of `DECLARE`.
 //!
-//! Declarations stand on the first line of the text, so line numbers of errors stay those of the statement.
+//! Declarations stand on the first line of the text, so line numbers of errors stay those of the statement. Output
+//! parameters are read back by a last SELECT under a name that no statement of a client has; a batch that ends early
+//! (RETURN, an error that ends it) gives none back.
 
 use duramen_base::{SqlError, messages};
 use duramen_types::{SqlType, TypeId, Value};
@@ -16,16 +18,30 @@ struct Declared<'a> {
     output: bool,
 }
 
+/// The name of the first column of the SELECT that reads outputs back.
+pub const OUTPUT_MARK: &str = "\u{1}duramen output\u{1}";
+
+/// A batch made of a statement and its parameters.
+#[derive(Debug, PartialEq)]
+pub struct Assembled {
+    pub text: String,
+    /// Which parameters the last SELECT reads back, by their position in the call.
+    pub outputs: Vec<usize>,
+}
+
 /// The batch that stands for the statement under these parameters. `Err` for a call that does not fit its
 /// declarations, or a value that cannot be written as a literal.
 pub fn batch(
     text: &str,
     declarations: &str,
     parameters: &[ParameterSpec],
-) -> Result<String, SqlError> {
+) -> Result<Assembled, SqlError> {
     if declarations.trim().is_empty() {
         return match parameters.first() {
-            None => Ok(text.to_owned()),
+            None => Ok(Assembled {
+                text: text.to_owned(),
+                outputs: Vec::new(),
+            }),
             Some(extra) => Err(SqlError::new(
                 &messages::NOT_SUPPORTED,
                 &[&format!("parameter {} without a declaration", extra.name)],
@@ -34,18 +50,17 @@ pub fn batch(
     }
     let mut out = String::from("DECLARE ");
     let declared = split(declarations);
+    let (mut outputs, mut names) = (Vec::new(), Vec::new());
     for (at, one) in declared.iter().enumerate() {
-        if one.output {
-            return Err(SqlError::new(
-                &messages::NOT_SUPPORTED,
-                &[&"OUTPUT parameters of sp_executesql"],
-            ));
-        }
         let given = parameters
             .iter()
-            .find(|p| p.name.eq_ignore_ascii_case(one.name))
-            .or_else(|| parameters.get(at).filter(|p| p.name.is_empty()));
-        let value = match (given, one.default) {
+            .position(|p| p.name.eq_ignore_ascii_case(one.name))
+            .or_else(|| parameters.get(at).filter(|p| p.name.is_empty()).map(|_| at));
+        if let Some(at) = given.filter(|at| one.output && parameters[*at].output) {
+            outputs.push(at);
+            names.push(one.name);
+        }
+        let value = match (given.map(|at| &parameters[at]), one.default) {
             (Some(p), _) if !p.default => literal(&p.value, &p.ty)?,
             (_, Some(default)) => default.to_owned(),
             _ => {
@@ -69,7 +84,14 @@ pub fn batch(
     }
     out.push_str("; ");
     out.push_str(text);
-    Ok(out)
+    for (n, name) in names.iter().enumerate() {
+        // On a line of its own: the text may end in a comment.
+        out.push_str(&match n {
+            0 => format!("\nSELECT {name} AS [{OUTPUT_MARK}]"),
+            _ => format!(", {name}"),
+        });
+    }
+    Ok(Assembled { text: out, outputs })
 }
 
 /// Splits `@a int, @b decimal(10,2) = 1 OUTPUT` at the commas outside parentheses and quotes.
@@ -215,18 +237,31 @@ mod tests {
             &parameters,
         );
         assert_eq!(
-            got.unwrap(),
+            got.unwrap().text,
             "DECLARE @a int = -7, @b decimal(10, 2) = 1.5, @c nvarchar(4000) = N'it''s'; SELECT 1\nFROM t"
         );
-        assert_eq!(batch("SELECT 1", "", &[]).unwrap(), "SELECT 1");
+        assert_eq!(batch("SELECT 1", "", &[]).unwrap().text, "SELECT 1");
+    }
+
+    #[test]
+    fn outputs_are_read_back_at_the_end() {
+        let mut output = spec("@b", SqlType::INT, Value::Null);
+        output.output = true;
+        let parameters = [spec("@a", SqlType::INT, Value::Int(1)), output];
+        let got = batch("SET @b = @a -- so", "@a int, @b int OUTPUT", &parameters).unwrap();
+        assert_eq!(got.outputs, [1]);
+        assert_eq!(
+            got.text,
+            format!(
+                "DECLARE @a int = 1, @b int = NULL; SET @b = @a -- so\nSELECT @b AS [{OUTPUT_MARK}]"
+            )
+        );
     }
 
     #[test]
     fn misfits_are_refused() {
         let missing = batch("SELECT @a", "@a int", &[]).unwrap_err();
         assert_eq!(missing.number, 8178);
-        let output = batch("SET @a = 1", "@a int OUTPUT", &[]).unwrap_err();
-        assert!(output.message.contains("OUTPUT"));
         let extra = spec("@x", SqlType::INT, Value::Int(1));
         assert!(batch("SELECT 1", "", &[extra]).is_err());
     }
