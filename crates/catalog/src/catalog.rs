@@ -9,7 +9,7 @@ use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::DateTime;
 
 use crate::def::TableDef;
-use crate::identity::{self, Block, Blocks};
+use crate::identity::{self, Block, Blocks, IdentityState};
 use crate::rows::Base;
 use crate::snapshot::Snapshot;
 use crate::{bootstrap, load};
@@ -137,17 +137,11 @@ impl CatalogDb {
             return Ok(value);
         }
         let value = identity::reserve(block, &ty);
-        let stored = identity::IdentityState {
+        let stored = IdentityState {
             last: Some(block.reserved),
             ..block.state
         };
-        let written = identity::in_system_transaction(tx, "IdentReserve", |inner| {
-            let base = Base {
-                db: &self.db,
-                tx: inner,
-            };
-            identity::write(&base, table, &stored)
-        });
+        let written = self.write_identity(tx, "IdentReserve", table, &stored);
         if written.is_err() {
             blocks.remove(&table.id);
         }
@@ -171,13 +165,45 @@ impl CatalogDb {
         let mut state = self.block(&mut blocks, tx, table)?.state;
         state.last = last;
         blocks.remove(&table.id);
-        identity::in_system_transaction(tx, "IdentSet", |inner| {
-            let base = Base {
-                db: &self.db,
-                tx: inner,
-            };
-            identity::write(&base, table, &state)
-        })
+        self.write_identity(tx, "IdentSet", table, &state)
+    }
+
+    /// Writes an identity state in a transaction of its own, whose locks end with it: they must not be held as long as
+    /// the user's, or another session that needs the next block would wait for that, under our mutex. Only where the
+    /// row is locked already (the user's own transaction has made the table) the user's locks are used.
+    fn write_identity(
+        &self,
+        tx: &Transaction,
+        name: &str,
+        table: &TableDef,
+        state: &IdentityState,
+    ) -> SqlResult<()> {
+        let own = system_transaction(&self.db, name);
+        own.set_lock_timeout(0);
+        let base = Base {
+            db: &self.db,
+            tx: &own,
+        };
+        match identity::write(&base, table, state) {
+            Ok(()) => {
+                self.db.engine.commit(&own, None)?;
+                Ok(())
+            }
+            Err(e) if e.number == messages::LOCK_TIMEOUT.number => {
+                self.db.engine.rollback(&own, None)?;
+                identity::in_system_transaction(tx, name, |inner| {
+                    let base = Base {
+                        db: &self.db,
+                        tx: inner,
+                    };
+                    identity::write(&base, table, state)
+                })
+            }
+            Err(e) => {
+                self.db.engine.rollback(&own, None)?;
+                Err(e)
+            }
+        }
     }
 
     /// Notes an explicit value (IDENTITY_INSERT) when it is further out than any given before.

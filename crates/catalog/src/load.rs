@@ -172,8 +172,11 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
     let tables: Vec<Arc<ObjectDef>> = out.objects.values().cloned().collect();
     for (object, row) in tables.iter().zip(&rows.objects) {
         if object.kind == ObjectKind::TABLE {
-            let table = table(&rows, &out, object)?;
-            out.tables.insert(object.id, Arc::new(table));
+            // A table that another session is just making has not all its rows yet: it is left out here and put in
+            // by that session when it is complete.
+            if let Ok(table) = table(&rows, &out, object) {
+                out.tables.insert(object.id, Arc::new(table));
+            }
         } else if object.kind.is_module() {
             let status = int(row, 4);
             let module = ModuleDef {

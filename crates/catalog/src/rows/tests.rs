@@ -293,3 +293,90 @@ fn master_remembers_databases() {
     world.engine.commit(&tx, None).expect("commits");
     c.database().close().expect("closes");
 }
+
+#[test]
+fn columns_and_constraints_come_and_go() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let indexes = vec![index("pk", 0, true, true), index("ix", 2, false, false)];
+    let mut table = c
+        .create_table(&tx, &new_table("t", indexes))
+        .expect("table is made");
+    for id in 1..=3 {
+        insert_row(c.database(), &tx, &table, &row(id, "x")).expect("row goes in");
+    }
+    let mut n = 10;
+    table = c
+        .add_column(&tx, &table, &column("n", SqlType::INT, false), &mut || {
+            n += 1;
+            Ok(Value::Int(n))
+        })
+        .expect("column is added");
+    table = c.drop_column(&tx, &table, 1).expect("column goes");
+    let wide = (SqlType::BIGINT, true);
+    table = c
+        .alter_column(&tx, &table, 2, wide, &mut |v| {
+            Ok(v.as_i64().map_or(Value::Null, Value::BigInt))
+        })
+        .expect("column changes");
+    table = c
+        .add_default(&tx, &table, 2, None, "((7))")
+        .expect("default is added");
+    let in_use = c.drop_column(&tx, &table, 1).map_err(|e| e.number);
+    assert_eq!(in_use.err(), Some(5074));
+    let name = table.columns[1]
+        .default
+        .as_ref()
+        .expect("it has one")
+        .name
+        .clone();
+    table = c.drop_constraint(&tx, &table, &name).expect("default goes");
+    world.engine.commit(&tx, None).expect("commits");
+    c.invalidate();
+    let again = c
+        .snapshot()
+        .expect("loads")
+        .find_table(1, "t")
+        .expect("is there")
+        .clone();
+    assert_eq!(again.columns, table.columns);
+    assert_eq!(again.data, table.data);
+    assert_eq!(again.indexes, table.indexes);
+    let tx = system_transaction(c.database(), "t");
+    let entries = c.database().rowset(&again.indexes[1].rowset);
+    assert_eq!(entries.row_count(), Ok(3));
+    let rows = c.database().rowset(&again.data);
+    let mut cursor = rows
+        .scan(&tx, ScanSpec::all(LockHint::None))
+        .expect("scans");
+    let first = cursor.next(&tx).expect("reads").expect("a row").1;
+    assert_eq!(
+        first,
+        [Value::Int(1), Value::varchar("Bern"), Value::BigInt(11)]
+    );
+    c.database().close().expect("closes");
+}
+
+#[test]
+fn another_session_gets_identity_values_while_a_transaction_is_open() {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let table = c
+        .create_table(&tx, &new_table("t", Vec::new()))
+        .expect("table is made");
+    // The row is locked by the creator itself: its own locks serve.
+    assert_eq!(c.next_identity(&tx, &table), Ok(1));
+    world.engine.commit(&tx, None).expect("commits");
+    let a = system_transaction(c.database(), "a");
+    let b = system_transaction(c.database(), "b");
+    for expected in 2..=2500 {
+        let tx = if expected % 2 == 0 { &a } else { &b };
+        assert_eq!(c.next_identity(tx, &table), Ok(expected));
+    }
+    world.engine.rollback(&a, None).expect("rolls back");
+    assert_eq!(c.next_identity(&b, &table), Ok(2501));
+    world.engine.rollback(&b, None).expect("rolls back");
+    c.database().close().expect("closes");
+}

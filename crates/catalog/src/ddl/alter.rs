@@ -1,0 +1,255 @@
+//! ALTER TABLE: columns and constraints of a table that has rows.
+//!
+//! A change of columns rewrites the table: every row gets its final shape, so that no reader has to know what was
+//! added when. Rows that were stored before a column existed (foreign files) read as NULL there all the same.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_storage::KeyColumn;
+use duramen_txn::Transaction;
+use duramen_types::{SqlType, Value};
+
+use super::{NewCheck, NewColumn, NewForeignKey, made_up};
+use crate::bootstrap::{self, COLUMN_IDENTITY};
+use crate::catalog::CatalogDb;
+use crate::def::*;
+use crate::load::int;
+use crate::rows::id;
+
+impl CatalogDb {
+    /// Adds a column; `value` gives the value of each row that is there already.
+    pub fn add_column(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        new: &NewColumn,
+        value: &mut dyn FnMut() -> SqlResult<Value>,
+    ) -> SqlResult<Arc<TableDef>> {
+        if table.column(&new.name).is_some() {
+            let args: [&dyn std::fmt::Display; 2] = [&new.name, &table.name];
+            return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args));
+        }
+        let base = self.base(tx);
+        let column_id = table.columns.iter().map(|c| c.id).max().unwrap_or(0) + 1;
+        let object = self.object_of(table)?;
+        let column = self.create_column(&base, &object, column_id, new)?;
+        let mut next = table.clone();
+        next.columns.push(column);
+        self.rebuild_as(tx, table, next, None, &mut |mut row| {
+            row.push(value()?);
+            Ok(row)
+        })
+    }
+
+    /// Drops the column at `position`. The caller has checked that nothing depends on it.
+    pub fn drop_column(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        position: usize,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let mut next = table.clone();
+        if position >= next.columns.len() {
+            return Ok(self.publish(next));
+        }
+        let column = next.columns.remove(position);
+        for index in &mut next.indexes {
+            let uses = index.keys.iter().any(|k| k.column == position)
+                || index.includes.contains(&position);
+            if uses {
+                let args: [&dyn std::fmt::Display; 4] =
+                    [&"index", &index.name, &"column", &column.name];
+                return Err(SqlError::new(&messages::OBJECT_DEPENDS, &args));
+            }
+            let shift = |c: usize| if c > position { c - 1 } else { c };
+            index.keys = index
+                .keys
+                .iter()
+                .map(|k| KeyColumn {
+                    column: shift(k.column),
+                    desc: k.desc,
+                })
+                .collect();
+            index.includes = index.includes.iter().map(|c| shift(*c)).collect();
+        }
+        base.delete(id::COLPARS, &column_key(table, column.id), |_| true)?;
+        if let Some(d) = &column.default {
+            self.delete_object(&base, d.id)?;
+        }
+        if column.identity.is_some() {
+            self.forget_identity(table.id);
+        }
+        self.rebuild_as(tx, table, next, None, &mut |mut row| {
+            row.remove(position);
+            Ok(row)
+        })
+    }
+
+    /// Gives the column at `position` another type or nullability; `convert` makes the new value of an old one.
+    pub fn alter_column(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        position: usize,
+        (ty, nullable): (SqlType, bool),
+        convert: &mut dyn FnMut(Value) -> SqlResult<Value>,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let mut next = table.clone();
+        let Some(column) = next.columns.get_mut(position) else {
+            return Ok(self.publish(next));
+        };
+        column.ty = ty;
+        column.nullable = nullable;
+        let fields = bootstrap::column_row(table.id.0, column.id, &column.name, &ty, nullable)?;
+        base.update(id::COLPARS, &column_key(table, column.id), |row| {
+            let identity = int(row, 10) & COLUMN_IDENTITY;
+            // From xtype to maxinrow; name, default and identity stay.
+            row[4..12].clone_from_slice(&fields.values[4..12]);
+            row[10] = Value::Int((int(row, 10) | identity) as i32);
+            true
+        })?;
+        let name = column.name.clone();
+        self.rebuild_as(tx, table, next, None, &mut |mut row| {
+            row[position] = convert(std::mem::take(&mut row[position]))?;
+            if row[position].is_null() && !nullable {
+                let table = format!("{}.{}", table.schema_name, table.name);
+                let args: [&dyn std::fmt::Display; 3] = [&name, &table, &"UPDATE"];
+                return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args));
+            }
+            Ok(row)
+        })
+    }
+
+    /// Adds a check constraint. The caller has checked the rows.
+    pub fn add_check(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        new: &NewCheck,
+    ) -> SqlResult<Arc<TableDef>> {
+        let mut next = table.clone();
+        let check = self.create_check(&self.base(tx), table, new)?;
+        next.checks.push(check);
+        Ok(self.publish(next))
+    }
+
+    /// Adds a foreign key. The caller has checked the rows.
+    pub fn add_foreign_key(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        new: &NewForeignKey,
+    ) -> SqlResult<Arc<TableDef>> {
+        let mut next = table.clone();
+        let key = self.create_foreign_key(&self.base(tx), table, new)?;
+        next.foreign_keys.push(key);
+        Ok(self.publish(next))
+    }
+
+    /// Adds a default to the column at `position`.
+    pub fn add_default(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        position: usize,
+        name: Option<&str>,
+        text: &str,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let mut next = table.clone();
+        let Some(column) = next.columns.get_mut(position) else {
+            return Ok(self.publish(next));
+        };
+        if column.default.is_some() {
+            return Err(SqlError::new(&messages::DEFAULT_ALREADY_BOUND, &[]));
+        }
+        let name = match name {
+            Some(n) => n.to_owned(),
+            None => made_up("DF", &table.name, &column.name, self.peek_id()?),
+        };
+        let kind = ObjectKind::DEFAULT;
+        let object = self.add_object(
+            &base,
+            table.schema,
+            &name,
+            kind,
+            table.id,
+            column.id,
+            131_076,
+        )?;
+        self.add_text(&base, object.id, text)?;
+        base.update(id::COLPARS, &column_key(table, column.id), |row| {
+            row[13] = Value::Int(object.id.0);
+            true
+        })?;
+        column.default = Some(DefaultDef {
+            id: object.id,
+            name,
+            text: text.to_owned(),
+        });
+        Ok(self.publish(next))
+    }
+
+    /// Drops a constraint of any kind by name.
+    pub fn drop_constraint(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        name: &str,
+    ) -> SqlResult<Arc<TableDef>> {
+        if table
+            .index(name)
+            .is_some_and(|i| i.primary_key || i.unique_constraint)
+        {
+            return self.drop_index(tx, table, name);
+        }
+        let base = self.base(tx);
+        let folded = fold(name);
+        let mut next = table.clone();
+        let mut gone = None;
+        for c in &mut next.columns {
+            if let Some(d) = c.default.take_if(|d| fold(&d.name) == folded) {
+                gone = Some(d.id);
+                base.update(id::COLPARS, &column_key(table, c.id), |row| {
+                    row[13] = Value::Int(0);
+                    true
+                })?;
+            }
+        }
+        next.checks.retain(|c| {
+            let hit = fold(&c.name) == folded;
+            gone = if hit { Some(c.id) } else { gone };
+            !hit
+        });
+        next.foreign_keys.retain(|f| {
+            let hit = fold(&f.name) == folded;
+            gone = if hit { Some(f.id) } else { gone };
+            !hit
+        });
+        let Some(object) = gone else {
+            let args: [&dyn std::fmt::Display; 1] = [&name];
+            return Err(SqlError::new(&messages::NOT_A_CONSTRAINT, &args));
+        };
+        self.delete_object(&base, object)?;
+        Ok(self.publish(next))
+    }
+
+    fn object_of(&self, table: &TableDef) -> SqlResult<ObjectDef> {
+        self.snapshot()?
+            .objects
+            .get(&table.id)
+            .map(|o| (**o).clone())
+            .ok_or_else(|| SqlError::new(&messages::INVALID_OBJECT_NAME, &[&table.name]))
+    }
+}
+
+fn column_key(table: &TableDef, column: i32) -> [Value; 3] {
+    [
+        Value::Int(table.id.0),
+        Value::SmallInt(0),
+        Value::Int(column),
+    ]
+}

@@ -1,0 +1,316 @@
+//! Indexes and key constraints: made, filled, rebuilt, dropped.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_storage::{KeyColumn, LockHint, ScanSpec, StorageError};
+use duramen_txn::Transaction;
+use duramen_types::Value;
+
+use super::{NewIndex, made_up};
+use crate::catalog::CatalogDb;
+use crate::def::*;
+use crate::describe;
+use crate::rows::{Base, id};
+use crate::shape::{Keys, data_rowset, index_rowset};
+
+impl CatalogDb {
+    /// The rows and pages of an index of a table whose data rowset exists; not its entries.
+    pub(super) fn add_index(
+        &self,
+        base: &Base<'_>,
+        table: &TableDef,
+        new: &NewIndex,
+    ) -> SqlResult<IndexDef> {
+        let constraint = new.primary_key || new.unique_constraint;
+        let name = match &new.name {
+            Some(n) => n.clone(),
+            None => {
+                let prefix = if new.primary_key { "PK" } else { "UQ" };
+                made_up(prefix, &table.name, "", self.peek_id()?)
+            }
+        };
+        if table.index(&name).is_some() {
+            let args: [&dyn std::fmt::Display; 3] = [&name, &"table", &table.name];
+            return Err(SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args));
+        }
+        if new.primary_key && table.indexes.iter().any(|i| i.primary_key) {
+            return Err(SqlError::new(
+                &messages::PRIMARY_KEY_ALREADY_DEFINED,
+                &[&table.name],
+            ));
+        }
+        if new.primary_key && new.keys.iter().any(|k| table.columns[k.column].nullable) {
+            return Err(SqlError::new(
+                &messages::PRIMARY_KEY_NULLABLE,
+                &[&table.name],
+            ));
+        }
+        if constraint {
+            let kind = if new.primary_key {
+                ObjectKind::PRIMARY_KEY
+            } else {
+                ObjectKind::UNIQUE
+            };
+            self.add_object(base, table.schema, &name, kind, table.id, 0, 0)?;
+        }
+        let (index_id, rowset, sources, locator) = if new.clustered {
+            (1, table.data.clone(), Vec::new(), Vec::new())
+        } else {
+            let last = table.indexes.iter().map(|i| i.id).max().unwrap_or(1);
+            let index_id = last.max(1) + 1;
+            let ids = self.new_ids(base.tx, table.id, index_id, false)?;
+            let keys = Keys {
+                columns: &new.keys,
+                unique: new.unique,
+            };
+            let (def, sources, locator) =
+                index_rowset(&ids, &table.specs(), &table.data, keys, &new.includes);
+            self.database().create_storage(base.tx, &def)?;
+            describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
+            (index_id, Arc::new(def), sources, locator)
+        };
+        let index = IndexDef {
+            id: index_id,
+            name,
+            unique: new.unique,
+            clustered: new.clustered,
+            primary_key: new.primary_key,
+            unique_constraint: new.unique_constraint,
+            keys: new.keys.clone(),
+            includes: new.includes.clone(),
+            rowset,
+            sources,
+            locator,
+        };
+        describe::index_rows(base, table, &index)?;
+        Ok(index)
+    }
+
+    /// Creates an index (or key constraint) on a table and fills it. A clustered one rebuilds the table.
+    pub fn create_index(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        new: &NewIndex,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let mut table = table.clone();
+        if new.clustered {
+            if !table.is_heap() {
+                let name = table.indexes.first().map_or("", |i| i.name.as_str());
+                let args: [&dyn std::fmt::Display; 3] = [&"table", &table.name, &name];
+                return Err(SqlError::new(
+                    &messages::MORE_THAN_ONE_CLUSTERED_INDEX,
+                    &args,
+                ));
+            }
+            return self.rebuild(tx, &table, Some(new));
+        }
+        let index = self.add_index(&base, &table, new)?;
+        self.fill(tx, &table, &index)?;
+        table.indexes.push(index);
+        Ok(self.publish(table))
+    }
+
+    /// Inserts the entries of every row of the table into an index.
+    fn fill(&self, tx: &Transaction, table: &TableDef, index: &IndexDef) -> SqlResult<()> {
+        let target = self.database().rowset(&index.rowset);
+        let data = self.database().rowset(&table.data);
+        let mut cursor = data.scan(tx, ScanSpec::all(LockHint::None))?;
+        while let Some((at, row)) = cursor.next(tx)? {
+            let entry = index.entry(&row, &at);
+            target
+                .insert(tx, &entry)
+                .map_err(|e| duplicate(e, table, index, &entry))?;
+        }
+        Ok(())
+    }
+
+    /// Moves the rows of a table into a new heap or clustered index; columns stay as they are.
+    fn rebuild(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        clustered: Option<&NewIndex>,
+    ) -> SqlResult<Arc<TableDef>> {
+        let next = TableDef {
+            indexes: table.nonclustered().cloned().collect(),
+            ..table.clone()
+        };
+        self.rebuild_as(tx, table, next, clustered, &mut |row| Ok(row))
+    }
+
+    /// Moves the rows of `old` into a new heap or clustered index with the columns of `next`, and makes the indexes of
+    /// `next` again. `clustered` is a new clustered index; otherwise the one of `next`, if any, is kept. `change` makes
+    /// new rows of old ones.
+    pub(super) fn rebuild_as(
+        &self,
+        tx: &Transaction,
+        old: &TableDef,
+        mut next: TableDef,
+        clustered: Option<&NewIndex>,
+        change: &mut dyn FnMut(Vec<Value>) -> SqlResult<Vec<Value>>,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let indexes = std::mem::take(&mut next.indexes);
+        let kept = indexes.iter().find(|i| i.clustered);
+        let keys = match (clustered, kept) {
+            (Some(n), _) => Some((&n.keys, n.unique)),
+            (None, Some(k)) => Some((&k.keys, k.unique)),
+            (None, None) => None,
+        };
+        let lob = next.columns.iter().any(|c| c.ty.is_max());
+        let ids = self.new_ids(tx, next.id, u16::from(keys.is_some()), lob)?;
+        let keys = keys.map(|(columns, unique)| Keys { columns, unique });
+        let data = Arc::new(data_rowset(&ids, &next.specs(), keys));
+        next.data = data.clone();
+        self.database().create_storage(tx, &data)?;
+        let source = self.database().rowset(&old.data);
+        let target = self.database().rowset(&data);
+        let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
+        while let Some((_, mut row)) = cursor.next(tx)? {
+            row.truncate(old.columns.len());
+            let row = change(row)?;
+            target.insert(tx, &row).map_err(|e| match (&e, clustered) {
+                (StorageError::DuplicateKey { .. }, Some(n)) => {
+                    let name = n.name.clone().unwrap_or_default();
+                    duplicate_key(&next, &name, &key_text(&row, &n.keys))
+                }
+                _ => e.into(),
+            })?;
+        }
+        // Old definitions and pages go; then everything is declared again.
+        let key = [Value::Int(old.id.0)];
+        base.delete(id::IDXSTATS, &key, |_| true)?;
+        base.delete(id::ISCOLS, &key, |_| true)?;
+        for rowset in old.nonclustered().map(|i| &i.rowset).chain([&old.data]) {
+            describe::delete_storage_rows(&base, rowset)?;
+            self.database().drop_storage(tx, rowset)?;
+        }
+        describe::storage_rows(&base, &data, &describe::data_column_ids(&next))?;
+        if let Some(n) = clustered {
+            let index = self.add_index(&base, &next, n)?;
+            next.indexes.push(index);
+        } else if let Some(kept) = kept {
+            let index = IndexDef {
+                rowset: data.clone(),
+                ..kept.clone()
+            };
+            describe::index_rows(&base, &next, &index)?;
+            next.indexes.push(index);
+        } else {
+            describe::heap_row(&base, &data)?;
+        }
+        for index in indexes.iter().filter(|i| !i.clustered) {
+            let index = self.remake(&base, &next, index)?;
+            self.fill(tx, &next, &index)?;
+            next.indexes.push(index);
+        }
+        Ok(self.publish(next))
+    }
+
+    /// A nonclustered index again, over another data rowset; names and constraint objects stay.
+    fn remake(&self, base: &Base<'_>, table: &TableDef, old: &IndexDef) -> SqlResult<IndexDef> {
+        let ids = self.new_ids(base.tx, table.id, old.id, false)?;
+        let keys = Keys {
+            columns: &old.keys,
+            unique: old.unique,
+        };
+        let (def, sources, locator) =
+            index_rowset(&ids, &table.specs(), &table.data, keys, &old.includes);
+        self.database().create_storage(base.tx, &def)?;
+        describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
+        let index = IndexDef {
+            rowset: Arc::new(def),
+            sources,
+            locator,
+            ..old.clone()
+        };
+        describe::index_rows(base, table, &index)?;
+        Ok(index)
+    }
+
+    fn delete_index_rows(&self, base: &Base<'_>, table: &TableDef, index: u16) -> SqlResult<()> {
+        let key = [Value::Int(table.id.0), Value::Int(i32::from(index))];
+        base.delete(id::IDXSTATS, &key, |_| true)?;
+        base.delete(id::ISCOLS, &key, |_| true)?;
+        Ok(())
+    }
+
+    /// Drops an index or key constraint. Dropping the clustered one leaves a heap.
+    pub fn drop_index(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        name: &str,
+    ) -> SqlResult<Arc<TableDef>> {
+        let base = self.base(tx);
+        let index = table
+            .index(name)
+            .cloned()
+            .ok_or_else(|| SqlError::new(&messages::CANNOT_DROP, &[&"drop", &"index", &name]))?;
+        if index.primary_key || index.unique_constraint {
+            let object = self
+                .snapshot()?
+                .find(table.schema, &index.name)
+                .map(|o| o.id);
+            if let Some(object) = object {
+                self.delete_object(&base, object)?;
+            }
+        }
+        if index.clustered {
+            return self.rebuild(tx, table, None);
+        }
+        self.delete_index_rows(&base, table, index.id)?;
+        describe::delete_storage_rows(&base, &index.rowset)?;
+        self.database().drop_storage(tx, &index.rowset)?;
+        let mut next = table.clone();
+        next.indexes.retain(|i| i.id != index.id);
+        Ok(self.publish(next))
+    }
+}
+
+fn duplicate(e: StorageError, table: &TableDef, index: &IndexDef, entry: &[Value]) -> SqlError {
+    match e {
+        StorageError::DuplicateKey { .. } => {
+            let keys: Vec<KeyColumn> = (0..index.keys.len())
+                .map(|column| KeyColumn {
+                    column,
+                    desc: false,
+                })
+                .collect();
+            duplicate_key(table, &index.name, &key_text(entry, &keys))
+        }
+        StorageError::Sql(e) => e,
+    }
+}
+
+fn duplicate_key(table: &TableDef, index: &str, key: &str) -> SqlError {
+    let name = format!("{}.{}", table.schema_name, table.name);
+    let args: [&dyn std::fmt::Display; 3] = [&name, &index, &key];
+    SqlError::new(&messages::CREATE_UNIQUE_INDEX_DUPLICATE, &args)
+}
+
+/// Key values as error messages show them: `(1, abc)`.
+pub fn key_text(row: &[Value], keys: &[KeyColumn]) -> String {
+    let parts: Vec<String> = keys
+        .iter()
+        .map(|k| match row.get(k.column) {
+            None | Some(Value::Null) => "<NULL>".to_owned(),
+            Some(v) => match (v.as_i64(), v.as_text()) {
+                (Some(n), _) => n.to_string(),
+                (_, Some(t)) => t,
+                _ => match v {
+                    Value::Decimal(d) => d.to_string(),
+                    Value::Float(f) => f.to_string(),
+                    Value::Binary(b) => b
+                        .iter()
+                        .fold("0x".to_owned(), |s, x| s + &format!("{x:02X}")),
+                    other => format!("{other:?}"),
+                },
+            },
+        })
+        .collect();
+    format!("({})", parts.join(", "))
+}

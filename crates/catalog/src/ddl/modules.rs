@@ -1,0 +1,126 @@
+//! Modules (views, procedures, functions, triggers) and schemas.
+
+use std::sync::Arc;
+
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_txn::Transaction;
+use duramen_types::Value;
+
+use crate::bootstrap::CLASS_SCHEMA;
+use crate::catalog::{CatalogDb, now};
+use crate::def::*;
+use crate::load::{self, VALUE_TEXT};
+use crate::rows::{Fields, id};
+
+impl CatalogDb {
+    /// Creates a view, procedure, function or trigger.
+    #[allow(clippy::too_many_arguments)]
+    pub fn create_module(
+        &self,
+        tx: &Transaction,
+        schema: i32,
+        name: &str,
+        kind: ObjectKind,
+        parent: ObjectId,
+        text: &str,
+        (ansi_nulls, quoted_identifier): (bool, bool),
+    ) -> SqlResult<Arc<ModuleDef>> {
+        let base = self.base(tx);
+        let mut status = 0;
+        if ansi_nulls {
+            status |= load::MODULE_ANSI_NULLS;
+        }
+        if quoted_identifier {
+            status |= load::MODULE_QUOTED_IDENTIFIER;
+        }
+        let object = self.add_object(&base, schema, name, kind, parent, 0, status)?;
+        self.add_text(&base, object.id, text)?;
+        let module = ModuleDef {
+            id: object.id,
+            schema,
+            name: name.to_owned(),
+            kind,
+            parent,
+            text: text.to_owned(),
+            ansi_nulls,
+            quoted_identifier,
+            version: 0,
+        };
+        Ok(self.publish_module(module))
+    }
+
+    fn publish_module(&self, module: ModuleDef) -> Arc<ModuleDef> {
+        let mut out = Arc::new(module.clone());
+        self.patch(|s, version| {
+            let stamped = Arc::new(ModuleDef { version, ..module });
+            out = stamped.clone();
+            s.modules.insert(stamped.id, stamped);
+        });
+        out
+    }
+
+    /// ALTER of a module: new text, same id.
+    pub fn alter_module(
+        &self,
+        tx: &Transaction,
+        module: &ModuleDef,
+        text: &str,
+    ) -> SqlResult<Arc<ModuleDef>> {
+        let base = self.base(tx);
+        let key = [Value::TinyInt(VALUE_TEXT as u8), Value::Int(module.id.0)];
+        base.delete(id::OBJVALUES, &key, |_| true)?;
+        self.add_text(&base, module.id, text)?;
+        let time = now();
+        base.update(id::SCHOBJS, &[Value::Int(module.id.0)], |row| {
+            row[10] = Value::DateTime(time);
+            true
+        })?;
+        Ok(self.publish_module(ModuleDef {
+            text: text.to_owned(),
+            ..module.clone()
+        }))
+    }
+
+    /// Drops a module.
+    pub fn drop_module(&self, tx: &Transaction, module: &ModuleDef) -> SqlResult<()> {
+        self.delete_object(&self.base(tx), module.id)
+    }
+
+    /// Creates a schema; its id.
+    pub fn create_schema(&self, tx: &Transaction, name: &str) -> SqlResult<i32> {
+        let snapshot = self.snapshot()?;
+        if snapshot.schema(name).is_some() {
+            return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
+        }
+        let last = snapshot.schemas.keys().filter(|id| **id < 16_384).max();
+        let schema = last.copied().unwrap_or(4) + 1;
+        let time = Value::DateTime(now());
+        self.base(tx).insert(
+            Fields::new(id::CLSOBJS)?
+                .int("class", CLASS_SCHEMA)
+                .int("id", i64::from(schema))
+                .text("name", name)
+                .set("created", time.clone())
+                .set("modified", time),
+        )?;
+        let def = Arc::new(SchemaDef {
+            id: schema,
+            name: name.to_owned(),
+            owner: 1,
+        });
+        self.patch(|s, _| {
+            s.schemas.insert(schema, def);
+        });
+        Ok(schema)
+    }
+
+    /// Drops an empty schema.
+    pub fn drop_schema(&self, tx: &Transaction, schema: i32) -> SqlResult<()> {
+        let key = [Value::TinyInt(CLASS_SCHEMA as u8), Value::Int(schema)];
+        self.base(tx).delete(id::CLSOBJS, &key, |_| true)?;
+        self.patch(|s, _| {
+            s.schemas.remove(&schema);
+        });
+        Ok(())
+    }
+}
