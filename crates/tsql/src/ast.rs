@@ -529,7 +529,7 @@ pub struct Pivot {
 #[derive(Clone, PartialEq, Debug)]
 pub enum PivotKind {
     Pivot {
-        aggregate: FunctionCall,
+        aggregate: Box<FunctionCall>,
         column: ObjectName,
         values: Vec<String>,
     },

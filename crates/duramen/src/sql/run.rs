@@ -1,7 +1,7 @@
 //! The connection, the files, and the loop over the script.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub struct Runner {
     options: Options,
     variables: Variables,
     out: Box<dyn Write>,
+    /// A person types: lines are prompted for, and a scripting error does not end the run.
+    prompts: bool,
 }
 
 impl Runner {
@@ -68,6 +70,7 @@ impl Runner {
             options,
             variables,
             out,
+            prompts: false,
         })
     }
 
@@ -94,6 +97,7 @@ impl Runner {
             }
         }
         if self.options.inputs.is_empty() {
+            self.prompts = io::stdin().is_terminal();
             return self.read(&mut io::stdin().lock(), 0);
         }
         for path in self.options.inputs.clone() {
@@ -118,6 +122,9 @@ impl Runner {
         let mut first = true;
         loop {
             bytes.clear();
+            if self.prompts && depth == 0 {
+                eprint!("{}> ", script.lines() + 1);
+            }
             match input.read_until(b'\n', &mut bytes) {
                 Ok(0) => break,
                 Ok(_) => {}
@@ -135,6 +142,7 @@ impl Runner {
                 Ok(None) => {}
                 Ok(Some(Item::Batch { text, count })) => self.batch(&text, count)?,
                 Ok(Some(Item::Command(command))) => self.command(command, &mut script, depth)?,
+                Err(error) if self.prompts => eprintln!("Sqlcmd: Error: {error}"),
                 Err(error) => return self.fatal(&error),
             }
         }

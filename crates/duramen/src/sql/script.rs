@@ -86,6 +86,11 @@ impl Script {
         Ok(None)
     }
 
+    /// Lines of the batch so far.
+    pub fn lines(&self) -> usize {
+        self.batch.lines().count()
+    }
+
     /// What is left at the end of the input.
     pub fn finish(&mut self) -> String {
         self.inside = Inside::default();

@@ -438,7 +438,7 @@ impl Parser<'_> {
         self.expect_op('(')?;
         let kind = if pivot {
             let name = self.object_name()?;
-            let aggregate = self.nested(|p| p.function_call(name))?;
+            let aggregate = Box::new(self.nested(|p| p.function_call(name))?);
             self.expect_word("FOR")?;
             let column = self.object_name()?;
             self.expect_word("IN")?;
