@@ -230,13 +230,16 @@ impl CatalogDb {
         tx: &Transaction,
         table: &TableDef,
     ) -> SqlResult<&'a mut Block> {
-        if !blocks.contains_key(&table.id) {
-            let base = Base { db: &self.db, tx };
-            let state = identity::read(&base, table)?.ok_or_else(|| no_identity(table))?;
-            let reserved = state.last.unwrap_or(state.identity.seed);
-            blocks.insert(table.id, Block { state, reserved });
+        use std::collections::btree_map::Entry;
+        match blocks.entry(table.id) {
+            Entry::Occupied(e) => Ok(e.into_mut()),
+            Entry::Vacant(e) => {
+                let base = Base { db: &self.db, tx };
+                let state = identity::read(&base, table)?.ok_or_else(|| no_identity(table))?;
+                let reserved = state.last.unwrap_or(state.identity.seed);
+                Ok(e.insert(Block { state, reserved }))
+            }
         }
-        blocks.get_mut(&table.id).ok_or_else(|| no_identity(table))
     }
 
     pub(crate) fn forget_identity(&self, table: ObjectId) {

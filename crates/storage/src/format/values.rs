@@ -70,11 +70,14 @@ pub fn decode_row(layout: &RowLayout, row: &[u8]) -> SqlResult<Vec<Value>> {
     })
 }
 
+/// Reads the bytes that a complex field points to.
+pub type FetchValue<'a> = dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<Vec<u8>> + 'a;
+
 /// The values of a row; `fetch` reads the bytes a complex field points to.
 pub fn decode_row_with(
     layout: &RowLayout,
     row: &[u8],
-    fetch: &mut dyn FnMut(&ColumnLayout, &[u8]) -> SqlResult<Vec<u8>>,
+    fetch: &mut FetchValue<'_>,
 ) -> SqlResult<Vec<Value>> {
     let mut out = Vec::with_capacity(layout.columns.len());
     for (c, mut f) in layout.columns.iter().zip(decode_fields(layout, row)?) {

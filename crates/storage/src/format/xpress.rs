@@ -124,3 +124,6 @@ impl Bits<'_> {
         Ok(wide + 3)
     }
 }
+
+#[cfg(test)]
+mod tests;
