@@ -8,9 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::{MAX_LENGTH, SqlType, Target, TypeId, Value};
 
-use crate::bind::{
-    Binder, Scope, ScopeColumn, ScopeSource, lock_of, same_name, scan_plan, unsupported, wrap,
-};
+use crate::bind::{Binder, Scope, lock_of, same_name, unsupported, wrap};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::Expr;
@@ -32,11 +30,14 @@ enum Action {
     },
     Update {
         plan: Plan,
+        /// Where the target's columns start in the plan's rows.
+        offset: usize,
         assignments: Vec<(usize, Expr)>,
         variables: Vec<(usize, Expr)>,
     },
     Delete {
         plan: Plan,
+        offset: usize,
     },
 }
 
@@ -85,15 +86,17 @@ impl Dml {
             },
             Action::Update {
                 plan,
+                offset,
                 assignments,
                 variables,
-            } => self.update(plan, assignments, variables, cx),
-            Action::Delete { plan } => {
-                let mut targets = self.targets(plan, cx)?;
-                targets.dedup_by_key(|(at, _)| *at);
+            } => self.update((plan, *offset), assignments, variables, cx),
+            Action::Delete { plan, offset } => {
+                let targets = self.targets(plan, *offset, cx)?;
+                let width = self.table.columns().len();
                 for (at, row) in &targets {
                     let locator = cx.locators[*at].clone();
-                    self.table.delete(&locator, row, cx)?;
+                    let old = row[*offset..offset + width].to_vec();
+                    self.table.delete(&locator, &old, cx)?;
                 }
                 cx.locators.clear();
                 Ok(targets.len() as u64)
@@ -159,41 +162,35 @@ impl Dml {
         Ok(())
     }
 
-    /// The rows to change, each with the number of its locator, in the order found.
-    fn targets(&self, plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<Vec<(usize, Row)>> {
+    /// The rows to change, each with the number of its locator, in the order found. A row that joins several times is
+    /// there once; one that an outer join made up is not.
+    fn targets(&self, plan: &Plan, offset: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<(usize, Row)>> {
         cx.locators.clear();
-        let width = self.table.columns().len();
+        let locator = offset + self.table.columns().len();
+        let mut seen = std::collections::BTreeSet::new();
         let mut out = Vec::new();
-        for mut row in plan.rows(cx)? {
-            let at = row.get(width).and_then(Value::as_i64);
-            let at =
-                at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
-            row.truncate(width);
-            out.push((at, row));
+        for row in plan.rows(cx)? {
+            let at = row.get(locator).and_then(Value::as_i64);
+            if let Some(at) = at
+                && seen.insert(at)
+            {
+                out.push((at as usize, row));
+            }
         }
         Ok(out)
     }
 
     fn update(
         &self,
-        plan: &Plan,
+        (plan, offset): (&Plan, usize),
         assignments: &[(usize, Expr)],
         variables: &[(usize, Expr)],
         cx: &mut Cx<'_>,
     ) -> SqlResult<u64> {
-        cx.locators.clear();
         let width = self.table.columns().len();
         let mut changes: Vec<(usize, Row, Row)> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        for full in plan.rows(cx)? {
-            let at = full.get(width).and_then(Value::as_i64);
-            let at =
-                at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))? as usize;
-            // A row that joins several times is changed once.
-            if !seen.insert(at) {
-                continue;
-            }
-            let old = full[..width].to_vec();
+        for (at, full) in self.targets(plan, offset, cx)? {
+            let old = full[offset..offset + width].to_vec();
             let mut new = old.clone();
             for (column, e) in assignments {
                 new[*column] = e.eval(&full, cx)?;
@@ -385,32 +382,26 @@ fn default_value(
     }
 }
 
-/// The rows an UPDATE or DELETE is about: target first, then the other sources of FROM.
-fn target_plan(
+/// What an UPDATE or DELETE is about, bound.
+struct Targets {
+    table: Arc<dyn Table>,
+    plan: Plan,
+    scope: Scope<'static>,
+    offset: usize,
+}
+
+/// The rows of the target, beside those of the other sources of FROM.
+fn target_rows(
     binder: &mut Binder<'_>,
-    table: &Arc<dyn Table>,
-    alias: &str,
-    lock: ScanLock,
+    target: &ast::Target,
+    from: &[ast::TableSource],
     where_: Option<&ast::DmlWhere>,
     top: Option<&ast::Top>,
-) -> SqlResult<(Plan, Scope<'static>)> {
-    let mut plan = scan_plan(table.clone(), lock, true);
-    let columns = plan.columns.iter().map(|c| ScopeColumn {
-        name: c.name.clone(),
-        ty: c.ty,
-        nullable: c.nullable,
-        identity: c.identity,
-        updatable: c.updatable,
-    });
-    let source = ScopeSource {
-        alias: alias.to_owned(),
-        columns: columns.collect(),
-        offset: 0,
-    };
-    let scope = Scope {
-        sources: vec![source],
-        ..Scope::default()
-    };
+) -> SqlResult<Targets> {
+    let (real, alias, listed) = resolve_from(target, from)?;
+    let table = target_table(binder.host, &real)?;
+    let lock = update_lock(&real)?;
+    let (mut plan, scope, offset) = binder.from_target(&table, (&alias, listed), lock, from)?;
     match where_ {
         None => {}
         Some(ast::DmlWhere::Condition(e)) => {
@@ -430,7 +421,12 @@ fn target_plan(
             ties: Vec::new(),
         });
     }
-    Ok((plan, scope))
+    Ok(Targets {
+        table,
+        plan,
+        scope,
+        offset,
+    })
 }
 
 fn target_alias(target: &ast::Target) -> String {
@@ -440,50 +436,66 @@ fn target_alias(target: &ast::Target) -> String {
     }
 }
 
-/// FROM in UPDATE and DELETE may name the target once more, by itself; joins are not there yet.
-fn resolve_from<'t>(
-    target: &'t ast::Target,
-    from: &'t [ast::TableSource],
-) -> SqlResult<(ast::Target, String)> {
+/// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.
+/// Gives the table meant, its exposed name and whether FROM lists it.
+fn resolve_from(
+    target: &ast::Target,
+    from: &[ast::TableSource],
+) -> SqlResult<(ast::Target, String, bool)> {
     let alias = target_alias(target);
-    match from {
-        [] => Ok((target.clone(), alias)),
-        [ast::TableSource::Table(t)] => {
-            let exposed = t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
-            if !same_name(&exposed, &alias) && !same_name(t.name.name(), &alias) {
-                return Err(unsupported(
-                    "UPDATE or DELETE with several tables in FROM",
-                    target.line,
-                ));
-            }
-            let real = ast::Target {
-                kind: ast::TargetKind::Table(t.name.clone()),
-                hints: t.hints.clone(),
-                line: target.line,
-            };
-            Ok((real, exposed))
+    let mut refs = Vec::new();
+    from.iter().for_each(|s| table_refs(s, &mut refs));
+    let exposed = |t: &ast::TableRef| t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
+    let by_alias = refs.iter().find(|t| same_name(&exposed(t), &alias));
+    let mut by_name = refs.iter().filter(|t| same_name(t.name.name(), &alias));
+    let found = match (by_alias, by_name.next(), by_name.next()) {
+        (Some(t), ..) | (None, Some(t), None) => t,
+        (None, Some(_), Some(_)) => {
+            return Err(SqlError::new(&messages::TABLE_AMBIGUOUS, &[&alias]));
         }
-        _ => Err(unsupported(
-            "UPDATE or DELETE with several tables in FROM",
-            target.line,
-        )),
+        (None, None, _) => return Ok((target.clone(), alias, false)),
+    };
+    let mut hints = found.hints.clone();
+    hints.extend(target.hints.iter().cloned());
+    let real = ast::Target {
+        kind: ast::TargetKind::Table(found.name.clone()),
+        hints,
+        line: target.line,
+    };
+    Ok((real, exposed(found), true))
+}
+
+fn table_refs<'t>(source: &'t ast::TableSource, out: &mut Vec<&'t ast::TableRef>) {
+    match source {
+        ast::TableSource::Table(t) => out.push(t),
+        ast::TableSource::Join(j) => {
+            table_refs(&j.left, out);
+            table_refs(&j.right, out);
+        }
+        _ => {}
     }
 }
 
+/// Binds an UPDATE.
 pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
+    bind_update(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
     let line = stmt.target.line;
     if stmt.output.is_some() || !stmt.ctes.is_empty() {
         return Err(unsupported("OUTPUT or WITH in UPDATE", line));
     }
-    let (target, alias) = resolve_from(&stmt.target, &stmt.from)?;
-    let table = target_table(host, &target)?;
-    let lock = update_lock(&target)?;
     let mut binder = Binder::new(host);
-    let (plan, scope) = target_plan(
+    let Targets {
+        table,
+        plan,
+        scope,
+        offset,
+    } = target_rows(
         &mut binder,
-        &table,
-        &alias,
-        lock,
+        &stmt.target,
+        &stmt.from,
         stmt.where_.as_ref(),
         stmt.top.as_ref(),
     )?;
@@ -520,7 +532,11 @@ pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                     _ => binder.over(value, &scope)?,
                 };
                 if let Some(op) = op {
-                    bound = crate::bind::combine(*op, Expr::column(at, c.ty, c.nullable), bound)?;
+                    bound = crate::bind::combine(
+                        *op,
+                        Expr::column(offset + at, c.ty, c.nullable),
+                        bound,
+                    )?;
                 }
                 let bound = binder
                     .coerce(bound, assignable(c.ty))
@@ -549,6 +565,7 @@ pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
         table,
         action: Action::Update {
             plan,
+            offset,
             assignments,
             variables,
         },
@@ -574,24 +591,28 @@ fn update_lock(target: &ast::Target) -> SqlResult<ScanLock> {
     })
 }
 
+/// Binds a DELETE.
 pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
+    bind_delete(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
     if stmt.output.is_some() || !stmt.ctes.is_empty() {
         return Err(unsupported("OUTPUT or WITH in DELETE", stmt.target.line));
     }
-    let (target, alias) = resolve_from(&stmt.target, &stmt.from)?;
-    let table = target_table(host, &target)?;
-    let lock = update_lock(&target)?;
     let mut binder = Binder::new(host);
-    let (plan, _) = target_plan(
+    let found = target_rows(
         &mut binder,
-        &table,
-        &alias,
-        lock,
+        &stmt.target,
+        &stmt.from,
         stmt.where_.as_ref(),
         stmt.top.as_ref(),
     )?;
     Ok(Dml {
-        table,
-        action: Action::Delete { plan },
+        table: found.table,
+        action: Action::Delete {
+            plan: found.plan,
+            offset: found.offset,
+        },
     })
 }

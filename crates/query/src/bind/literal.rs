@@ -14,7 +14,7 @@ pub(super) fn literal(l: &Literal) -> Expr {
         Literal::Decimal(text) => decimal(text),
         Literal::Binary(b) => Expr::constant(
             Value::Binary(b.clone()),
-            SqlType::varbinary(b.len().max(1).min(8000) as u16),
+            SqlType::varbinary(b.len().clamp(1, 8000) as u16),
         ),
         Literal::String(s) if s.national => {
             let units: Vec<u16> = s.value.encode_utf16().collect();

@@ -9,7 +9,7 @@ mod types;
 
 pub(crate) use seek::narrow;
 pub(crate) use select::wrap;
-pub(crate) use source::{lock_of, scan_plan};
+pub(crate) use source::lock_of;
 pub use types::resolve_type;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -18,7 +18,7 @@ use duramen_types::SqlType;
 
 use crate::expr::{Expr, Kind};
 use crate::host::Host;
-use crate::plan::{Aggregate, Plan};
+use crate::plan::{Aggregate, Plan, ScanLock};
 
 /// One source of FROM: its exposed name and where its columns start in the joined row.
 #[derive(Clone, Debug)]
@@ -62,6 +62,8 @@ pub(crate) enum Aggregates<'b> {
 pub struct Binder<'h> {
     pub host: &'h dyn Host,
     ctes: Vec<ast::Cte>,
+    /// The source of FROM that an UPDATE or DELETE changes, by its exposed name, until it is met.
+    locate: Option<(String, ScanLock)>,
 }
 
 impl<'h> Binder<'h> {
@@ -69,6 +71,7 @@ impl<'h> Binder<'h> {
         Binder {
             host,
             ctes: Vec::new(),
+            locate: None,
         }
     }
 

@@ -26,9 +26,12 @@ impl Binder<'_> {
     ) -> SqlResult<Plan> {
         let line = stmt.line as i32;
         let ctes = self.ctes.len();
+        // The target of an UPDATE is a source of its own FROM, not of a query in it.
+        let locate = self.locate.take();
         self.ctes.extend(stmt.ctes.iter().cloned());
         let plan = self.query_body(stmt, parent);
         self.ctes.truncate(ctes);
+        self.locate = locate;
         plan.map_err(|e| e.at_line(line))
     }
 

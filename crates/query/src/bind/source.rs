@@ -124,10 +124,48 @@ impl Binder<'_> {
                 .at_line(t.line as i32)
         };
         let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
-            Source::Table(table) => scan_plan(table, lock_of(&t.hints)?, false),
+            Source::Table(table) => match self.located(&alias) {
+                Some(lock) => scan_plan(table, lock, true),
+                None => scan_plan(table, lock_of(&t.hints)?, false),
+            },
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
         };
         self.expose(plan, &alias, &[], scope)
+    }
+
+    /// The lock of the target, when this source is it.
+    fn located(&mut self, alias: &str) -> Option<ScanLock> {
+        let (_, lock) = self.locate.take_if(|(name, _)| same_name(name, alias))?;
+        Some(lock)
+    }
+
+    /// FROM of an UPDATE or DELETE, one of whose sources is the target (`exposed` is its name there); without it the
+    /// target stands before the others. Also gives where the target's columns start.
+    pub(crate) fn from_target(
+        &mut self,
+        table: &Arc<dyn Table>,
+        exposed: (&str, bool),
+        lock: ScanLock,
+        from: &[ast::TableSource],
+    ) -> SqlResult<(Plan, Scope<'static>, usize)> {
+        let (alias, listed) = exposed;
+        let mut scope = Scope::default();
+        let plan = if listed {
+            self.locate = Some((alias.to_owned(), lock));
+            self.from(from, &mut scope)?
+        } else {
+            let target = scan_plan(table.clone(), lock, true);
+            let target = self.expose(target, alias, &[], &mut scope)?;
+            if from.is_empty() {
+                target
+            } else {
+                let others = self.from(from, &mut scope)?;
+                join(target, others, JoinKind::Inner, None, false)
+            }
+        };
+        let at = scope.sources.iter().find(|s| same_name(&s.alias, alias));
+        let offset = at.map_or(0, |s| s.offset);
+        Ok((plan, scope, offset))
     }
 
     fn join(&mut self, j: &ast::Join, scope: &mut Scope<'_>) -> SqlResult<Plan> {
@@ -249,7 +287,7 @@ fn out_column(c: &TableColumn, updatable: bool) -> OutColumn {
 }
 
 /// A scan of every row; `locators` adds the column that says where each lies.
-pub(crate) fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
+fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
     let mut columns: Vec<OutColumn> = table
         .columns()
         .iter()

@@ -58,6 +58,28 @@ fn update() {
 }
 
 #[test]
+fn update_and_delete_through_joins() {
+    let toy = world();
+    let sql = "update e set grade = left(d.name, 3) from emp e join dept d on d.id = e.dept where d.name <> 'idle'";
+    assert_eq!(toy.text(sql), "(3)");
+    assert_eq!(
+        toy.text("select id, grade from emp"),
+        "1|bui 2|bui 3|sel 4|NULL"
+    );
+    // A row that joins twice is changed once.
+    assert_eq!(
+        toy.text("delete d from emp e join dept d on d.id = e.dept"),
+        "(2)"
+    );
+    assert_eq!(toy.text("select id from dept"), "3");
+    assert_eq!(
+        toy.text("delete from emp from dept d where d.id = emp.id"),
+        "(1)"
+    );
+    assert_eq!(toy.text("select id from emp"), "1 2 4");
+}
+
+#[test]
 fn delete() {
     let toy = world();
     assert_eq!(
