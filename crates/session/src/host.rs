@@ -8,6 +8,7 @@ use duramen_query::host::{Host, Source, Table, VirtualTable};
 use duramen_query::{Binder, Expr};
 use duramen_tsql::ast;
 use duramen_txn::Transaction;
+use duramen_txn::gate::SessionDeps;
 use duramen_types::{SqlType, Value};
 
 use crate::instance::Instance;
@@ -20,6 +21,10 @@ pub struct Context {
     pub instance: Arc<Instance>,
     /// The transaction of the running statement; none while binding.
     pub transaction: Option<Arc<Transaction>>,
+    /// What the session's replies depend on.
+    pub deps: Arc<SessionDeps>,
+    /// The current database.
+    pub database: String,
 }
 
 pub struct HostView<'s> {
@@ -39,6 +44,8 @@ impl<'s> HostView<'s> {
         let context = Context {
             instance: session.instance.clone(),
             transaction,
+            deps: session.deps.clone(),
+            database: session.database.clone(),
         };
         HostView {
             session,

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
+use duramen_os::Env;
 use duramen_os::sync::Mutex;
 use duramen_query::host::Source;
 use duramen_tsql::ast;
-use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction, txlog};
+use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
+use crate::databases::{Databases, StorageConfig};
 use crate::session::{LoginRequest, Session};
+use crate::stored::StoredTable;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
@@ -19,6 +21,7 @@ const FIRST_USER_SESSION: u16 = 51;
 pub struct InstanceConfig {
     pub sa_password: String,
     pub server_name: String,
+    pub storage: StorageConfig,
 }
 
 /// A session as the DMVs show it.
@@ -32,19 +35,27 @@ pub struct SessionInfo {
 
 pub struct Instance {
     config: InstanceConfig,
-    pub(crate) locks: LockManager,
+    pub(crate) locks: Arc<LockManager>,
+    pub databases: Databases,
     sessions: Mutex<BTreeMap<SessionId, SessionInfo>>,
-    schema_version: AtomicU64,
 }
 
 impl Instance {
-    pub fn start(config: InstanceConfig) -> Arc<Instance> {
-        Arc::new(Instance {
+    /// Opens every database, with recovery where it is due; a first start makes the system databases.
+    pub fn start(env: &Env, config: InstanceConfig) -> SqlResult<Arc<Instance>> {
+        let databases = Databases::start(env, config.storage.clone())?;
+        let locks = databases.engine.locks.clone();
+        Ok(Arc::new(Instance {
             config,
-            locks: LockManager::new(),
+            locks,
+            databases,
             sessions: Mutex::new(BTreeMap::new()),
-            schema_version: AtomicU64::new(1),
-        })
+        }))
+    }
+
+    /// Checkpoints and closes every database.
+    pub fn shutdown(&self) -> SqlResult<()> {
+        self.databases.shutdown()
     }
 
     pub fn server_name(&self) -> &str {
@@ -110,21 +121,21 @@ impl Instance {
 
     /// Plans are valid while this number stays.
     pub(crate) fn schema_version(&self) -> u64 {
-        self.schema_version.load(Ordering::Acquire)
+        self.databases.version()
     }
 
     /// The name of a database as it was created, whatever the case it is asked in.
     pub(crate) fn database_name(&self, name: &str) -> Option<String> {
-        self.database_id(name)
-            .and_then(|id| self.database_name_of(id.0 as i64))
+        self.databases.find(name).map(|d| d.db.name.clone())
     }
 
     pub(crate) fn database_id(&self, name: &str) -> Option<DbId> {
-        name.eq_ignore_ascii_case("master").then_some(DbId::MASTER)
+        self.databases.find(name).map(|d| d.db.id)
     }
 
     pub(crate) fn database_name_of(&self, id: i64) -> Option<String> {
-        (id == DbId::MASTER.0 as i64).then(|| "master".to_owned())
+        let id = u16::try_from(id).ok()?;
+        self.databases.get(DbId(id)).map(|d| d.db.name.clone())
     }
 
     pub(crate) fn default_database(&self, wanted: &str) -> String {
@@ -132,39 +143,35 @@ impl Instance {
             .unwrap_or_else(|| "master".to_owned())
     }
 
-    /// A table or view that is stored in a database.
+    /// A table that is stored in a database.
     pub(crate) fn table(
         &self,
-        _database: &str,
-        _name: &ast::ObjectName,
+        database: &str,
+        name: &ast::ObjectName,
     ) -> SqlResult<Option<Source>> {
-        Ok(None)
+        let Some(db) = self.databases.find(name.database().unwrap_or(database)) else {
+            return Ok(None);
+        };
+        let snapshot = db.catalog.snapshot()?;
+        let Some(schema) = snapshot.schema(name.schema().unwrap_or("dbo")) else {
+            return Ok(None);
+        };
+        let Some(table) = snapshot.find_table(schema.id, name.name()) else {
+            return Ok(None);
+        };
+        Ok(Some(Source::Table(Arc::new(StoredTable::new(
+            db.clone(),
+            table.clone(),
+        )))))
     }
 
-    pub(crate) fn commit(
-        &self,
-        t: &Arc<Transaction>,
-        delayed: Option<bool>,
-    ) -> SqlResult<CommitLsns> {
-        let lsns = txlog::commit(t, delayed)?;
-        self.locks.release_all(&t.owner);
-        Ok(lsns)
+    pub(crate) fn commit(&self, t: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
+        self.databases.engine.commit(t, delayed)
     }
 
-    /// Undoes back to `point`, or everything and gives the locks back.
-    pub(crate) fn rollback(
-        &self,
-        t: &Arc<Transaction>,
-        point: Option<&SavePoint>,
-    ) -> SqlResult<()> {
-        match point {
-            Some(p) => {
-                t.rolled_back_to(p);
-                self.locks.release_to(&t.owner, p.locks);
-            }
-            None => self.locks.release_all(&t.owner),
-        }
-        Ok(())
+    /// Undoes back to `point`, or everything and gives the locks back. What the catalogs remember may be undone too.
+    pub(crate) fn rollback(&self, t: &Transaction, point: Option<&SavePoint>) -> SqlResult<()> {
+        self.databases.engine.rollback(t, point)
     }
 }
 

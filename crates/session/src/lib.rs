@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod database_ddl;
+pub mod databases;
+mod ddl;
 mod functions;
 mod globals;
 mod host;
@@ -13,10 +16,12 @@ mod program;
 mod run;
 mod session;
 mod sink;
+mod stored;
 mod text;
 pub mod version;
 mod views;
 
+pub use databases::StorageConfig;
 pub use instance::{Instance, InstanceConfig, SessionInfo};
 pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};

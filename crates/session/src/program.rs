@@ -53,6 +53,8 @@ pub struct Step {
 
 #[derive(Debug)]
 pub struct Program {
+    /// The batch.
+    pub text: String,
     pub steps: Vec<Step>,
     pub variables: Vec<Variable>,
 }
@@ -72,7 +74,7 @@ struct Compiler {
 }
 
 /// Compiles a parsed batch; `given` are the variables it starts with (parameters).
-pub fn compile(batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
+pub fn compile(text: &str, batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
     let mut c = Compiler {
         steps: Vec::new(),
         variables: given,
@@ -89,6 +91,7 @@ pub fn compile(batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
         c.steps[at].op = Op::Jump(target.ok_or_else(missing)?);
     }
     Ok(Program {
+        text: text.to_owned(),
         steps: c.steps,
         variables: c.variables,
     })

@@ -8,6 +8,7 @@ use duramen_tsql::ast::{self, StatementKind};
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::{ConvertCtx, Value};
 
+use crate::ddl::Ddl;
 use crate::host::HostView;
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
@@ -298,8 +299,138 @@ impl<'r> Run<'r> {
             StatementKind::WaitFor { kind, value } => self.wait_for(at, *kind, value),
             StatementKind::RaiseError(stmt) => self.raise_error(at, stmt),
             StatementKind::Throw(args) => self.throw(at, args.as_deref()),
+            StatementKind::CreateTable(stmt) => {
+                self.define(0xC6, "CREATE TABLE", |d| d.create_table(stmt))
+            }
+            StatementKind::CreateIndex(stmt) => {
+                self.define(0xC8, "CREATE INDEX", |d| d.create_index(stmt))
+            }
+            StatementKind::TruncateTable { table } => {
+                self.define(command::OTHER, "TRUNCATE TABLE", |d| d.truncate(table))
+            }
+            StatementKind::Drop {
+                kind: ast::DropKind::Table,
+                if_exists,
+                names,
+            } => {
+                let drop_all =
+                    |d: &Ddl<'_>| names.iter().try_for_each(|n| d.drop_table(n, *if_exists));
+                self.define(0xC7, "DROPOBJ", drop_all)
+            }
+            StatementKind::DropIndex { if_exists, indexes } => {
+                let drop_all = |d: &Ddl<'_>| {
+                    indexes
+                        .iter()
+                        .try_for_each(|(i, t)| d.drop_index(i, t, *if_exists))
+                };
+                self.define(0xC9, "DROP INDEX", drop_all)
+            }
+            StatementKind::CreateDatabase(stmt) => {
+                self.outside_transaction("CREATE DATABASE")?;
+                self.session.instance.databases.create_database(stmt)?;
+                self.done(None, 0xCB, false);
+                Ok(())
+            }
+            StatementKind::AlterDatabase(stmt) => {
+                self.outside_transaction("ALTER DATABASE")?;
+                self.session
+                    .instance
+                    .databases
+                    .alter_database(stmt, &self.session.database)?;
+                self.done(None, command::OTHER, false);
+                Ok(())
+            }
+            StatementKind::DropDatabase { if_exists, names } => {
+                self.outside_transaction("DROP DATABASE")?;
+                for n in names {
+                    self.session.instance.databases.drop_database(
+                        n,
+                        *if_exists,
+                        &self.session.database,
+                    )?;
+                }
+                self.done(None, 0xCC, false);
+                Ok(())
+            }
+            StatementKind::Checkpoint(_) => {
+                let instance = self.session.instance.clone();
+                if let Some(d) = instance.databases.find(&self.session.database) {
+                    d.db.checkpoint()?;
+                }
+                self.done(None, command::OTHER, false);
+                Ok(())
+            }
+            StatementKind::Exec(stmt) => self.exec(stmt),
             other => Err(not_supported(crate::names::statement_name(other))),
         }
+    }
+
+    /// 226: statements that cannot be part of a transaction.
+    fn outside_transaction(&self, name: &str) -> SqlResult<()> {
+        match self.session.in_transaction() {
+            true => Err(SqlError::new(
+                &messages::NOT_IN_MULTI_STATEMENT_TRANSACTION,
+                &[&name],
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// A definition, as a statement of the open transaction or of its own.
+    fn define(
+        &mut self,
+        command: u16,
+        name: &str,
+        work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let instance = self.session.instance.clone();
+        let Some(db) = instance.databases.find(&self.session.database) else {
+            return Err(SqlError::new(
+                &messages::DATABASE_DOES_NOT_EXIST,
+                &[&self.session.database],
+            ));
+        };
+        let transaction = self.statement_transaction(name);
+        let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
+        let result = work(&Ddl {
+            db: &db,
+            tx: &transaction,
+            text: &self.program.text,
+        });
+        if result.is_err() {
+            if transaction.kind != TxnKind::Autocommit {
+                instance.rollback(&transaction, Some(&point))?;
+            }
+        } else {
+            self.session.defined = true;
+        }
+        self.end_statement(transaction, result.is_ok())?;
+        if result.is_err() {
+            db.catalog.invalidate();
+        }
+        result?;
+        self.done(None, command, false);
+        Ok(())
+    }
+
+    /// System procedures that are there; others are unknown by name.
+    fn exec(&mut self, stmt: &ast::ExecStmt) -> SqlResult<()> {
+        let ast::ExecCall::Procedure { name, .. } = &stmt.call else {
+            return Err(not_supported("EXECUTE of a string or variable"));
+        };
+        if !name.name().eq_ignore_ascii_case("sp_flush_log") {
+            return Err(SqlError::new(
+                &messages::PROCEDURE_NOT_FOUND,
+                &[&name.display()],
+            ));
+        }
+        let db = self.session.instance.databases.find(&self.session.database);
+        if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
+            log.flush_all()
+                .map_err(|e| e.to_sql(&self.session.database))?;
+        }
+        self.done(None, 0xE0, false);
+        Ok(())
     }
 
     /// A name given as such or in a variable.

@@ -47,6 +47,8 @@ pub struct Session {
     pub(crate) owner: LockOwner,
     pub(crate) transaction: Option<Arc<Transaction>>,
     pub(crate) deps: Arc<SessionDeps>,
+    /// The open transaction has changed a catalog: its rollback makes what catalogs remember untrue.
+    pub(crate) defined: bool,
 }
 
 /// What the globals show of the last statement.
@@ -76,6 +78,7 @@ impl Session {
             owner,
             transaction: None,
             deps: SessionDeps::new(),
+            defined: false,
         }
     }
 
@@ -102,7 +105,7 @@ impl Session {
             quoted_identifier: self.options.quoted_identifier,
         };
         let program =
-            duramen_tsql::parse_batch(text, &options).and_then(|b| compile(&b, Vec::new()));
+            duramen_tsql::parse_batch(text, &options).and_then(|b| compile(text, &b, Vec::new()));
         match program {
             Ok(program) => Run::new(self, &program, sink, cancel).batch(),
             Err(error) => {
@@ -223,18 +226,33 @@ impl Session {
             if t.is_doomed() {
                 return Err(SqlError::new(&messages::TRANSACTION_DOOMED_SAVEPOINT, &[]));
             }
-            return self.instance.rollback(&t, Some(&point));
+            let result = self.instance.rollback(&t, Some(&point));
+            self.forget_definitions();
+            return result;
         }
         self.transaction = None;
         self.instance.rollback(&t, None)?;
+        self.forget_definitions();
         sink.env_change(&EnvChange::RollbackTran { descriptor: t.id });
         Ok(())
     }
 
     pub(crate) fn rollback_all(&mut self) -> SqlResult<()> {
         match self.transaction.take() {
-            Some(t) => self.instance.rollback(&t, None),
+            Some(t) => {
+                let result = self.instance.rollback(&t, None);
+                self.forget_definitions();
+                result
+            }
             None => Ok(()),
+        }
+    }
+
+    fn forget_definitions(&mut self) {
+        if std::mem::take(&mut self.defined) {
+            for d in self.instance.databases.all() {
+                d.catalog.invalidate();
+            }
         }
     }
 

@@ -1,0 +1,423 @@
+//! CREATE and DROP of tables and indexes: from the tree to the catalog's requests.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{
+    Identity, NewCheck, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
+};
+use duramen_query::bind::resolve_type;
+use duramen_storage::KeyColumn;
+use duramen_tsql::ast;
+use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_types::TypeId;
+
+use crate::databases::OpenDb;
+
+fn refuse(what: &str, line: u32) -> SqlError {
+    SqlError::new(&messages::NOT_SUPPORTED, &[&what]).at_line(line as i32)
+}
+
+/// What a definition is made from besides its tree.
+pub struct Ddl<'a> {
+    pub db: &'a Arc<OpenDb>,
+    pub tx: &'a Transaction,
+    /// The batch, for texts of defaults.
+    pub text: &'a str,
+}
+
+impl Ddl<'_> {
+    pub fn create_table(&self, stmt: &ast::CreateTable) -> SqlResult<()> {
+        let line = stmt.name.line;
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema_name = stmt.name.schema().unwrap_or("dbo");
+        let schema = snapshot.schema(schema_name).ok_or_else(|| {
+            SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line as i32)
+        })?;
+        if snapshot.find(schema.id, stmt.name.name()).is_some() {
+            return Err(
+                SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&stmt.name.name()])
+                    .at_line(line as i32),
+            );
+        }
+        if stmt
+            .on
+            .as_deref()
+            .is_some_and(|f| !f.eq_ignore_ascii_case("primary"))
+            || !stmt.options.is_empty()
+        {
+            return Err(refuse(
+                "ON filegroup and WITH options of CREATE TABLE",
+                line,
+            ));
+        }
+        let mut new = NewTable {
+            schema: schema.id,
+            name: stmt.name.name().to_owned(),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+        };
+        for e in &stmt.elements {
+            if let ast::TableElement::Column(c) = e {
+                new.columns.push(self.column(c, &new)?);
+            }
+        }
+        for e in &stmt.elements {
+            match e {
+                ast::TableElement::Column(c) => {
+                    for constraint in &c.constraints {
+                        self.constraint(constraint, &mut new)?;
+                    }
+                }
+                ast::TableElement::Constraint(constraint) => {
+                    self.constraint(constraint, &mut new)?
+                }
+                ast::TableElement::Index(index) => {
+                    let index = self.index(index, &column_names(&new))?;
+                    new.indexes.push(index);
+                }
+            }
+        }
+        // A primary key is clustered unless it says otherwise or another index is.
+        if !new.indexes.iter().any(|i| i.clustered)
+            && let Some(pk) = new
+                .indexes
+                .iter_mut()
+                .find(|i| i.primary_key && !declared_nonclustered(stmt))
+        {
+            pk.clustered = true;
+        }
+        for at in new
+            .indexes
+            .iter()
+            .filter(|i| i.primary_key)
+            .flat_map(|i| i.keys.clone())
+            .map(|k| k.column)
+        {
+            new.columns[at].nullable = false;
+        }
+        let table = self.db.catalog.create_table(self.tx, &new)?;
+        self.lock(&table, LockMode::SchM)
+    }
+
+    fn column(&self, c: &ast::ColumnDef, table: &NewTable) -> SqlResult<NewColumn> {
+        let line = c.line as i32;
+        let Some(ty) = &c.ty else {
+            return Err(refuse("computed columns", c.line));
+        };
+        if table.columns.iter().any(|o| fold(&o.name) == fold(&c.name)) {
+            let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.name];
+            return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).at_line(line));
+        }
+        if c.sparse || c.rowguidcol {
+            return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
+        }
+        let mut resolved = resolve_type(ty, false).map_err(|e| e.at_line(line))?;
+        if matches!(
+            resolved.id,
+            TypeId::RowVersion | TypeId::SqlVariant | TypeId::Xml
+        ) {
+            return Err(refuse(
+                &format!("columns of type {}", resolved.id.name()),
+                c.line,
+            ));
+        }
+        if let Some(name) = &c.collation {
+            let id = duramen_types::CollationId::from_name(name);
+            let id = id.ok_or_else(|| {
+                SqlError::new(&messages::INVALID_COLLATION, &[name]).at_line(line)
+            })?;
+            resolved.collation = id;
+        }
+        let identity = match &c.identity {
+            None => None,
+            Some(spec) => {
+                let number = |s: &str| {
+                    s.parse::<i64>()
+                        .map_err(|_| refuse("IDENTITY beyond bigint", c.line))
+                };
+                if !resolved.id.is_integer() || resolved.id == TypeId::Bit {
+                    return Err(
+                        SqlError::new(&messages::IDENTITY_COLUMN_TYPE, &[&c.name]).at_line(line)
+                    );
+                }
+                Some(Identity {
+                    seed: number(&spec.seed)?,
+                    increment: number(&spec.increment)?,
+                })
+            }
+        };
+        let default = match &c.default {
+            None => None,
+            Some(d) => Some((d.name.clone(), self.source(d.source, c.line)?)),
+        };
+        let nullable = c.nullable.unwrap_or(identity.is_none());
+        Ok(NewColumn {
+            name: c.name.clone(),
+            ty: resolved,
+            nullable,
+            identity,
+            default,
+        })
+    }
+
+    /// The text of an expression, in parentheses as the catalog keeps it.
+    fn source(&self, span: ast::Span, line: u32) -> SqlResult<String> {
+        let text = self.text.get(span.start as usize..span.end as usize);
+        let text = text
+            .ok_or_else(|| refuse("a default outside its batch", line))?
+            .trim();
+        let wrapped = text.starts_with('(') && text.ends_with(')');
+        Ok(if wrapped {
+            text.to_owned()
+        } else {
+            format!("({text})")
+        })
+    }
+
+    fn constraint(&self, c: &ast::TableConstraint, new: &mut NewTable) -> SqlResult<()> {
+        match &c.kind {
+            ast::ConstraintKind::Key {
+                primary,
+                clustered,
+                columns,
+                options,
+                ..
+            } => {
+                if !options.is_empty() {
+                    return Err(refuse("WITH options of constraints", c.line));
+                }
+                if *primary && new.indexes.iter().any(|i| i.primary_key) {
+                    return Err(SqlError::new(&messages::SECOND_PRIMARY_KEY, &[&new.name])
+                        .at_line(c.line as i32));
+                }
+                let keys = keys(columns, &column_names(new), c.line)?;
+                new.indexes.push(NewIndex {
+                    name: c.name.clone(),
+                    unique: true,
+                    clustered: *clustered == Some(true),
+                    primary_key: *primary,
+                    unique_constraint: !primary,
+                    keys,
+                    includes: Vec::new(),
+                });
+                Ok(())
+            }
+            ast::ConstraintKind::Check { .. } => {
+                let _: Option<NewCheck> = None;
+                Err(refuse("CHECK constraints", c.line))
+            }
+            ast::ConstraintKind::ForeignKey { .. } => {
+                Err(refuse("FOREIGN KEY constraints", c.line))
+            }
+            ast::ConstraintKind::Default { .. } => Err(refuse("DEFAULT ... FOR", c.line)),
+        }
+    }
+
+    fn index(&self, stmt: &ast::CreateIndex, columns: &[String]) -> SqlResult<NewIndex> {
+        if stmt.columnstore || stmt.filter.is_some() {
+            return Err(refuse("COLUMNSTORE and filtered indexes", stmt.line));
+        }
+        if let Some(option) = stmt.options.iter().find(|o| !harmless(o)) {
+            return Err(refuse(
+                &format!("the index option {}", option.name),
+                option.line,
+            ));
+        }
+        let mut includes = Vec::new();
+        for name in &stmt.include {
+            includes.push(position(name, columns, stmt.line)?);
+        }
+        Ok(NewIndex {
+            name: Some(stmt.name.clone()),
+            unique: stmt.unique,
+            clustered: stmt.clustered == Some(true),
+            primary_key: false,
+            unique_constraint: false,
+            keys: keys(&stmt.columns, columns, stmt.line)?,
+            includes,
+        })
+    }
+
+    pub fn create_index(&self, stmt: &ast::CreateIndex) -> SqlResult<()> {
+        let Some(name) = &stmt.table else {
+            return Err(refuse("CREATE INDEX without a table", stmt.line));
+        };
+        let table = self.table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
+        self.lock(&table, LockMode::SchM)?;
+        if table.index(&stmt.name).is_some() {
+            let args: [&dyn std::fmt::Display; 3] = [&"index", &stmt.name, &name.display()];
+            return Err(
+                SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args).at_line(stmt.line as i32)
+            );
+        }
+        let columns: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+        let new = self.index(stmt, &columns)?;
+        self.db.catalog.create_index(self.tx, &table, &new)?;
+        Ok(())
+    }
+
+    pub fn drop_table(&self, name: &ast::ObjectName, if_exists: bool) -> SqlResult<()> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
+        match table {
+            Some(t) if t.kind == ObjectKind::TABLE => {
+                self.lock(t, LockMode::SchM)?;
+                self.db.catalog.drop_table(self.tx, t)
+            }
+            _ if if_exists => Ok(()),
+            _ => Err(cannot_drop("table", &name.display()).at_line(name.line as i32)),
+        }
+    }
+
+    pub fn drop_index(
+        &self,
+        index: &str,
+        name: &ast::ObjectName,
+        if_exists: bool,
+    ) -> SqlResult<()> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let table = schema
+            .and_then(|s| snapshot.find_table(s.id, name.name()))
+            .cloned();
+        let found = table.as_ref().and_then(|t| t.index(index).map(|i| (t, i)));
+        match found {
+            Some((_, i)) if i.primary_key || i.unique_constraint => {
+                let kind = if i.primary_key {
+                    "PRIMARY KEY"
+                } else {
+                    "UNIQUE KEY"
+                };
+                let full = format!("{}.{index}", name.display());
+                Err(
+                    SqlError::new(&messages::DROP_CONSTRAINT_INDEX, &[&full, &kind])
+                        .at_line(name.line as i32),
+                )
+            }
+            Some((t, _)) => {
+                self.lock(t, LockMode::SchM)?;
+                self.db.catalog.drop_index(self.tx, t, index)?;
+                Ok(())
+            }
+            None if if_exists => Ok(()),
+            None => Err(cannot_drop("index", &format!("{}.{index}", name.display()))
+                .at_line(name.line as i32)),
+        }
+    }
+
+    pub fn truncate(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
+        self.lock(&table, LockMode::SchM)?;
+        self.db.db.rowset(&table.data).truncate(self.tx)?;
+        for index in table.nonclustered() {
+            self.db.db.rowset(&index.rowset).truncate(self.tx)?;
+        }
+        if table.identity_column().is_some() {
+            self.db.catalog.set_identity(self.tx, &table, None)?;
+        }
+        Ok(())
+    }
+
+    fn table(
+        &self,
+        name: &ast::ObjectName,
+        _message: &'static messages::Message,
+    ) -> SqlResult<Arc<TableDef>> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let table = schema
+            .and_then(|s| snapshot.find_table(s.id, name.name()))
+            .cloned();
+        table
+            .filter(|t| t.kind == ObjectKind::TABLE)
+            .ok_or_else(|| {
+                SqlError::new(&messages::TRUNCATE_OBJECT_NOT_FOUND, &[&name.display()])
+                    .at_line(name.line as i32)
+            })
+    }
+
+    fn lock(&self, table: &TableDef, mode: LockMode) -> SqlResult<()> {
+        let resource = Resource::Object(self.db.db.id, table.id);
+        let locks = &self.db.db.engine.locks;
+        let outcome = locks.lock(
+            &self.tx.owner,
+            &resource,
+            mode,
+            LockDuration::Normal,
+            self.tx.lock_timeout(),
+        );
+        outcome
+            .map(|_| ())
+            .map_err(|e| duramen_txn::errors::lock_error(e, self.tx.spid()))
+    }
+}
+
+fn cannot_drop(kind: &str, name: &str) -> SqlError {
+    SqlError::new(&messages::CANNOT_DROP, &[&"drop", &kind, &name])
+}
+
+/// Options that say what is done anyway, or only where space is left.
+fn harmless(option: &ast::NamedOption) -> bool {
+    let on = option.value.as_ref().and_then(ast::OptionValue::as_on_off);
+    match option.name.as_str() {
+        "PAD_INDEX"
+        | "STATISTICS_NORECOMPUTE"
+        | "SORT_IN_TEMPDB"
+        | "DROP_EXISTING"
+        | "IGNORE_DUP_KEY"
+        | "ONLINE" => on == Some(false),
+        "ALLOW_ROW_LOCKS" | "ALLOW_PAGE_LOCKS" => on == Some(true),
+        "OPTIMIZE_FOR_SEQUENTIAL_KEY" => on.is_some(),
+        _ => false,
+    }
+}
+
+fn declared_nonclustered(stmt: &ast::CreateTable) -> bool {
+    let of = |c: &ast::TableConstraint| {
+        matches!(
+            c.kind,
+            ast::ConstraintKind::Key {
+                primary: true,
+                clustered: Some(false),
+                ..
+            }
+        )
+    };
+    stmt.elements.iter().any(|e| match e {
+        ast::TableElement::Column(c) => c.constraints.iter().any(of),
+        ast::TableElement::Constraint(c) => of(c),
+        ast::TableElement::Index(_) => false,
+    })
+}
+
+fn column_names(new: &NewTable) -> Vec<String> {
+    new.columns.iter().map(|c| c.name.clone()).collect()
+}
+
+fn position(name: &str, columns: &[String], line: u32) -> SqlResult<usize> {
+    let at = columns.iter().position(|c| fold(c) == fold(name));
+    at.ok_or_else(|| {
+        SqlError::new(&messages::INDEX_COLUMN_DOES_NOT_EXIST, &[&name]).at_line(line as i32)
+    })
+}
+
+fn keys(columns: &[ast::IndexColumn], names: &[String], line: u32) -> SqlResult<Vec<KeyColumn>> {
+    let mut out: Vec<KeyColumn> = Vec::new();
+    for c in columns {
+        let column = position(&c.name, names, line)?;
+        if out.iter().any(|k| k.column == column) {
+            return Err(
+                SqlError::new(&messages::DUPLICATE_KEY_COLUMN, &[&c.name]).at_line(line as i32)
+            );
+        }
+        out.push(KeyColumn {
+            column,
+            desc: c.desc,
+        });
+    }
+    Ok(out)
+}

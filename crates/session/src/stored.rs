@@ -1,0 +1,295 @@
+//! A stored table as the query room sees it: catalog definition plus storage rowsets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{TableDef, key_text, rows};
+use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
+use duramen_query::{Cx, Row, ScanLock};
+use duramen_storage::{Cursor, LockHint, RowLocator, Rowset, ScanSpec, StorageError};
+use duramen_txn::Transaction;
+use duramen_types::{TypeId, Value};
+
+use crate::databases::OpenDb;
+use crate::host::Context;
+
+pub struct StoredTable {
+    db: Arc<OpenDb>,
+    def: Arc<TableDef>,
+    columns: Vec<TableColumn>,
+    paths: Vec<AccessPath>,
+}
+
+impl fmt::Debug for StoredTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoredTable({})", self.def.name)
+    }
+}
+
+impl StoredTable {
+    pub fn new(db: Arc<OpenDb>, def: Arc<TableDef>) -> StoredTable {
+        let columns = def
+            .columns
+            .iter()
+            .map(|c| TableColumn {
+                name: c.name.clone(),
+                ty: c.ty,
+                nullable: c.nullable,
+                identity: c.identity.is_some(),
+                default: c.default.as_ref().map(|d| d.text.clone()),
+            })
+            .collect();
+        let paths = def
+            .indexes
+            .iter()
+            .map(|i| AccessPath {
+                name: i.name.clone(),
+                unique: i.unique,
+                keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
+                covers_all: i.clustered,
+            })
+            .collect();
+        StoredTable {
+            db,
+            def,
+            columns,
+            paths,
+        }
+    }
+
+    pub fn def(&self) -> &Arc<TableDef> {
+        &self.def
+    }
+
+    fn data(&self) -> Rowset {
+        self.db.db.rowset(&self.def.data)
+    }
+
+    /// A row as stored: the columns, and room for the uniquifier.
+    fn stored(&self, mut row: Row) -> Row {
+        row.resize(self.def.data.layout.columns.len(), Value::Null);
+        row
+    }
+
+    /// 2627 and 2601 in words.
+    fn named(&self, e: StorageError, row: &[Value]) -> SqlError {
+        let StorageError::DuplicateKey { index_id, .. } = e else {
+            return e.into();
+        };
+        let Some(index) = self.def.indexes.iter().find(|i| i.id == index_id) else {
+            return e.into();
+        };
+        let table = format!("{}.{}", self.def.schema_name, self.def.name);
+        let key = key_text(row, &index.keys);
+        if index.primary_key || index.unique_constraint {
+            let kind = if index.primary_key {
+                "PRIMARY KEY"
+            } else {
+                "UNIQUE KEY"
+            };
+            SqlError::new(
+                &messages::DUPLICATE_KEY_CONSTRAINT,
+                &[&kind, &index.name, &table, &key],
+            )
+        } else {
+            SqlError::new(&messages::DUPLICATE_KEY_INDEX, &[&table, &index.name, &key])
+        }
+    }
+}
+
+/// The statement's transaction; every statement that touches tables has one.
+fn transaction(cx: &Cx<'_>) -> SqlResult<Arc<Transaction>> {
+    let context = cx.host.session().downcast_ref::<Context>();
+    context
+        .and_then(|c| c.transaction.clone())
+        .ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))
+}
+
+fn hint(lock: ScanLock) -> LockHint {
+    match lock {
+        ScanLock::Read => LockHint::Read,
+        ScanLock::Update => LockHint::Update,
+        ScanLock::Nothing => LockHint::None,
+        ScanLock::Exclusive => LockHint::Exclusive,
+    }
+}
+
+fn to_locator(at: RowLocator) -> Locator {
+    match at {
+        RowLocator::Rid(page, slot) => Locator::Rid(page, slot),
+        RowLocator::Key(key) => Locator::Key(key),
+    }
+}
+
+fn from_locator(at: &Locator) -> SqlResult<RowLocator> {
+    match at {
+        Locator::Rid(page, slot) => Ok(RowLocator::Rid(*page, *slot)),
+        Locator::Key(key) => Ok(RowLocator::Key(key.clone())),
+        Locator::Number(_) => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
+    }
+}
+
+/// Bounds as keys of the rowset: the fixed columns, then the range's.
+fn spec(bounds: Option<&Bounds>, lock: LockHint) -> ScanSpec {
+    let mut spec = ScanSpec::all(lock);
+    let Some(b) = bounds else { return spec };
+    let side = |bound: &Option<(Value, bool)>| match bound {
+        Some((v, inclusive)) => {
+            let mut key = b.equal.clone();
+            key.push(v.clone());
+            Some((key, *inclusive))
+        }
+        None => (!b.equal.is_empty()).then(|| (b.equal.clone(), true)),
+    };
+    spec.lower = side(&b.lower);
+    spec.upper = side(&b.upper);
+    spec
+}
+
+impl Table for StoredTable {
+    fn name(&self) -> &str {
+        &self.def.name
+    }
+
+    fn full_name(&self) -> String {
+        format!(
+            "{}.{}.{}",
+            self.db.db.name, self.def.schema_name, self.def.name
+        )
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn paths(&self) -> &[AccessPath] {
+        &self.paths
+    }
+
+    fn open(
+        &self,
+        bounds: Option<&Bounds>,
+        lock: ScanLock,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>> {
+        let tx = transaction(cx)?;
+        tx.note_read(&self.db.db.transactions);
+        if let Some(c) = cx.host.session().downcast_ref::<Context>() {
+            c.deps.note_read(&self.db.db.transactions.commits);
+        }
+        let lock = hint(lock);
+        let index = bounds
+            .and_then(|b| self.def.indexes.get(b.path))
+            .filter(|i| !i.clustered);
+        let width = self.columns.len();
+        match index {
+            None => {
+                let cursor = self.data().scan(&tx, spec(bounds, lock))?;
+                Ok(Box::new(DataCursor { cursor, tx, width }))
+            }
+            Some(index) => {
+                let rowset = self.db.db.rowset(&index.rowset);
+                let cursor = rowset.scan(&tx, spec(bounds, lock))?;
+                let heap = self.def.is_heap();
+                Ok(Box::new(IndexCursor {
+                    cursor,
+                    data: self.data(),
+                    locator: index.locator.clone(),
+                    heap,
+                    lock,
+                    tx,
+                    width,
+                }))
+            }
+        }
+    }
+
+    fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value> {
+        let tx = transaction(cx)?;
+        let n = self.db.catalog.next_identity(&tx, &self.def)?;
+        let ty = self
+            .def
+            .identity_column()
+            .map(|i| self.def.columns[i].ty.id);
+        Ok(match ty {
+            Some(TypeId::TinyInt) => Value::TinyInt(n as u8),
+            Some(TypeId::SmallInt) => Value::SmallInt(n as i16),
+            Some(TypeId::Int) => Value::Int(n as i32),
+            _ => Value::BigInt(n),
+        })
+    }
+
+    fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let tx = transaction(cx)?;
+        let row = self.stored(row);
+        rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
+        Ok(())
+    }
+
+    fn update(&self, at: &Locator, old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let tx = transaction(cx)?;
+        let (old, new) = (self.stored(old.clone()), self.stored(new));
+        let at = from_locator(at)?;
+        rows::update_row(&self.db.db, &tx, &self.def, &at, &old, &new)
+            .map_err(|e| self.named(e, &new))?;
+        Ok(())
+    }
+
+    fn delete(&self, at: &Locator, old: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let tx = transaction(cx)?;
+        let old = self.stored(old.clone());
+        rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
+    }
+}
+
+/// Rows straight from the heap or clustered index.
+struct DataCursor {
+    cursor: Cursor,
+    tx: Arc<Transaction>,
+    width: usize,
+}
+
+impl RowCursor for DataCursor {
+    fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        Ok(self.cursor.next(&self.tx)?.map(|(at, mut row)| {
+            row.truncate(self.width);
+            (to_locator(at), row)
+        }))
+    }
+}
+
+/// Entries of a nonclustered index, each looked up in the table.
+struct IndexCursor {
+    cursor: Cursor,
+    data: Rowset,
+    locator: Vec<usize>,
+    heap: bool,
+    lock: LockHint,
+    tx: Arc<Transaction>,
+    width: usize,
+}
+
+impl RowCursor for IndexCursor {
+    fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        while let Some((_, entry)) = self.cursor.next(&self.tx)? {
+            let values: Vec<Value> = self
+                .locator
+                .iter()
+                .filter_map(|i| entry.get(*i).cloned())
+                .collect();
+            let at = match (self.heap, values.first()) {
+                (true, Some(Value::Binary(b))) => RowLocator::from_rid_bytes(b),
+                (true, _) => None,
+                (false, _) => Some(RowLocator::Key(values)),
+            };
+            let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+            // Another transaction may have deleted the row between the two looks.
+            if let Some(mut row) = self.data.fetch(&self.tx, &at, self.lock)? {
+                row.truncate(self.width);
+                return Ok(Some((to_locator(at), row)));
+            }
+        }
+        Ok(None)
+    }
+}
