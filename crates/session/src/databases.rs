@@ -195,11 +195,11 @@ impl Databases {
                 logical_name: f.logical_name.clone(),
                 path: f.path.clone(),
                 size: f.size.max(0) as u64 * PAGE,
-                max_size: (f.max_size > 0).then_some(f.max_size as u64 * PAGE),
+                max_size: (f.max_size > 0).then(|| f.max_size as u64 * PAGE),
                 growth: match (f.growth, f.growth_percent) {
                     (0, _) => Growth::None,
-                    (n, true) => Growth::Percent(n as u32),
-                    (n, false) => Growth::Bytes(n as u64 * PAGE),
+                    (n, true) => Growth::Percent(n.unsigned_abs()),
+                    (n, false) => Growth::Bytes(u64::from(n.unsigned_abs()) * PAGE),
                 },
             };
             match f.kind {

@@ -350,9 +350,10 @@ impl Ddl<'_> {
             LockDuration::Normal,
             self.tx.lock_timeout(),
         );
-        outcome
-            .map(|_| ())
-            .map_err(|e| duramen_txn::errors::lock_error(e, self.tx.spid()))
+        outcome.map(|_| ()).map_err(|e| {
+            duramen_txn::errors::lock_error(e, self.tx.spid())
+                .unwrap_or_else(duramen_query::cancelled)
+        })
     }
 }
 

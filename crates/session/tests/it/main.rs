@@ -2,13 +2,31 @@
 
 use std::sync::Arc;
 
-use duramen_session::{CancelToken, Instance, InstanceConfig, LoginRequest, Session, TextSink};
+use duramen_os::Env;
+use duramen_os::sim::SimDisk;
+use duramen_session::{
+    CancelToken, Instance, InstanceConfig, LoginRequest, Session, StorageConfig, TextSink,
+};
 
+/// An instance on a simulated disk of its own.
 fn instance() -> Arc<Instance> {
-    Instance::start(InstanceConfig {
+    start(&SimDisk::new(1).env())
+}
+
+fn start(env: &Env) -> Arc<Instance> {
+    let storage = StorageConfig {
+        data_dir: "/data".into(),
+        drives: Default::default(),
+        memory: 32 << 20,
+        profile: Default::default(),
+        sector: 4096,
+    };
+    let config = InstanceConfig {
         sa_password: "Secret-1".to_owned(),
         server_name: "TEST".to_owned(),
-    })
+        storage,
+    };
+    Instance::start(env, config).expect("the instance starts")
 }
 
 fn login(instance: &Arc<Instance>) -> Session {
@@ -133,4 +151,130 @@ fn waits_are_rows() {
         "WAITFOR DELAY '00:00:00.020'; SELECT wait_type, CASE WHEN wait_time_ms >= 20 THEN 1 ELSE 0 END FROM sys.dm_os_wait_stats WHERE wait_type = 'WAITFOR'",
     );
     assert!(lines.contains(&"WAITFOR | 1".to_owned()), "{lines:?}");
+}
+
+const TABLE: &str = "CREATE TABLE t (id int IDENTITY(1,1) PRIMARY KEY, name varchar(20) NOT NULL DEFAULT 'none', n int NULL); CREATE INDEX ix_n ON t (n)";
+
+#[test]
+fn rows_go_in_and_come_out() {
+    let mut s = login(&instance());
+    assert_eq!(run(&mut s, TABLE), Vec::<String>::new());
+    assert_eq!(
+        run(
+            &mut s,
+            "INSERT t (name, n) VALUES ('a', 10), ('b', 20), ('c', NULL)"
+        ),
+        ["rows 3"]
+    );
+    assert_eq!(run(&mut s, "INSERT t DEFAULT VALUES"), ["rows 1"]);
+    let all = run(&mut s, "SELECT * FROM t ORDER BY id");
+    assert_eq!(
+        all[1..],
+        [
+            "1 | a | 10",
+            "2 | b | 20",
+            "3 | c | NULL",
+            "4 | none | NULL",
+            "rows 4"
+        ]
+    );
+    assert_eq!(
+        run(&mut s, "SELECT name FROM t WHERE n = 20")[1..],
+        ["b", "rows 1"]
+    );
+    assert_eq!(
+        run(
+            &mut s,
+            "SELECT name FROM t WHERE id >= 2 AND id < 4 ORDER BY id DESC"
+        )[1..],
+        ["c", "b", "rows 2"]
+    );
+    assert_eq!(
+        run(&mut s, "UPDATE t SET n = n + 1 WHERE id <= 2"),
+        ["rows 2"]
+    );
+    assert_eq!(
+        run(&mut s, "SELECT id FROM t WHERE n = 21")[1..],
+        ["2", "rows 1"]
+    );
+    assert_eq!(run(&mut s, "DELETE FROM t WHERE n IS NULL"), ["rows 2"]);
+    assert_eq!(
+        run(&mut s, "SELECT COUNT(*), SUM(n) FROM t")[1..],
+        ["2 | 32", "rows 1"]
+    );
+}
+
+#[test]
+fn constraints_have_their_numbers() {
+    let mut s = login(&instance());
+    run(
+        &mut s,
+        "CREATE TABLE p (id int NOT NULL CONSTRAINT pk_p PRIMARY KEY, c char(3))",
+    );
+    run(&mut s, "INSERT p VALUES (1, 'x')");
+    let lines = run(&mut s, "INSERT p VALUES (1, 'y')");
+    assert!(
+        lines[0].starts_with(
+            "Msg 2627, Level 14, State 1, Line 1: Violation of PRIMARY KEY constraint 'pk_p'"
+        ),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1], "The statement has been terminated.");
+    assert!(run(&mut s, "INSERT p VALUES (NULL, 'y')")[0].starts_with("Msg 515"));
+    assert!(run(&mut s, "INSERT p VALUES (2, 'long')")[0].starts_with("Msg 2628"));
+    assert_eq!(run(&mut s, "SELECT COUNT(*) FROM p")[1], "1");
+    assert!(run(&mut s, "CREATE TABLE p (a int)")[0].starts_with("Msg 2714"));
+    assert!(run(&mut s, "DROP TABLE q")[0].starts_with("Msg 3701"));
+}
+
+#[test]
+fn a_rollback_leaves_nothing() {
+    let mut s = login(&instance());
+    run(&mut s, TABLE);
+    run(&mut s, "INSERT t (n) VALUES (1)");
+    run(
+        &mut s,
+        "BEGIN TRAN; INSERT t (n) VALUES (2); UPDATE t SET n = 9; SAVE TRAN p; DELETE t; ROLLBACK TRAN p",
+    );
+    assert_eq!(
+        run(&mut s, "SELECT n FROM t ORDER BY id")[1..],
+        ["9", "9", "rows 2"]
+    );
+    run(&mut s, "ROLLBACK");
+    assert_eq!(run(&mut s, "SELECT n FROM t")[1..], ["1", "rows 1"]);
+    run(&mut s, "BEGIN TRAN; CREATE TABLE gone (a int); ROLLBACK");
+    assert!(run(&mut s, "SELECT * FROM gone")[0].starts_with("Msg 208"));
+}
+
+#[test]
+fn a_power_failure_keeps_what_was_durable() {
+    let disk = SimDisk::new(7);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    run(&mut s, TABLE);
+    run(
+        &mut s,
+        "DECLARE @i int = 0; WHILE @i < 50 BEGIN INSERT t (n) VALUES (@i); SET @i += 1 END; EXEC sys.sp_flush_log",
+    );
+    run(&mut s, "BEGIN TRAN; DELETE t");
+    let after = disk.crash(3);
+    let mut s = login(&start(&after.env()));
+    assert_eq!(run(&mut s, "SELECT COUNT(*), MAX(n) FROM t")[1], "50 | 49");
+}
+
+#[test]
+fn databases_come_and_go() {
+    let disk = SimDisk::new(9);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    let sql = "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d.mdf', SIZE = 4MB) LOG ON (NAME = dl, FILENAME = '/data/d.ldf', SIZE = 2MB)";
+    assert_eq!(run(&mut s, sql), Vec::<String>::new());
+    assert_eq!(run(&mut s, "USE d"), ["Changed database context to 'd'."]);
+    run(&mut s, "CREATE TABLE x (a int); INSERT x VALUES (5)");
+    drop(s);
+    instance.shutdown().expect("a clean shutdown");
+    let mut s = login(&start(&disk.env()));
+    assert_eq!(run(&mut s, "SELECT a FROM d.dbo.x")[1], "5");
+    assert_eq!(run(&mut s, "DROP DATABASE d"), Vec::<String>::new());
+    assert!(run(&mut s, "USE d")[0].starts_with("Msg 911"));
 }
