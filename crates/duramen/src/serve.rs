@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use duramen_os::{Env, random};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
-use duramen_session::{Instance, InstanceConfig};
+use duramen_session::{Instance, InstanceConfig, StorageConfig};
+use duramen_wal::LogProfile;
 
-use crate::options::{self, Options, Parsed};
+use crate::options::{self, Options, Parsed, Profile};
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -47,11 +48,13 @@ fn serve(options: &Options) -> Result<(), String> {
 
     // Between the edge, which checks passwords, and the instance.
     let token = hex(random::guid()) + &hex(random::guid());
-    let instance = Instance::start(InstanceConfig {
+    let config = InstanceConfig {
         sa_password: token.clone(),
         server_name: server_name(),
-    });
-    let gate = duramen_txn::gate::GateHub::new();
+        storage: storage(options),
+    };
+    let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
+    let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
     config.tls = Some(tls);
@@ -69,8 +72,33 @@ fn serve(options: &Options) -> Result<(), String> {
         println!("password of sa, shown this once: {password}");
     }
     server.wait();
+    instance.shutdown().map_err(|e| text(&e))?;
     println!("SQL Server is terminating; all databases are closed.");
     Ok(())
+}
+
+/// What the flags say about storage.
+fn storage(options: &Options) -> StorageConfig {
+    // Half of the memory, as far as a small server needs it.
+    let memory = options
+        .max_memory
+        .unwrap_or(duramen_os::machine::memory_bytes() / 2);
+    StorageConfig {
+        data_dir: std::path::absolute(&options.data_dir)
+            .unwrap_or_else(|_| options.data_dir.clone()),
+        drives: options.drives.iter().cloned().collect(),
+        memory,
+        profile: match options.profile {
+            Profile::V2012 => LogProfile::V2012,
+            Profile::V2014 => LogProfile::V2014,
+            Profile::V2019 => LogProfile::V2019,
+            Profile::V2022 => LogProfile::V2022,
+            Profile::Native => LogProfile::Native,
+        },
+        sector: options
+            .sector
+            .unwrap_or_else(|| Env::real().disk.sector_bytes(&options.data_dir)),
+    }
 }
 
 /// The key and the password's hash are their owner's alone.

@@ -65,8 +65,7 @@ impl Host for HostView<'_> {
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
-        let _ = name;
-        Ok(None)
+        Ok(crate::views::function(name.schema(), name.name()))
     }
 
     fn function_type(&self, name: &str) -> Option<SqlType> {

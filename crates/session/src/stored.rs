@@ -58,10 +58,6 @@ impl StoredTable {
         }
     }
 
-    pub fn def(&self) -> &Arc<TableDef> {
-        &self.def
-    }
-
     fn data(&self) -> Rowset {
         self.db.db.rowset(&self.def.data)
     }

@@ -14,7 +14,7 @@ pub const VIEW: View = View {
         ("login_name", SqlType::nvarchar(128), false),
         ("is_user_process", SqlType::BIT, false),
     ],
-    rows: |cx| {
+    rows: |cx, _| {
         let row = |s: crate::instance::SessionInfo| {
             vec![
                 Value::SmallInt(s.spid.0 as i16),

@@ -13,7 +13,7 @@ pub const VIEW: View = View {
         ("max_wait_time_ms", SqlType::BIGINT, false),
         ("signal_wait_time_ms", SqlType::BIGINT, false),
     ],
-    rows: |_| {
+    rows: |_, _| {
         let row = |s: duramen_observe::WaitStat| {
             vec![
                 Value::nvarchar(s.name),
