@@ -35,10 +35,10 @@ impl Parser<'_> {
     pub(super) fn keyword_expr(&mut self) -> SqlResult<Expr> {
         let line = self.line();
         if self.is_word("CASE") {
-            return self.nested(Self::case);
+            return self.case();
         }
         if self.is_any(&["CONVERT", "TRY_CONVERT"]) {
-            return self.nested(Self::convert);
+            return self.convert();
         }
         if self.is_any(BARE_FUNCTIONS) {
             let name = ObjectName::single(self.text(0), line);
@@ -48,7 +48,7 @@ impl Parser<'_> {
         if self.is_any(RESERVED_FUNCTIONS) && self.is_op_at(1, '(') {
             let name = ObjectName::single(self.text(0), line);
             self.advance();
-            return self.nested(|p| p.call(name));
+            return self.call(name);
         }
         if self.is_word("IDENTITY") && self.is_op_at(1, '(') {
             self.advance();
@@ -95,17 +95,17 @@ impl Parser<'_> {
             });
         }
         if delimited || name.parts.len() > 1 {
-            return self.nested(|p| p.call(name));
+            return self.call(name);
         }
-        self.nested(|p| match name.name().to_ascii_uppercase().as_str() {
-            "CAST" => p.cast(CastKind::Cast, false, line),
-            "TRY_CAST" => p.cast(CastKind::Cast, true, line),
-            "PARSE" => p.cast(CastKind::Parse, false, line),
-            "TRY_PARSE" => p.cast(CastKind::Parse, true, line),
-            "IIF" => p.iif(line),
-            "TRIM" => p.trim(name),
-            _ => p.call(name),
-        })
+        match name.name().to_ascii_uppercase().as_str() {
+            "CAST" => self.cast(CastKind::Cast, false, line),
+            "TRY_CAST" => self.cast(CastKind::Cast, true, line),
+            "PARSE" => self.cast(CastKind::Parse, false, line),
+            "TRY_PARSE" => self.cast(CastKind::Parse, true, line),
+            "IIF" => self.iif(line),
+            "TRIM" => self.trim(name),
+            _ => self.call(name),
+        }
     }
 
     fn next_value(&mut self) -> SqlResult<Expr> {

@@ -28,7 +28,7 @@ use crate::ast::{Batch, ObjectName, Span};
 use crate::lexer::{Tok, Token, tokenize};
 
 /// How deep the parser may recurse: what keeps it within a small thread's stack.
-const MAX_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 80;
 
 /// The session settings that change how text reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -81,10 +81,10 @@ fn deep_nesting_is_error_191_on_a_small_stack() {
             assert_eq!(number, Some(191), "{}", &text[..60]);
         }
         // Within the bound, all of it works, on this stack: parsing, comparing, cloning, dropping.
-        let tree = ok(&format!("SELECT {}1{}", "(f(".repeat(30), "))".repeat(30)));
+        let tree = ok(&format!("SELECT {}1{}", "(f(".repeat(38), "))".repeat(38)));
         assert_eq!(tree, tree.clone());
     };
-    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check);
+    let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(check);
     assert!(thread.is_ok_and(|t| t.join().is_ok()));
 }
 
