@@ -22,10 +22,11 @@ use duramen_types::Value;
 use duramen_wal::record::Lcx;
 
 use crate::change::{PageOp, Role, difference};
-use crate::def::{RowLocator, RowsetKind};
+use crate::def::{LockHint, RowLocator, RowsetKind};
 use crate::error::{StorageError, StorageResult};
 use crate::format::page::{PageRef, is_ghost};
 use crate::format::row::node_child;
+use crate::format::{FormatError, FormatResult};
 use crate::pool::{PageRead, PageWrite};
 use crate::rowset::Rowset;
 
@@ -63,7 +64,7 @@ impl Rowset {
         let (mut low, mut high) = (1, p.slot_count());
         while low < high {
             let mid = (low + high) / 2;
-            let row = p.expect_record(mid).map_err(|e| self.db.corrupt(id, e))?;
+            let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
             let goes_left = match self.keys.cmp_node(row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => or_equal,
@@ -144,7 +145,7 @@ impl Rowset {
         let mut found = false;
         while low < high {
             let mid = (low + high) / 2;
-            let row = p.expect_record(mid).map_err(|e| self.db.corrupt(id, e))?;
+            let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
             let below = match self.keys.cmp_leaf(&self.def.layout, row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => {
@@ -172,9 +173,7 @@ impl Rowset {
         if !self.is_own_leaf(p) || !p.next_page().is_null() || p.slot_count() == 0 {
             return Ok(None);
         }
-        let last = p
-            .expect_record(p.slot_count() - 1)
-            .map_err(|e| self.db.corrupt(id, e))?;
+        let last = entry(p, p.slot_count() - 1).map_err(|e| self.db.corrupt(id, e))?;
         if self.keys.cmp_leaf(&self.def.layout, last, key)? == Ordering::Less {
             return Ok(Some((id, page)));
         }
@@ -435,6 +434,62 @@ impl Rowset {
         Ok(None)
     }
 
+    /// The row with this full key, locked as `hint` says.
+    pub(crate) fn btree_fetch(
+        &self,
+        tx: &Transaction,
+        key: &[Value],
+        hint: LockHint,
+    ) -> SqlResult<Option<Vec<Value>>> {
+        let wanted = self.read_lock(tx, hint);
+        match wanted {
+            None => {}
+            Some((LockMode::S, _)) => self.lock_object(tx, LockMode::IS)?,
+            Some(_) => self.lock_object(tx, LockMode::IX)?,
+        }
+        let resource = self.key_resource(key);
+        loop {
+            {
+                let _shared = self.storage.latch.read();
+                let mut id = self.descend(key, false)?;
+                while !id.is_null() {
+                    let page = self.db.read_page(id)?;
+                    let p = page.page();
+                    let (slot, found) = self.leaf_slot(id, p, key, false)?;
+                    if slot == p.slot_count() {
+                        id = p.next_page();
+                        continue;
+                    }
+                    if !found && wanted.is_none_or(|(_, d)| d == LockDuration::Instant) {
+                        return Ok(None);
+                    }
+                    let free = wanted.is_none_or(|(mode, duration)| {
+                        let e = self.entity();
+                        self.db.try_lock(tx, &e, &resource, mode, duration)
+                    });
+                    if !free {
+                        break;
+                    }
+                    if !found {
+                        return Ok(None);
+                    }
+                    let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+                    if is_ghost(row[0]) {
+                        return Ok(None);
+                    }
+                    return self.decode(row).map(Some);
+                }
+                if id.is_null() {
+                    return Ok(None);
+                }
+            }
+            if let Some((mode, duration)) = wanted {
+                self.db
+                    .lock(tx, &self.entity(), &resource, mode, duration)?;
+            }
+        }
+    }
+
     fn lock_key(&self, tx: &Transaction, key: &[Value]) -> SqlResult<Resource> {
         self.lock_object(tx, LockMode::IX)?;
         let resource = self.key_resource(key);
@@ -523,6 +578,10 @@ impl Rowset {
     pub(crate) fn fits(&self, p: PageRef<'_>, bytes: usize, new_slot: bool) -> bool {
         let need = bytes + if new_slot { 2 } else { 0 };
         let mut reserved = usize::from(p.reserved_bytes());
+        if !new_slot && p.slot_count() <= 1 {
+            // Alone on its page a row finds the room of its undo whatever becomes of it now.
+            reserved = 0;
+        }
         if reserved > 0
             && self
                 .db
@@ -558,6 +617,15 @@ impl Rowset {
         let youngest = old.xdes().max(xdes);
         p.set_reserved_bytes((kept + bytes).min(8096) as u16);
         p.set_xdes(youngest);
+    }
+}
+
+/// The bytes of an entry from its start on, whatever its length: comparing needs no more, and finding the length costs
+/// as much as comparing.
+fn entry<'p>(p: PageRef<'p>, slot: u16) -> FormatResult<&'p [u8]> {
+    match usize::from(p.slot_offset(slot)?) {
+        0 => Err(FormatError::NoSlot(slot)),
+        at => Ok(&p.bytes()[at..]),
     }
 }
 

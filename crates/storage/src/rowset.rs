@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use duramen_base::{PageId, SqlResult};
-use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
+use duramen_txn::{Entity, IsolationLevel, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
 use crate::btree::keys::KeyInfo;
@@ -148,6 +148,12 @@ impl Rowset {
     ) -> SqlResult<Option<Vec<Value>>> {
         match at {
             RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, lock),
+            RowLocator::Key(key)
+                if key.len() == self.keys.len()
+                    && tx.isolation() != IsolationLevel::Serializable =>
+            {
+                self.btree_fetch(tx, key, lock)
+            }
             RowLocator::Key(key) => {
                 let mut cursor = self.scan(tx, ScanSpec::equal(key.clone(), lock))?;
                 cursor.keep_last_lock();

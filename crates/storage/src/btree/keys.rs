@@ -24,6 +24,7 @@ pub(crate) struct KeyInfo {
     /// For each key column: position in the leaf layout, descending.
     pub columns: Vec<(usize, bool)>,
     plain: Vec<Plain>,
+    plain_node: Vec<Plain>,
 }
 
 /// A key column whose leaf bytes need no null bitmap to be read.
@@ -32,6 +33,25 @@ enum Plain {
     Int(usize),
     BigInt(usize),
     No,
+}
+
+impl Plain {
+    /// Compares without decoding, where that can be.
+    #[inline]
+    fn cmp(self, row: &[u8], v: &Value) -> Option<Ordering> {
+        match (self, v) {
+            (Plain::Int(at), Value::Int(v)) => {
+                let b = row.get(at..at + 4)?;
+                Some(i32::from_le_bytes([b[0], b[1], b[2], b[3]]).cmp(v))
+            }
+            (Plain::BigInt(at), Value::BigInt(v)) => {
+                let b = row.get(at..at + 8)?;
+                let w = [b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]];
+                Some(i64::from_le_bytes(w).cmp(v))
+            }
+            _ => None,
+        }
+    }
 }
 
 fn plain(c: &ColumnLayout) -> Plain {
@@ -57,8 +77,10 @@ impl KeyInfo {
                 uniquifier: c.uniquifier,
             })
             .collect();
+        let node = layout_for(&specs, RowKind::IndexNode);
         KeyInfo {
-            node: layout_for(&specs, RowKind::IndexNode),
+            plain_node: node.columns.iter().map(plain).collect(),
+            node,
             plain: columns
                 .iter()
                 .map(|(i, _)| def.layout.columns.get(*i).map_or(Plain::No, plain))
@@ -105,18 +127,9 @@ impl KeyInfo {
     pub fn cmp_leaf(&self, layout: &RowLayout, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
         for (k, v) in probe.iter().enumerate().take(self.len()) {
             let (i, desc) = self.columns[k];
-            let ord = match (self.plain[k], v) {
-                (Plain::Int(at), Value::Int(v)) => match row.get(at..at + 4) {
-                    Some(b) => i32::from_le_bytes([b[0], b[1], b[2], b[3]]).cmp(v),
-                    None => Ordering::Less,
-                },
-                (Plain::BigInt(at), Value::BigInt(v)) => match row.get(at..at + 8) {
-                    Some(b) => {
-                        i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]).cmp(v)
-                    }
-                    None => Ordering::Less,
-                },
-                _ => {
+            let ord = match self.plain[k].cmp(row, v) {
+                Some(ord) => ord,
+                None => {
                     let c = &layout.columns[i];
                     let have = value_of(c, &decode_field(layout, row, i)?)?;
                     compare_key(c, &have, v)
@@ -132,9 +145,14 @@ impl KeyInfo {
     /// How a node row stands to `probe`.
     pub fn cmp_node(&self, row: &[u8], probe: &[Value]) -> SqlResult<Ordering> {
         for (k, v) in probe.iter().enumerate().take(self.len()) {
-            let c = &self.node.columns[k];
-            let have = value_of(c, &decode_field(&self.node, row, k)?)?;
-            let ord = compare_key(c, &have, v);
+            let ord = match self.plain_node[k].cmp(row, v) {
+                Some(ord) => ord,
+                None => {
+                    let c = &self.node.columns[k];
+                    let have = value_of(c, &decode_field(&self.node, row, k)?)?;
+                    compare_key(c, &have, v)
+                }
+            };
             if ord != Ordering::Equal {
                 return Ok(if self.columns[k].1 {
                     ord.reverse()

@@ -137,6 +137,16 @@ impl Rowset {
                 };
                 self.db
                     .change(sys, id, &mut page, &cut, context, Role::Normal)?;
+                // Rows whose undo will need room may be on either side now.
+                let (reserved, xdes) = (page.page().reserved_bytes(), page.page().xdes());
+                if reserved > 0 {
+                    let mut p = right.change();
+                    p.set_reserved_bytes(reserved);
+                    p.set_xdes(xdes);
+                    if from == 0 {
+                        page.change().set_reserved_bytes(0);
+                    }
+                }
             }
             let link = PageOp::Links {
                 at: NEXT_LINK,

@@ -212,3 +212,47 @@ fn nodes_split_on_every_level() {
         db.close().unwrap();
     });
 }
+
+/// A row that shrank may grow again in the same transaction, and others may not take the room that its undo needs,
+/// not even after a split has moved it.
+#[test]
+fn room_for_undo_is_kept_when_rows_move() {
+    Simulation::new(6).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let setup = begin(&engine, 52);
+        for id in 0..8 {
+            table.insert(&setup, &row(id * 100, 900, None)).unwrap();
+        }
+        engine.commit(&setup, None).unwrap();
+        let tx = begin(&engine, 52);
+        for id in 0..8 {
+            let at = RowLocator::Key(vec![Value::Int(id * 100)]);
+            table.update(&tx, &at, &row(id * 100, 1, None)).unwrap();
+        }
+        let other = begin(&engine, 53);
+        for id in 0..400 {
+            if id % 100 != 0 {
+                table.insert(&other, &row(id, 30, None)).unwrap();
+            }
+        }
+        engine.commit(&other, None).unwrap();
+        let at = RowLocator::Key(vec![Value::Int(300)]);
+        table.update(&tx, &at, &row(300, 3900, None)).unwrap();
+        table.update(&tx, &at, &row(300, 2, None)).unwrap();
+        table.update(&tx, &at, &row(300, 3900, None)).unwrap();
+        table.check_tree().unwrap();
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 404);
+        let tx = begin(&engine, 52);
+        for id in 0..8 {
+            let at = RowLocator::Key(vec![Value::Int(id * 100)]);
+            let found = table.fetch(&tx, &at, LockHint::Read).unwrap();
+            assert_eq!(found, Some(row(id * 100, 900, None)));
+        }
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}
