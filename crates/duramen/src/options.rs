@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use duramen_wal::LogProfile;
+
 pub const HELP: &str = "\
 usage: duramen serve [OPTIONS]
 
@@ -17,15 +19,6 @@ usage: duramen serve [OPTIONS]
   --dashboard ADDR:PORT|off                                    (default off)
 ";
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Profile {
-    V2012,
-    V2014,
-    V2019,
-    V2022,
-    Native,
-}
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     pub data_dir: PathBuf,
@@ -34,7 +27,7 @@ pub struct Options {
     pub drives: Vec<(char, PathBuf)>,
     /// `None`: half of the memory.
     pub max_memory: Option<u64>,
-    pub profile: Profile,
+    pub profile: LogProfile,
     /// `None`: the device's.
     pub sector: Option<u32>,
     pub instant_file_init: bool,
@@ -54,7 +47,7 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         sa_password: environment_password.filter(|password| !password.is_empty()),
         drives: Vec::new(),
         max_memory: None,
-        profile: Profile::Native,
+        profile: LogProfile::Native,
         sector: None,
         instant_file_init: true,
     };
@@ -125,11 +118,11 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
         }
         "--log-profile" => {
             options.profile = match value.as_str() {
-                "2012" => Profile::V2012,
-                "2014" => Profile::V2014,
-                "2019" => Profile::V2019,
-                "2022" => Profile::V2022,
-                "native" => Profile::Native,
+                "2012" => LogProfile::V2012,
+                "2014" => LogProfile::V2014,
+                "2019" => LogProfile::V2019,
+                "2022" => LogProfile::V2022,
+                "native" => LogProfile::Native,
                 _ => return Err(bad("not 2012, 2014, 2019, 2022 or native")),
             }
         }
@@ -225,7 +218,7 @@ mod tests {
             [('E', PathBuf::from("/fast")), ('F', PathBuf::from("/slow"))]
         );
         assert_eq!(options.max_memory, Some(2 << 30));
-        assert_eq!(options.profile, Profile::V2012);
+        assert_eq!(options.profile, LogProfile::V2012);
         assert_eq!(options.sector, Some(512));
         assert!(!options.instant_file_init);
         assert_eq!(run(&["--help"]), Ok(Parsed::Help));

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use duramen_os::{Env, random};
+use duramen_os::{DiskFile, Env, OpenOptions, machine, random};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
-use duramen_wal::LogProfile;
 
-use crate::options::{self, Options, Parsed, Profile};
+use crate::options::{self, Options, Parsed};
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -35,11 +34,15 @@ pub fn run(args: &[String]) -> u8 {
 
 fn serve(options: &Options) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
+    if !options.instant_file_init {
+        return Err("--instant-file-init off: not in this version".to_owned());
+    }
     let env = Env::real();
     let dir = &options.data_dir;
     env.disk
         .create_dir_all(dir)
         .map_err(|e| format!("{}: {e}", dir.display()))?;
+    let _exclusive = exclusive(&env, dir)?;
     let (credential, made) =
         Credential::open(&env, dir, options.sa_password.as_deref()).map_err(|e| text(&e))?;
     let tls = TlsSetup::load_or_create(&env, dir).map_err(|e| text(&e))?;
@@ -51,7 +54,7 @@ fn serve(options: &Options) -> Result<(), String> {
     let config = InstanceConfig {
         sa_password: token.clone(),
         server_name: server_name(),
-        storage: storage(options),
+        storage: storage(&env, options),
     };
     let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
     let gate = Arc::clone(&instance.databases.gate);
@@ -77,27 +80,35 @@ fn serve(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// What the flags say about storage.
-fn storage(options: &Options) -> StorageConfig {
-    // Half of the memory, as far as a small server needs it.
-    let memory = options
-        .max_memory
-        .unwrap_or(duramen_os::machine::memory_bytes() / 2);
+/// Two servers over one directory would destroy it. The lock goes with the process, however it ends.
+fn exclusive(env: &Env, dir: &Path) -> Result<Arc<dyn DiskFile>, String> {
+    let path = dir.join("duramen.lock");
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let failed = |e| format!("{}: {e}", path.display());
+    let file = env.disk.open(&path, &options).map_err(failed)?;
+    if file.try_lock().map_err(failed)? {
+        Ok(file)
+    } else {
+        Err(format!("another server uses {}", dir.display()))
+    }
+}
+
+fn storage(env: &Env, options: &Options) -> StorageConfig {
     StorageConfig {
+        // The catalog keeps file paths: they must hold whatever the next start's directory is.
         data_dir: std::path::absolute(&options.data_dir)
             .unwrap_or_else(|_| options.data_dir.clone()),
         drives: options.drives.iter().cloned().collect(),
-        memory,
-        profile: match options.profile {
-            Profile::V2012 => LogProfile::V2012,
-            Profile::V2014 => LogProfile::V2014,
-            Profile::V2019 => LogProfile::V2019,
-            Profile::V2022 => LogProfile::V2022,
-            Profile::Native => LogProfile::Native,
-        },
+        memory: options
+            .max_memory
+            .unwrap_or_else(|| machine::memory_bytes() / 2),
+        profile: options.profile,
         sector: options
             .sector
-            .unwrap_or_else(|| Env::real().disk.sector_bytes(&options.data_dir)),
+            .unwrap_or_else(|| env.disk.sector_bytes(&options.data_dir)),
     }
 }
 
@@ -118,9 +129,8 @@ fn hex(bytes: [u8; 16]) -> String {
 
 /// `@@SERVERNAME`: the machine's name.
 fn server_name() -> String {
-    std::env::var("HOSTNAME")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "DURAMEN".to_owned())
-        .to_uppercase()
+    match machine::host_name().to_uppercase() {
+        name if name.is_empty() => "DURAMEN".to_owned(),
+        name => name,
+    }
 }

@@ -81,7 +81,7 @@ func main() {
 
 	db := open(host, port, password, "true")
 	defer db.Close()
-	_, err := db.ExecContext(ctx, "IF OBJECT_ID('dbo.smoke_go') IS NOT NULL DROP TABLE dbo.smoke_go")
+	_, err := db.ExecContext(ctx, "DROP TABLE IF EXISTS dbo.smoke_go")
 	must("drop", err)
 	_, err = db.ExecContext(ctx, "CREATE TABLE dbo.smoke_go (id int NOT NULL PRIMARY KEY, name nvarchar(40) NULL)")
 	must("create", err)
@@ -128,6 +128,6 @@ func main() {
 
 	expectError(ctx, db, 2627, "INSERT INTO dbo.smoke_go (id) VALUES (1)")
 	expectError(ctx, db, 208, "SELECT * FROM dbo.no_such_table")
-	expectError(ctx, db, 102, "SELEC 1 FROM")
+	expectError(ctx, db, 156, "SELECT 1 FROM WHERE")
 	fmt.Println("go-mssqldb: ok")
 }

@@ -37,7 +37,7 @@ public final class Smoke {
 
     private static void rows(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
-            statement.execute("IF OBJECT_ID('dbo.smoke_java') IS NOT NULL DROP TABLE dbo.smoke_java");
+            statement.execute("DROP TABLE IF EXISTS dbo.smoke_java");
             statement.execute("CREATE TABLE dbo.smoke_java"
                 + " (id int NOT NULL PRIMARY KEY, name nvarchar(40) NULL, amount decimal(10,2) NULL)");
             for (int id = 0; id < 200; id++) {
