@@ -64,7 +64,7 @@ fn arithmetic_has_the_types_of_the_language() {
     assert_eq!(
         batch("SELECT 7/2 AS q, 7/2.0 AS d, 'a' + 'b'"),
         [
-            "(q int, d numeric(17,6),  varchar(2))",
+            "(q int, d numeric(8,6),  varchar(2))",
             "3 | 3.500000 | ab",
             "rows 1"
         ]
