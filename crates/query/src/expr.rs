@@ -110,6 +110,13 @@ pub enum Kind {
         plan: Arc<Plan>,
         negated: bool,
     },
+    /// `item op ALL (subquery)`, or ANY.
+    Quantified {
+        op: CompareOp,
+        all: bool,
+        item: Box<Expr>,
+        plan: Arc<Plan>,
+    },
     Exists(Arc<Plan>),
     Like {
         input: Box<Expr>,
@@ -156,6 +163,7 @@ impl Expr {
                 | Kind::IsNull { .. }
                 | Kind::In { .. }
                 | Kind::InQuery { .. }
+                | Kind::Quantified { .. }
                 | Kind::Exists(_)
                 | Kind::Like { .. }
         )
@@ -283,6 +291,25 @@ impl Expr {
                 let found = in_query(&needle, item, plan, row, cx)?;
                 Ok(found.map(|b| b != *negated))
             }
+            Kind::Quantified {
+                op,
+                all,
+                item,
+                plan,
+            } => {
+                let needle = item.eval(row, cx)?;
+                let rows = subquery_rows(plan, row, cx)?;
+                let mut unknown = false;
+                for r in rows.iter() {
+                    match compare(&needle, &r[0], item).map(|o| op.holds(o)) {
+                        // One that holds decides ANY, one that does not decides ALL.
+                        Some(holds) if holds != *all => return Ok(Some(holds)),
+                        Some(_) => {}
+                        None => unknown = true,
+                    }
+                }
+                Ok(if unknown { None } else { Some(*all) })
+            }
             Kind::Exists(plan) => {
                 let key = Arc::as_ptr(plan) as usize;
                 if let Some(rows) = cx.cached.get(&key) {
@@ -358,7 +385,9 @@ impl Expr {
                 f(r)
             }
             Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => f(e),
-            Kind::IsNull { input, .. } | Kind::InQuery { item: input, .. } => f(input),
+            Kind::IsNull { input, .. }
+            | Kind::InQuery { item: input, .. }
+            | Kind::Quantified { item: input, .. } => f(input),
             Kind::Convert { input, style, .. } => {
                 f(input)?;
                 style.as_mut().map_or(Ok(()), |s| f(s))
@@ -434,7 +463,7 @@ impl Expr {
         fn walk(e: &mut Expr) -> bool {
             let mut found = matches!(
                 e.kind,
-                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. }
+                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
             );
             let _ = e.try_for_each_child(&mut |c| {
                 found |= walk(c);

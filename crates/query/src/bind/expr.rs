@@ -167,19 +167,9 @@ impl Binder<'_> {
                 negated,
             } => {
                 let item = self.expr(expr, scope, agg)?;
-                let plan = self.subquery(query, scope)?;
-                let ty = if is_null(&item) {
-                    plan.columns[0].ty
-                } else {
-                    duramen_types::common_type(&item.ty, &plan.columns[0].ty)?
-                };
-                let plan = if plan.columns[0].ty.id == ty.id {
-                    plan
-                } else {
-                    Arc::new(self.convert_plan(plan, ty)?)
-                };
+                let (item, plan) = self.beside_query(item, query, scope)?;
                 Kind::InQuery {
-                    item: Box::new(self.coerce(item, ty)?),
+                    item,
                     plan,
                     negated: *negated,
                 }
@@ -199,16 +189,69 @@ impl Binder<'_> {
                 },
                 negated: *negated,
             },
-            ExprKind::CompareQuantified { .. } => {
-                return Err(unsupported("ALL, ANY and SOME", e.line));
+            ExprKind::CompareQuantified {
+                op,
+                all,
+                left,
+                query,
+            } => {
+                let item = self.expr(left, scope, agg)?;
+                let (item, plan) = self.beside_query(item, query, scope)?;
+                Kind::Quantified {
+                    op: compare_op(*op),
+                    all: *all,
+                    item,
+                    plan,
+                }
             }
-            ExprKind::IsDistinct { .. } => return Err(unsupported("IS DISTINCT FROM", e.line)),
+            ExprKind::IsDistinct {
+                left,
+                right,
+                negated,
+            } => {
+                let l = self.expr(left, scope, agg)?;
+                let r = self.expr(right, scope, agg)?;
+                let (both, neither) = (vec![not_null(&l), not_null(&r)], vec![null(&l), null(&r)]);
+                let mut equal = both;
+                equal.push(self.compare(CompareOp::Eq, l, r)?);
+                let same = Kind::Or(vec![
+                    Expr::predicate(Kind::And(equal)),
+                    Expr::predicate(Kind::And(neither)),
+                ]);
+                if *negated {
+                    same
+                } else {
+                    Kind::Not(Box::new(Expr::predicate(same)))
+                }
+            }
             ExprKind::UpdateColumn(_) => {
                 return Err(SqlError::new(&messages::IF_UPDATE_OUTSIDE_TRIGGER, &[]));
             }
             _ => return Err(unsupported("this expression", e.line)),
         };
         Ok(Expr::predicate(kind))
+    }
+
+    /// A value and the subquery it is compared with, brought to one type.
+    fn beside_query(
+        &mut self,
+        item: Expr,
+        query: &ast::SelectStmt,
+        scope: &Scope<'_>,
+    ) -> SqlResult<(Box<Expr>, Arc<crate::plan::Plan>)> {
+        let plan = self.subquery(query, scope)?;
+        let own = plan.columns[0].ty;
+        let ty = if is_null(&item) {
+            own
+        } else {
+            duramen_types::common_type(&item.ty, &own)?
+        };
+        let plan = if own.id == ty.id {
+            plan
+        } else {
+            Arc::new(self.convert_plan(plan, ty)?)
+        };
+        Ok((Box::new(self.coerce(item, ty)?), plan))
     }
 
     /// LIKE reads numbers and dates as text.
@@ -483,6 +526,13 @@ fn not_null(e: &Expr) -> Expr {
     Expr::predicate(Kind::IsNull {
         input: Box::new(e.clone()),
         negated: true,
+    })
+}
+
+fn null(e: &Expr) -> Expr {
+    Expr::predicate(Kind::IsNull {
+        input: Box::new(e.clone()),
+        negated: false,
     })
 }
 

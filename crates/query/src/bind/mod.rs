@@ -62,6 +62,8 @@ pub(crate) enum Aggregates<'b> {
 pub struct Binder<'h> {
     pub host: &'h dyn Host,
     ctes: Vec<ast::Cte>,
+    /// Names of the CTEs being bound.
+    inside: Vec<String>,
     /// The source of FROM that an UPDATE or DELETE changes, by its exposed name, until it is met.
     locate: Option<(String, ScanLock)>,
 }
@@ -71,6 +73,7 @@ impl<'h> Binder<'h> {
         Binder {
             host,
             ctes: Vec::new(),
+            inside: Vec::new(),
             locate: None,
         }
     }

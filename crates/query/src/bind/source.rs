@@ -19,7 +19,7 @@ impl Binder<'_> {
     ) -> SqlResult<Plan> {
         let mut plan: Option<Plan> = None;
         for source in from {
-            let right = self.table_source(source, scope)?;
+            let right = self.table_source(source, scope, scope.parent)?;
             plan = Some(match plan {
                 None => right,
                 Some(left) => join(left, right, JoinKind::Inner, None, false),
@@ -32,10 +32,12 @@ impl Binder<'_> {
         }))
     }
 
+    /// One source, added to `scope`. What it computes sees `outer`: enclosing queries, and the left side of an APPLY.
     fn table_source(
         &mut self,
         source: &ast::TableSource,
         scope: &mut Scope<'_>,
+        outer: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
         match source {
             ast::TableSource::Table(t) => self.table_ref(t, scope),
@@ -45,7 +47,7 @@ impl Binder<'_> {
                 columns,
                 ..
             } => {
-                let plan = self.query(query, scope.parent)?;
+                let plan = self.query(query, outer)?;
                 self.expose_query(plan, alias, columns, scope)
             }
             ast::TableSource::Function {
@@ -61,6 +63,7 @@ impl Binder<'_> {
                             .at_line(*line as i32),
                     );
                 };
+                let mut correlated = false;
                 let mut bound = Vec::new();
                 for a in args {
                     bound.push(match a.kind {
@@ -70,19 +73,18 @@ impl Binder<'_> {
                         // Arguments see enclosing queries, not the sources beside them.
                         _ => {
                             let outside = Scope {
-                                parent: scope.parent,
+                                parent: outer,
                                 ..Scope::default()
                             };
                             let bound = self.over(a, &outside)?;
-                            if outside.correlated.get() {
-                                scope.correlated.set(true);
-                            }
+                            correlated |= outside.correlated.get();
                             bound
                         }
                     });
                 }
                 let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
-                let plan = virtual_plan(table, bound);
+                let mut plan = virtual_plan(table, bound);
+                plan.correlated = correlated;
                 self.expose(plan, &alias, &[], scope)
             }
             ast::TableSource::Variable {
@@ -96,7 +98,7 @@ impl Binder<'_> {
                 let alias = alias.as_deref().unwrap_or(name);
                 self.expose(plan, alias, &[], scope)
             }
-            ast::TableSource::Join(j) => self.join(j, scope),
+            ast::TableSource::Join(j) => self.join(j, scope, outer),
             ast::TableSource::Pivot(p) => Err(unsupported("PIVOT", p.line)),
         }
     }
@@ -115,9 +117,14 @@ impl Binder<'_> {
             let cte = self.ctes[at].clone();
             // A CTE sees only those before it.
             let hidden = self.ctes.split_off(at);
+            self.inside.push(cte.name.clone());
             let plan = self.query(&cte.query, None);
+            self.inside.pop();
             self.ctes.extend(hidden);
             return self.expose_query(plan?, &alias, &cte.columns, scope);
+        }
+        if t.name.parts.len() == 1 && self.inside.iter().any(|n| same_name(n, t.name.name())) {
+            return Err(unsupported("recursive common table expressions", t.line));
         }
         let not_found = || {
             SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()])
@@ -168,30 +175,34 @@ impl Binder<'_> {
         Ok((plan, scope, offset))
     }
 
-    fn join(&mut self, j: &ast::Join, scope: &mut Scope<'_>) -> SqlResult<Plan> {
+    fn join(
+        &mut self,
+        j: &ast::Join,
+        scope: &mut Scope<'_>,
+        outer: Option<&Scope<'_>>,
+    ) -> SqlResult<Plan> {
         let (first, base) = (scope.sources.len(), scope.width());
-        let left = self.table_source(&j.left, scope)?;
+        let left = self.table_source(&j.left, scope, outer)?;
         let middle = scope.sources.len();
-        let kind = match j.kind {
-            ast::JoinKind::Inner | ast::JoinKind::Cross => JoinKind::Inner,
-            ast::JoinKind::Left => JoinKind::Left,
-            ast::JoinKind::Right => JoinKind::Right,
-            ast::JoinKind::Full => JoinKind::Full,
-            ast::JoinKind::CrossApply | ast::JoinKind::OuterApply => {
-                return Err(unsupported("APPLY", j.line));
-            }
+        let (kind, apply) = match j.kind {
+            ast::JoinKind::Inner | ast::JoinKind::Cross => (JoinKind::Inner, false),
+            ast::JoinKind::Left => (JoinKind::Left, false),
+            ast::JoinKind::Right => (JoinKind::Right, false),
+            ast::JoinKind::Full => (JoinKind::Full, false),
+            ast::JoinKind::CrossApply => (JoinKind::Inner, true),
+            ast::JoinKind::OuterApply => (JoinKind::Left, true),
         };
-        let right = self.table_source(&j.right, scope)?;
+        let right = if apply {
+            // The right side runs anew for each row of the left, which is then its nearest enclosing row.
+            let row = join_scope(scope, first, base, outer);
+            self.table_source(&j.right, scope, Some(&row))?
+        } else {
+            self.table_source(&j.right, scope, outer)?
+        };
         // ON sees the two sides of its own join, and counts columns from where that join's row starts.
         let on = match &j.on {
             Some(on) => {
-                let mut sources = scope.sources[first..].to_vec();
-                sources.iter_mut().for_each(|s| s.offset -= base);
-                let own = Scope {
-                    sources,
-                    parent: scope.parent,
-                    ..Scope::default()
-                };
+                let own = join_scope(scope, first, base, outer);
                 let bound = self.over(on, &own)?;
                 if own.correlated.get() {
                     scope.correlated.set(true);
@@ -211,7 +222,7 @@ impl Binder<'_> {
                 source.columns.iter_mut().for_each(|c| c.nullable = true);
             }
         }
-        Ok(join(left, right, kind, on, false))
+        Ok(join(left, right, kind, on, apply))
     }
 
     /// Adds a derived table's columns: each must have a name of its own.
@@ -380,6 +391,22 @@ pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         node,
         columns,
         correlated,
+    }
+}
+
+/// The sources of one join, their columns counted from where that join's row starts.
+fn join_scope<'p>(
+    scope: &Scope<'_>,
+    first: usize,
+    base: usize,
+    parent: Option<&'p Scope<'p>>,
+) -> Scope<'p> {
+    let mut sources = scope.sources[first..].to_vec();
+    sources.iter_mut().for_each(|s| s.offset -= base);
+    Scope {
+        sources,
+        parent,
+        ..Scope::default()
     }
 }
 

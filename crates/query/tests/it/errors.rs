@@ -13,6 +13,12 @@ fn check(cases: &[(&str, i32, i32, &str)]) {
 #[test]
 fn names() {
     check(&[
+        (
+            "with x as (select 1 as a union all select a + 1 from x) select * from x",
+            40517,
+            1,
+            "recursive",
+        ),
         ("select\n nope from emp", 207, 2, "'nope'"),
         ("select 1\nfrom nope", 208, 2, "'nope'"),
         ("select e.nope from emp e", 207, 1, "'nope'"),

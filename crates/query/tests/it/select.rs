@@ -322,3 +322,56 @@ fn keys_are_sought() {
         "2"
     ));
 }
+
+#[test]
+fn apply_runs_its_right_side_for_each_row() {
+    check(&[
+        (
+            "select d.id, x.id from dept d cross apply (select top 1 e.id from emp e where e.dept = d.id order by e.id desc) x",
+            "1|2 2|3",
+        ),
+        (
+            "select d.id, x.id from dept d outer apply (select top 1 e.id from emp e where e.dept = d.id order by e.id desc) x",
+            "1|2 2|3 3|NULL",
+        ),
+        (
+            "select a.id, b.id, x.s from emp a, dept b cross apply (select b.id * 10 as s) x where a.id = 1 and b.id < 3",
+            "1|1|10 1|2|20",
+        ),
+        (
+            "select id from dept d where exists (select 1 from emp e cross apply (select e.dept + d.id as s) x where x.s = 4)",
+            "2 3",
+        ),
+    ]);
+}
+
+#[test]
+fn quantified_and_distinct_from() {
+    check(&[
+        (
+            "select id from dept where id >= all (select dept from emp where dept is not null)",
+            "2 3",
+        ),
+        (
+            "select id from dept where id >= all (select dept from emp)",
+            "",
+        ),
+        (
+            "select id from dept where id > all (select dept from emp where 1 = 0)",
+            "1 2 3",
+        ),
+        (
+            "select id from dept where id = any (select dept from emp)",
+            "1 2",
+        ),
+        (
+            "select id from dept where id < some (select e.dept from emp e where e.id <> dept.id)",
+            "1",
+        ),
+        ("select id from emp where dept is distinct from 1", "3 4"),
+        (
+            "select id from emp where dept is not distinct from null",
+            "4",
+        ),
+    ]);
+}
