@@ -19,6 +19,7 @@ mod alloc;
 mod anchor;
 mod btree;
 mod change;
+pub mod check;
 mod cursor;
 mod database;
 mod dblog;

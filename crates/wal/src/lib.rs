@@ -24,5 +24,5 @@ pub use config::{
     DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogScan, LogShrink,
     LogSpace, ShrinkLimit, VlfInfo,
 };
-pub use log::{Log, LogReader, LogRecord};
+pub use log::{Log, LogFinding, LogReader, LogRecord, LogReport, verify_file};
 pub use vlf::{Growth, LogProfile};

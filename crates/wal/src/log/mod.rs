@@ -26,6 +26,7 @@ mod read;
 mod scan;
 mod shrink;
 mod state;
+mod verify;
 
 #[cfg(test)]
 mod crash_tests;
@@ -46,6 +47,7 @@ use crate::vlf::HEADER_BYTES;
 
 pub use read::{LogReader, LogRecord};
 use state::{Append, State};
+pub use verify::{LogFinding, LogReport, verify_file};
 
 /// Writes in flight at once.
 const DEPTH: usize = 4;

@@ -1,0 +1,221 @@
+//! The offline check of a data directory: every data file page by page, every log file block by block.
+//!
+//! Nothing is opened as a database, nothing is written, no catalog is needed: what is checked is what files say about
+//! themselves and about one another.
+//!
+//! | what | number |
+//! |---|---|
+//! | a read fails | 823 |
+//! | checksum or torn bits wrong, or a page of ours without protection | 824 |
+//! | a page says that it is another page, or was never written | 8909 |
+//! | a page's slots, records and counts contradict each other | 8939 |
+//! | a file header, a boot page or an allocation map is not one | 5172, 8946 |
+//! | an interval could not be checked because its map is damaged | 8998 |
+//! | extents and pages: two owners (8904, 8910), free and owned (8903, 8904), nobody's (8905, 8906) | |
+//! | a page's type contradicts its PFS byte | 8948 |
+//! | a page of an extent belongs to another allocation unit than the extent | 2533 |
+//! | an IAM chain goes where no IAM page is | 2575 |
+//! | log file: tiling, blocks, records | 9004 |
+//!
+//! A database that was not shut down cleanly has pages that recovery is still going to write: its findings say little,
+//! which is why the log file's report tells how the log ends.
+
+mod data;
+mod maps;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use duramen_base::PageId;
+use duramen_os::{Disk, IoError};
+use duramen_wal::{LogReport, verify_file};
+
+use source::DataFile;
+
+/// How deep directories are looked into.
+const MAX_DEPTH: usize = 8;
+/// Findings kept of one file; the rest is counted.
+const MAX_FINDINGS: usize = 1000;
+
+/// The numbers of what is found, as SQL Server has them.
+pub mod number {
+    pub const READ_FAILED: u32 = 823;
+    pub const BAD_PAGE: u32 = 824;
+    pub const PAGE_NOT_SEEN: u32 = 2533;
+    pub const IAM_CHAIN: u32 = 2575;
+    pub const BAD_FILE_HEADER: u32 = 5172;
+    pub const FREE_AND_MIXED: u32 = 8903;
+    pub const TWO_EXTENT_OWNERS: u32 = 8904;
+    pub const EXTENT_OF_NOBODY: u32 = 8905;
+    pub const PAGE_OF_NOBODY: u32 = 8906;
+    pub const WRONG_PAGE_ID: u32 = 8909;
+    pub const TWO_PAGE_OWNERS: u32 = 8910;
+    pub const BAD_STRUCTURE: u32 = 8939;
+    pub const BAD_MAP: u32 = 8946;
+    pub const WRONG_PFS: u32 = 8948;
+    pub const NOT_CHECKED: u32 = 8998;
+    pub const LOG: u32 = 9004;
+}
+
+/// One thing that must not be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    pub number: u32,
+    pub page: Option<PageId>,
+    pub text: String,
+}
+
+/// What the check of one file gave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileReport {
+    pub path: PathBuf,
+    /// What was looked at, in one line.
+    pub summary: String,
+    /// Things worth knowing that are no damage.
+    pub notes: Vec<String>,
+    pub findings: Vec<Finding>,
+    /// Findings beyond those kept.
+    pub more_findings: usize,
+}
+
+impl FileReport {
+    fn new(path: &Path) -> FileReport {
+        FileReport {
+            path: path.to_owned(),
+            summary: String::new(),
+            notes: Vec::new(),
+            findings: Vec::new(),
+            more_findings: 0,
+        }
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    fn add(&mut self, number: u32, page: Option<PageId>, text: impl Into<String>) {
+        if self.findings.len() >= MAX_FINDINGS {
+            self.more_findings += 1;
+            return;
+        }
+        let text = text.into();
+        self.findings.push(Finding { number, page, text });
+    }
+}
+
+/// Checks every `.mdf`, `.ndf` and `.ldf` below `dir`, in path order. The error is for a directory that cannot be read.
+pub fn check_directory(disk: &dyn Disk, dir: &Path) -> Result<Vec<FileReport>, IoError> {
+    let mut paths = Vec::new();
+    collect(disk, disk.list(dir)?, 0, &mut paths);
+    paths.sort();
+    Ok(check_files(disk, &paths))
+}
+
+/// Checks these files; data files of one database are checked together.
+pub fn check_files(disk: &dyn Disk, paths: &[PathBuf]) -> Vec<FileReport> {
+    let mut reports = Vec::new();
+    let mut groups: Vec<Vec<DataFile>> = Vec::new();
+    for path in paths {
+        if extension(path) == "ldf" {
+            reports.push(check_log(disk, path));
+            continue;
+        }
+        match DataFile::open(disk, path) {
+            Ok(file) => {
+                // A copy of a database beside the original has the same binding and the same file ids.
+                let home = groups.iter_mut().find(|g| {
+                    file.header.binding != [0; 16]
+                        && g[0].header.binding == file.header.binding
+                        && g.iter().all(|f| f.id() != file.id())
+                });
+                match home {
+                    Some(group) => group.push(file),
+                    None => groups.push(vec![file]),
+                }
+            }
+            Err(report) => reports.push(*report),
+        }
+    }
+    for group in groups {
+        reports.extend(data::check(group));
+    }
+    reports.sort_by(|a, b| a.path.cmp(&b.path));
+    reports
+}
+
+/// The disk does not say what is a directory: what can be listed is one.
+fn collect(disk: &dyn Disk, entries: Vec<PathBuf>, depth: usize, out: &mut Vec<PathBuf>) {
+    for path in entries {
+        if matches!(extension(&path).as_str(), "mdf" | "ndf" | "ldf") {
+            out.push(path);
+        } else if depth < MAX_DEPTH
+            && let Ok(below) = disk.list(&path)
+        {
+            collect(disk, below, depth + 1, out);
+        }
+    }
+}
+
+fn extension(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default();
+    extension.to_string_lossy().to_ascii_lowercase()
+}
+
+fn check_log(disk: &dyn Disk, path: &Path) -> FileReport {
+    let mut report = FileReport::new(path);
+    match source::read_header(disk, path) {
+        Ok(page) => {
+            let id = PageId::new(PageId::from_bytes(&page[32..]).unwrap_or_default().file, 0);
+            source::verify_page(&mut report, &page, id, false);
+            if let Err(e) = source::file_header(&page) {
+                let text = format!("The file header page is not one: {e}.");
+                report.add(number::BAD_FILE_HEADER, Some(id), text);
+            }
+        }
+        Err(e) => {
+            let text = format!("The file header page cannot be read: {e}.");
+            report.add(number::READ_FAILED, None, text);
+            return report;
+        }
+    }
+    match verify_file(disk, path) {
+        Ok(log) => add_log(&mut report, &log),
+        Err(e) => report.add(number::READ_FAILED, None, format!("{e}.")),
+    }
+    report
+}
+
+fn add_log(report: &mut FileReport, log: &LogReport) {
+    let dialect = if log.own || log.blocks == 0 {
+        ""
+    } else {
+        "foreign "
+    };
+    report.summary = format!(
+        "{dialect}log: {} VLFs ({} used), {} blocks, {} records",
+        log.vlfs, log.used_vlfs, log.blocks, log.records
+    );
+    if let Some(at) = log.torn {
+        let note = format!("an incomplete block at offset {at:#x}, where the log ends");
+        report.notes.push(note);
+    }
+    if log.unfinished_growth > 0 {
+        let note = format!("{} bytes of an unfinished growth", log.unfinished_growth);
+        report.notes.push(note);
+    }
+    if log.records > 0 && !log.ends_with_checkpoint {
+        let note = "does not end with a checkpoint: recovery may still have pages to write";
+        report.notes.push(note.to_owned());
+    }
+    for f in &log.findings {
+        let place = if f.at.is_null() {
+            String::new()
+        } else {
+            format!(" ({})", f.at)
+        };
+        let text = format!("Log damaged at offset {:#x}{place}: {}.", f.offset, f.what);
+        report.add(number::LOG, None, text);
+    }
+}

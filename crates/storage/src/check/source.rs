@@ -1,0 +1,210 @@
+//! A data file as a row of pages, and what every page must fulfil by itself.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duramen_base::{PAGE_BYTES, PageId};
+use duramen_os::{AlignedBuf, Disk, DiskFile, IoError, OpenOptions};
+
+use super::{FileReport, number};
+use crate::format::boot::{FileHeader, variable_columns};
+use crate::format::page::{PageRef, Verify, page_type, restore_torn_bits, verify};
+use crate::format::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
+
+/// Pages read at once.
+const CHUNK_PAGES: u32 = 128;
+
+pub(super) struct DataFile {
+    file: Arc<dyn DiskFile>,
+    pub header: FileHeader,
+    /// Pages that the header counts and the file has.
+    pub pages: u32,
+    pub report: FileReport,
+}
+
+fn open(disk: &dyn Disk, path: &Path) -> Result<Arc<dyn DiskFile>, IoError> {
+    let options = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    disk.open(path, &options)
+}
+
+/// The first page of any database file.
+pub(super) fn read_header(disk: &dyn Disk, path: &Path) -> Result<Box<PageBytes>, IoError> {
+    let mut page = Box::new([0; PAGE_BYTES]);
+    open(disk, path)?.read_at(&mut page[..], 0)?;
+    Ok(page)
+}
+
+/// The file header in either dialect. In foreign rows an empty column stands between the binding and the file id.
+pub(super) fn file_header(page: &PageBytes) -> FormatResult<FileHeader> {
+    let ours = FileHeader::read(page);
+    if ours.as_ref().is_ok_and(|h| h.own) {
+        return ours;
+    }
+    let p = PageRef::new(page);
+    if p.page_type() != page_type::FILE_HEADER {
+        return Err(FormatError::Corrupt("file header page type"));
+    }
+    let columns = variable_columns(p.expect_record(0)?)?;
+    let get = |i: usize| columns.get(i).copied().unwrap_or(&[]);
+    let max_size = u32_at(get(5), 0)?;
+    Ok(FileHeader {
+        binding: get(0).try_into().unwrap_or_default(),
+        file_id: u16_at(get(2), 0)?,
+        filegroup: u16_at(get(3), 0)?,
+        size: u32_at(get(4), 0)?,
+        max_size: (max_size != u32::MAX).then_some(max_size),
+        growth: u32_at(get(6), 0)?,
+        growth_percent: get(7).first().is_some_and(|b| *b & 1 == 1),
+        logical_name: String::new(),
+        own: false,
+    })
+}
+
+impl DataFile {
+    /// Opens a file and reads its header; without one there is nothing to go by, so that the report is all there is.
+    pub fn open(disk: &dyn Disk, path: &Path) -> Result<DataFile, Box<FileReport>> {
+        let mut report = FileReport::new(path);
+        let opened = read_header(disk, path)
+            .and_then(|page| Ok((page, open(disk, path)?)))
+            .and_then(|(page, file)| Ok((page, file.len()?, file)));
+        let (mut page, bytes, file) = match opened {
+            Ok(opened) => opened,
+            Err(e) => {
+                let text = format!("The file header page cannot be read: {e}.");
+                report.add(number::READ_FAILED, None, text);
+                return Err(Box::new(report));
+            }
+        };
+        let id = PageRef::new(&page).page_id();
+        let sound = verify_page(&mut report, &page, PageId::new(id.file, 0), false);
+        restore_torn_bits(&mut page);
+        let header = match file_header(&page) {
+            Ok(header) if sound && header.file_id == id.file && header.file_id != 0 => header,
+            other => {
+                let text = match other {
+                    Ok(_) => "The file header page names no file, or another one.".to_owned(),
+                    Err(e) => format!("The file header page is not one: {e}."),
+                };
+                report.add(number::BAD_FILE_HEADER, Some(id), text);
+                return Err(Box::new(report));
+            }
+        };
+        let there = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+        if there < header.size {
+            let text = format!(
+                "The file has {there} pages, its header counts {}.",
+                header.size
+            );
+            report.add(number::BAD_FILE_HEADER, Some(id), text);
+        }
+        Ok(DataFile {
+            file,
+            pages: header.size.min(there),
+            header,
+            report,
+        })
+    }
+
+    pub fn id(&self) -> u16 {
+        self.header.file_id
+    }
+
+    pub fn page_id(&self, page: u32) -> PageId {
+        PageId::new(self.id(), page)
+    }
+
+    /// One page, its displaced bits put back, when it is there and sound; otherwise that is reported.
+    pub fn sound_page(&mut self, page: u32) -> Option<Box<PageBytes>> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        let id = self.page_id(page);
+        if let Err(e) = self
+            .file
+            .read_at(&mut bytes[..], u64::from(page) * PAGE_BYTES as u64)
+        {
+            let text = format!("Page {id} cannot be read: {e}.");
+            self.report.add(number::READ_FAILED, Some(id), text);
+            return None;
+        }
+        if !verify_page(&mut self.report, &bytes, id, self.header.own) {
+            return None;
+        }
+        restore_torn_bits(&mut bytes);
+        Some(bytes)
+    }
+
+    /// Calls `each` with every page that `wanted` names, in order.
+    pub fn for_pages(
+        &mut self,
+        wanted: impl Fn(u32) -> bool,
+        mut each: impl FnMut(&mut FileReport, u32, &mut PageBytes),
+    ) {
+        let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
+        let mut first = 0;
+        while first < self.pages {
+            let count = CHUNK_PAGES.min(self.pages - first);
+            if (first..first + count).any(&wanted) {
+                let bytes = &mut buf[..count as usize * PAGE_BYTES];
+                let whole = self
+                    .file
+                    .read_at(bytes, u64::from(first) * PAGE_BYTES as u64);
+                for (i, page) in bytes.chunks_exact_mut(PAGE_BYTES).enumerate() {
+                    let n = first + i as u32;
+                    let Ok(page) = <&mut PageBytes>::try_from(page) else {
+                        continue;
+                    };
+                    if !wanted(n) {
+                        continue;
+                    }
+                    // A chunk that cannot be read whole is read page by page, so that one bad page costs one page.
+                    let at = u64::from(n) * PAGE_BYTES as u64;
+                    if whole.is_err()
+                        && let Err(e) = self.file.read_at(&mut page[..], at)
+                    {
+                        let id = PageId::new(self.header.file_id, n);
+                        let text = format!("Page {id} cannot be read: {e}.");
+                        self.report.add(number::READ_FAILED, Some(id), text);
+                        continue;
+                    }
+                    each(&mut self.report, n, page);
+                }
+            }
+            first += count;
+        }
+    }
+}
+
+/// Checks protection and self id. `own`: pages of our files always carry a checksum.
+pub(super) fn verify_page(
+    report: &mut FileReport,
+    page: &PageBytes,
+    id: PageId,
+    own: bool,
+) -> bool {
+    if page.iter().all(|b| *b == 0) {
+        let text = format!("Page {id} is in use and was never written.");
+        report.add(number::WRONG_PAGE_ID, Some(id), text);
+        return false;
+    }
+    let text = match verify(page) {
+        Verify::BadChecksum { expected, actual } => format!(
+            "Page {id}: incorrect checksum (expected: {expected:#010x}; actual: {actual:#010x})."
+        ),
+        Verify::Torn => format!("Page {id}: torn page."),
+        Verify::Unprotected if own => format!("Page {id} carries no checksum."),
+        Verify::Ok | Verify::Unprotected => String::new(),
+    };
+    if !text.is_empty() {
+        report.add(number::BAD_PAGE, Some(id), text);
+        return false;
+    }
+    let own_id = PageRef::new(page).page_id();
+    if own_id != id {
+        let text = format!("Page {id} has the page id {own_id} in its header.");
+        report.add(number::WRONG_PAGE_ID, Some(id), text);
+        return false;
+    }
+    true
+}
