@@ -1,31 +1,25 @@
-//! `duramen check DIR`: are the data files of a stopped server whole?
+//! `duramen check DIR`: are the files of a stopped server whole?
 //!
-//! Every allocated page is read and compared with its address and its checksum; then, for files that fit in memory,
-//! the catalog is read and every row of every table decoded. Nothing is written. A file that was in use when its
-//! server died may show torn pages that recovery repairs at the next start: that is said, not hidden.
+//! Data and log files are checked by [`duramen_storage::check`], page by page and block by block; then, for databases
+//! that fit in memory, the catalog is read and every row of every table decoded. Nothing is written. A server that died
+//! leaves pages that recovery repairs at the next start: that is said, not hidden.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use duramen_base::{PAGE_BYTES, PageId};
-use duramen_os::{DiskFile, Env, IoError, OpenOptions};
-use duramen_storage::format::PageBytes;
-use duramen_storage::format::alloc::{pfs, pfs_get, pfs_page_of};
+use duramen_os::{Env, IoError, OpenOptions};
+use duramen_storage::check::{FileReport, check_directory};
 use duramen_storage::format::foreign::ForeignDatabase;
-use duramen_storage::format::page::{PageRef, Verify, page_type, verify};
 
 const USAGE: &str = "\
 usage: duramen check DIR
 
-Checks the data files (*.mdf, *.ndf) in DIR and below DIR/drives. The server must be stopped.
+Checks the data and log files (*.mdf, *.ndf, *.ldf) in DIR and below. The server must be stopped.
 Exit code 0: whole; 1: damage found; 2: could not check.
 ";
 /// Larger files have their pages checked, not their rows.
 const MAX_DECODED_BYTES: u64 = 1 << 30;
-const READ_PAGES: usize = 64;
-/// So many bad pages are named; all are counted.
-const NAMED: usize = 20;
-/// How deep below DIR/drives files are looked for.
-const MAX_DEPTH: usize = 8;
+/// So many findings of a file are named; all are counted.
+const NAMED: usize = 50;
 
 /// The exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -37,188 +31,125 @@ pub fn run(args: &[String]) -> u8 {
         print!("{USAGE}");
         return 0;
     }
-    match check(&Env::real(), Path::new(dir)) {
-        Ok(0) => 0,
-        Ok(_) => 1,
-        Err(message) => {
-            eprintln!("duramen: {message}");
-            2
+    let env = Env::real();
+    let dir = Path::new(dir);
+    let reports = match check_directory(&*env.disk, dir) {
+        Ok(reports) if !reports.is_empty() => reports,
+        Ok(_) => {
+            eprintln!("duramen: no data or log files in {}", dir.display());
+            return 2;
         }
+        Err(error) => {
+            eprintln!("duramen: {}: {error}", dir.display());
+            return 2;
+        }
+    };
+    let mut clean = true;
+    for report in &reports {
+        let rows = Rows::of(&env, report);
+        clean &= report.is_clean() && rows.as_ref().is_none_or(|r| r.failed.is_empty());
+        print!("{}", render(report, rows.as_ref()));
     }
+    if !clean {
+        println!("after a crash, the next start repairs pages that were being written");
+    }
+    u8::from(!clean)
 }
 
-/// Counts what is damaged.
-fn check(env: &Env, dir: &Path) -> Result<usize, String> {
-    let mut files = Vec::new();
-    find(env, dir, 0, &mut files).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let drives = dir.join("drives");
-    if env.disk.exists(&drives) {
-        find(env, &drives, MAX_DEPTH, &mut files)
-            .map_err(|e| format!("{}: {e}", drives.display()))?;
+fn render(report: &FileReport, rows: Option<&Rows>) -> String {
+    let mut out = format!("{}: ", report.path.display());
+    let mut said: Vec<String> = Vec::new();
+    if !report.summary.is_empty() {
+        said.push(report.summary.clone());
     }
-    if files.is_empty() {
-        return Err(format!("no data files in {}", dir.display()));
+    if let Some(rows) = rows {
+        said.push(format!("{} tables, {} rows read", rows.tables, rows.rows));
     }
-    let mut damage = 0;
-    for path in files {
-        match file(env, &path) {
-            Ok(report) => {
-                damage += report.bad.len() + report.tables.len();
-                report.print(&path);
-            }
+    let failed = rows.map_or(&[][..], |r| &r.failed);
+    let count = report.findings.len() + report.more_findings + failed.len();
+    said.push(match count {
+        0 => "clean".to_owned(),
+        n => format!("{n} findings"),
+    });
+    out += &said.join("; ");
+    out.push('\n');
+    for note in &report.notes {
+        out += &format!("  note: {note}\n");
+    }
+    let lines = report
+        .findings
+        .iter()
+        .map(|f| format!("{}: {}", f.number, f.text));
+    for line in lines.chain(failed.iter().cloned()).take(NAMED) {
+        out += &format!("  {line}\n");
+    }
+    if count > NAMED {
+        out += &format!("  and {} more\n", count - NAMED);
+    }
+    out
+}
+
+/// What reading the tables of a primary data file gave.
+#[derive(Debug, Default)]
+struct Rows {
+    tables: usize,
+    rows: usize,
+    failed: Vec<String>,
+}
+
+impl Rows {
+    /// Only of files whose pages are sound: what is wrong there would be said twice.
+    fn of(env: &Env, report: &FileReport) -> Option<Rows> {
+        let primary = report.path.extension()?.eq_ignore_ascii_case("mdf");
+        if !primary || !report.is_clean() {
+            return None;
+        }
+        let mut out = Rows::default();
+        match bytes(env, &report.path) {
+            Ok(bytes) => out.read(&bytes?),
+            Err(error) => out.failed.push(error.to_string()),
+        }
+        Some(out)
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        let database = match ForeignDatabase::from_mdf(bytes) {
+            Ok(database) => database,
             Err(error) => {
-                damage += 1;
-                println!("{}: {error}", path.display());
+                let text = format!("the catalog cannot be read: {}", error.message);
+                self.failed.push(text);
+                return;
+            }
+        };
+        for table in database.user_tables() {
+            match database.table_rows(table.id) {
+                Ok(rows) => {
+                    self.tables += 1;
+                    self.rows += rows.len();
+                }
+                Err(error) => {
+                    let text = format!("table {}: {}", table.name, error.message);
+                    self.failed.push(text);
+                }
             }
         }
     }
-    Ok(damage)
 }
 
-/// Data files, in name order; `depth` levels of directories below.
-fn find(env: &Env, dir: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), IoError> {
-    for path in env.disk.list(dir)? {
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("mdf" | "ndf" | "MDF" | "NDF") => out.push(path),
-            // What cannot be listed is a file.
-            None if depth > 0 => {
-                let _ = find(env, &path, depth - 1, out);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-#[derive(Default)]
-struct Report {
-    allocated: usize,
-    unprotected: usize,
-    bad: Vec<(PageId, &'static str)>,
-    /// Tables read, rows in them.
-    read: (usize, usize),
-    /// What could not be read.
-    tables: Vec<String>,
-}
-
-impl Report {
-    fn print(&self, path: &Path) {
-        println!(
-            "{}: {} pages in use, {} bad, {} without a checksum; {} tables, {} rows read",
-            path.display(),
-            self.allocated,
-            self.bad.len(),
-            self.unprotected,
-            self.read.0,
-            self.read.1
-        );
-        for (page, what) in self.bad.iter().take(NAMED) {
-            println!("  page {page}: {what}");
-        }
-        for what in self.tables.iter().take(NAMED) {
-            println!("  {what}");
-        }
-        if self.bad.iter().any(|(_, what)| *what == CHECKSUM) {
-            println!("  (after a crash, the next start repairs pages that were being written)");
-        }
-    }
-}
-
-const CHECKSUM: &str = "the checksum is wrong";
-
-fn file(env: &Env, path: &Path) -> Result<Report, String> {
+fn bytes(env: &Env, path: &Path) -> Result<Option<Vec<u8>>, IoError> {
     let options = OpenOptions {
         read_only: true,
         ..OpenOptions::default()
     };
-    let file = env.disk.open(path, &options).map_err(|e| e.to_string())?;
-    let len = file.len().map_err(|e| e.to_string())?;
-    if len < PAGE_BYTES as u64 {
-        return Err("shorter than a page".to_owned());
+    let file = env.disk.open(path, &options)?;
+    let len = file.len()?;
+    if len > MAX_DECODED_BYTES {
+        return Ok(None);
     }
-    let mut report = pages(file.as_ref(), len / PAGE_BYTES as u64).map_err(|e| e.to_string())?;
-    let primary = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("mdf"));
-    if primary && len <= MAX_DECODED_BYTES {
-        let mut bytes = vec![0; len as usize];
-        file.read_at(&mut bytes, 0).map_err(|e| e.to_string())?;
-        rows(&bytes, &mut report);
-    }
-    Ok(report)
+    let mut bytes = vec![0; len as usize];
+    file.read_at(&mut bytes, 0)?;
+    Ok(Some(bytes))
 }
 
-/// Every allocated page, in file order. A PFS page comes before the pages it speaks of (all but page 0).
-fn pages(file: &dyn DiskFile, count: u64) -> Result<Report, IoError> {
-    let mut report = Report::default();
-    let mut map: Option<Box<PageBytes>> = None;
-    let mut number = None;
-    let mut buffer = vec![0; READ_PAGES * PAGE_BYTES];
-    let mut at = 0;
-    while at < count {
-        let n = (count - at).min(READ_PAGES as u64) as usize;
-        file.read_at(&mut buffer[..n * PAGE_BYTES], at * PAGE_BYTES as u64)?;
-        for (i, bytes) in buffer[..n * PAGE_BYTES]
-            .chunks_exact(PAGE_BYTES)
-            .enumerate()
-        {
-            let Ok(page) = <&PageBytes>::try_from(bytes) else {
-                continue;
-            };
-            let index = at as u32 + i as u32;
-            // The header page says which file of the database this is.
-            let file_id = *number.get_or_insert(PageRef::new(page).page_id().file);
-            if index == pfs_page_of(index) {
-                map = (PageRef::new(page).page_type() == page_type::PFS).then(|| Box::new(*page));
-                if map.is_none() {
-                    report
-                        .bad
-                        .push((PageId::new(file_id, index), "not a PFS page"));
-                }
-            }
-            let used = map
-                .as_ref()
-                .is_some_and(|map| pfs_get(map, index) & pfs::ALLOCATED != 0);
-            // Pages 4 and 5 are reserved and never written.
-            if index == 0 || !used || index == 4 || index == 5 {
-                continue;
-            }
-            report.allocated += 1;
-            let id = PageId::new(file_id, index);
-            let at_home = PageRef::new(page).page_id() == id;
-            match verify(page) {
-                Verify::BadChecksum { .. } => report.bad.push((id, CHECKSUM)),
-                Verify::Torn => report.bad.push((id, "the page is torn")),
-                _ if !at_home => report.bad.push((id, "the header names another page")),
-                Verify::Unprotected => report.unprotected += 1,
-                Verify::Ok => {}
-            }
-        }
-        at += n as u64;
-    }
-    Ok(report)
-}
-
-/// The catalog and the rows of every table.
-fn rows(bytes: &[u8], report: &mut Report) {
-    let database = match ForeignDatabase::from_mdf(bytes) {
-        Ok(database) => database,
-        Err(error) => {
-            report
-                .tables
-                .push(format!("the catalog cannot be read: {}", error.message));
-            return;
-        }
-    };
-    for table in database.user_tables() {
-        match database.table_rows(table.id) {
-            Ok(rows) => {
-                report.read.0 += 1;
-                report.read.1 += rows.len();
-            }
-            Err(error) => report
-                .tables
-                .push(format!("table {}: {}", table.name, error.message)),
-        }
-    }
-}
+#[cfg(test)]
+mod tests;
