@@ -284,7 +284,7 @@ impl Cursor {
                 continue;
             }
             let key = rowset.keys.of_leaf(layout, row)?;
-            if !(quiet && !one) {
+            if !quiet || one {
                 let resource = rowset.key_resource(&key);
                 if !self.try_row(tx, &resource, quiet) {
                     return Ok(Read::Blocked(resource));
@@ -354,7 +354,7 @@ impl Cursor {
             while self.next_slot < p.slot_count() {
                 let slot = self.next_slot;
                 let resource = rowset.rid(id, slot);
-                if !(quiet && !one) && !self.try_row(tx, &resource, quiet) {
+                if (!quiet || one) && !self.try_row(tx, &resource, quiet) {
                     // Stubs found before it come first; this slot is met again.
                     if stubs.is_empty() {
                         return Ok(Read::Blocked(resource));

@@ -193,6 +193,9 @@ impl Database {
         )?;
         db.recover()?;
         engine.register(&db);
+        for open in engine.open_databases() {
+            open.resolve_in_doubt()?;
+        }
         Ok(db)
     }
 
@@ -234,6 +237,11 @@ impl Database {
 impl Engine {
     pub(crate) fn register(&self, db: &Arc<Database>) {
         self.databases.write().insert(db.id.0, Arc::downgrade(db));
+    }
+
+    pub(crate) fn open_databases(&self) -> Vec<Arc<Database>> {
+        let databases = self.databases.read();
+        databases.values().filter_map(|d| d.upgrade()).collect()
     }
 
     /// An open database.
@@ -360,6 +368,7 @@ fn assemble(
         drops: Mutex::new(BTreeMap::new()),
         checkpoint_lock: Mutex::new(()),
         truncate_on_checkpoint: AtomicBool::new(true),
+        in_doubt: Mutex::new(Vec::new()),
         closed: AtomicBool::new(false),
         log: Some(log),
     }))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
 use duramen_os::Env;
 use duramen_os::sync::{Mutex, RwLock};
-use duramen_txn::txlog::TransactionLog;
+use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{RecordLog, Transaction};
 use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
@@ -145,6 +145,9 @@ impl Storage {
     }
 }
 
+/// A chain to give back at commit: the record that says so, the unit, its first IAM page.
+pub(crate) type Drop = (Lsn, AllocUnitId, PageId);
+
 /// One open database.
 pub struct Database {
     pub engine: Arc<Engine>,
@@ -159,9 +162,11 @@ pub struct Database {
     /// Smooth weighted round robin over the files: see `alloc`.
     pub(crate) fill: Mutex<BTreeMap<u16, i64>>,
     /// Page chains to give back when their transaction commits.
-    pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<(Lsn, AllocUnitId, PageId)>>>,
+    pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<Drop>>>,
     pub(crate) checkpoint_lock: Mutex<()>,
     pub(crate) truncate_on_checkpoint: AtomicBool,
+    /// Prepared transactions that recovery has found and whose coordinator was not open yet.
+    pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,
     pub(crate) closed: AtomicBool,
     pub(crate) log: Option<Arc<duramen_wal::Log>>,
 }
@@ -323,14 +328,16 @@ impl Database {
         self.update_boot(tx, |b| b.first_sysallocunits = page)
     }
 
-    /// The next object part of an allocation unit id; never given twice.
+    /// The next object part of an allocation unit id; never given twice, not even when `tx` is rolled back.
     pub fn next_alloc_unit(&self, tx: &Transaction) -> SqlResult<u32> {
         let mut given = 0;
-        self.update_boot(tx, |b| {
-            if let Some(own) = &mut b.own {
-                own.next_alloc_unit = own.next_alloc_unit.max(256) + 1;
-                given = own.next_alloc_unit as u32;
-            }
+        self.system(tx, "AllocUnitId", |sys| {
+            self.update_boot(sys, |b| {
+                if let Some(own) = &mut b.own {
+                    own.next_alloc_unit = own.next_alloc_unit.max(256) + 1;
+                    given = own.next_alloc_unit as u32;
+                }
+            })
         })?;
         Ok(given)
     }

@@ -8,6 +8,10 @@
 //! (analysis) and repeats every change whose page is older than the record (redo). Then the losers are undone, system
 //! transactions first, so that the structures are whole when rows are looked for. A crash during recovery is a crash:
 //! redo looks at page LSNs, undo leaves compensation records.
+//!
+//! A loser that was prepared (it had written several databases) stays in doubt until the database that decided is open
+//! too; each `open` looks again at all that wait. A checkpoint lets go of a decision only when the commits that follow
+//! from it are durable in the other logs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -15,7 +19,7 @@ use std::sync::{Arc, Weak};
 
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
 use duramen_os::time;
-use duramen_txn::txlog;
+use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lop, RecordBuilder, RecordView, datetime_from_unix_ns};
 
 use crate::change::PageOp;
@@ -37,6 +41,8 @@ struct Loser {
     begin: Lsn,
     last: Lsn,
     system: bool,
+    /// Prepared: another database's log says how it ended.
+    decision: Option<Decision>,
 }
 
 fn now() -> [u8; 8] {
@@ -51,7 +57,12 @@ fn is_system(name: &[u8]) -> bool {
         .collect();
     matches!(
         String::from_utf16_lossy(&units).as_str(),
-        "SplitPage" | "AllocFirstPage" | "AllocHeapPage" | "DeallocChain" | "FileGrow"
+        "SplitPage"
+            | "AllocFirstPage"
+            | "AllocHeapPage"
+            | "AllocUnitId"
+            | "DeallocChain"
+            | "FileGrow"
     )
 }
 
@@ -83,6 +94,13 @@ impl Database {
         self.access.flush(end)?;
         self.write_boot_checkpoint(begin)?;
         if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
+            for other in self.engine.open_databases() {
+                let owed = other.transactions.commits.last_full();
+                if other.id != self.id && other.access.flush(owed).is_err() {
+                    // Its recovery may need decisions of this log: nothing is let go of.
+                    return Ok(written);
+                }
+            }
             self.access.truncate(min);
         }
         Ok(written)
@@ -140,6 +158,10 @@ impl Database {
         for (xdes, loser) in losers {
             let tx = self.own_transaction("recovery");
             self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
+            if let Some(decision) = loser.decision {
+                self.in_doubt.lock().push((tx, decision));
+                continue;
+            }
             self.undo(&tx, Lsn::NULL)?;
             txlog::abort(&tx);
         }
@@ -150,8 +172,42 @@ impl Database {
             file.free_extents
                 .store(self.count_free(file)?, Ordering::SeqCst);
         }
-        self.checkpoint()?;
+        // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
+        let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
+        let checkpoint = self.checkpoint();
+        self.truncate_on_checkpoint
+            .store(truncate, Ordering::SeqCst);
+        checkpoint?;
         Ok(summary)
+    }
+
+    /// Ends the prepared transactions whose coordinator is open: committed when its log has their COMMIT, else undone.
+    pub(crate) fn resolve_in_doubt(&self) -> SqlResult<()> {
+        let waiting = std::mem::take(&mut *self.in_doubt.lock());
+        for (tx, decision) in waiting {
+            let Some(coordinator) = self.engine.database(decision.coordinator) else {
+                self.in_doubt.lock().push((tx, decision));
+                continue;
+            };
+            if coordinator.has_committed(&decision)? {
+                txlog::commit(&tx, Some(false))?;
+            } else {
+                self.undo(&tx, Lsn::NULL)?;
+                txlog::abort(&tx);
+            }
+        }
+        Ok(())
+    }
+
+    fn has_committed(&self, decision: &Decision) -> SqlResult<bool> {
+        let mut found = false;
+        self.access.scan(decision.begin_lsn, &mut |_, bytes| {
+            if let Some(view) = RecordView::parse(bytes) {
+                found |= view.op() == Lop::COMMIT_XACT && view.xdes() == decision.xdes;
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// Where the pass begins: the oldest begin among the transactions active at the checkpoint.
@@ -302,6 +358,7 @@ fn note_transaction(active: &mut BTreeMap<XdesId, Loser>, lsn: Lsn, view: &Recor
                 begin: lsn,
                 last: lsn,
                 system,
+                decision: None,
             };
             active.insert(xdes, loser);
             false
@@ -311,8 +368,12 @@ fn note_transaction(active: &mut BTreeMap<XdesId, Loser>, lsn: Lsn, view: &Recor
                 begin: lsn,
                 last: lsn,
                 system: false,
+                decision: None,
             });
             entry.last = lsn;
+            if view.op() == Lop::PREP_XACT {
+                entry.decision = view.element(0).and_then(Decision::from_bytes);
+            }
             false
         }
     }

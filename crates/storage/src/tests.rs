@@ -5,3 +5,4 @@ mod crash;
 mod fixture;
 mod rows;
 mod speed;
+mod two;

@@ -281,7 +281,7 @@ fn crash_and_compare(seed: u64) {
                 let tx = begin(&engine, 60);
                 let state = tables(&db).state(&tx);
                 let p = kept.lock();
-                let fits = p.states[p.durable..].iter().any(|s| *s == state);
+                let fits = p.states[p.durable..].contains(&state);
                 assert!(
                     fits,
                     "the state after recovery is none of the {} that may be",

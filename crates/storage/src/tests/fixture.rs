@@ -21,11 +21,11 @@ pub fn engine(env: &Env, memory: u64) -> Arc<Engine> {
     Engine::new(env, &config).unwrap()
 }
 
-pub fn data_files() -> Vec<DataFileSpec> {
+fn data_files(name: &str) -> Vec<DataFileSpec> {
     vec![DataFileSpec {
-        path: PathBuf::from("/data/t.mdf"),
-        shown_path: "/data/t.mdf".to_owned(),
-        logical_name: "t".to_owned(),
+        path: PathBuf::from(format!("/data/{name}.mdf")),
+        shown_path: format!("/data/{name}.mdf"),
+        logical_name: name.to_owned(),
         file_id: 1,
         filegroup: 1,
         size: 128,
@@ -34,9 +34,9 @@ pub fn data_files() -> Vec<DataFileSpec> {
     }]
 }
 
-pub fn log_files() -> Vec<LogFileSpec> {
+fn log_files(name: &str) -> Vec<LogFileSpec> {
     vec![LogFileSpec {
-        path: PathBuf::from("/data/t_log.ldf"),
+        path: PathBuf::from(format!("/data/{name}_log.ldf")),
         file_id: FileId(2),
         size: 2 << 20,
         max_size: None,
@@ -45,11 +45,15 @@ pub fn log_files() -> Vec<LogFileSpec> {
 }
 
 pub fn create(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+    create_as(engine, 5, "t")
+}
+
+pub fn create_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Database>> {
     let spec = CreateDatabase {
-        id: DbId(5),
-        name: "t".to_owned(),
-        data: data_files(),
-        log: log_files(),
+        id: DbId(id),
+        name: name.to_owned(),
+        data: data_files(name),
+        log: log_files(name),
         profile: LogProfile::Native,
         sector: 512,
         first_log_seq: 40,
@@ -77,11 +81,15 @@ pub fn create(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
 }
 
 pub fn open(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+    open_as(engine, 5, "t")
+}
+
+pub fn open_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Database>> {
     let spec = OpenDatabase {
-        id: DbId(5),
-        name: "t".to_owned(),
-        data: data_files(),
-        log: log_files(),
+        id: DbId(id),
+        name: name.to_owned(),
+        data: data_files(name),
+        log: log_files(name),
         sector: 512,
     };
     Database::open(engine, &spec)

@@ -1,0 +1,97 @@
+//! Transactions over two databases, and pages that have gone bad.
+
+use duramen_os::sim::{SimDisk, Simulation};
+
+use super::fixture::*;
+use crate::{LockHint, RowLocator};
+use duramen_types::Value;
+
+/// Power is lost after every possible number of disk changes during the commit: both databases have the row, or none.
+#[test]
+fn a_transaction_over_two_databases_is_atomic_over_a_crash() {
+    let (mut both, mut none) = (0, 0);
+    for n in 0..24u64 {
+        let disk = Simulation::new(n).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let first = create_as(&engine, 5, "t").unwrap();
+            let second = create_as(&engine, 6, "u").unwrap();
+            first.checkpoint().unwrap();
+            second.checkpoint().unwrap();
+            let tx = begin(&engine, 52);
+            for db in [&first, &second] {
+                db.rowset(&clustered())
+                    .insert(&tx, &row(1, 10, None))
+                    .unwrap();
+            }
+            sim.disk().power_off_after(n);
+            let _ = engine.commit(&tx, None);
+            sim.disk()
+        });
+        let found = Simulation::new(n + 100)
+            .on_disk(disk.crash(n))
+            .run(move |sim| {
+                let env = duramen_os::Env::with_disk(sim.disk());
+                let engine = engine(&env, 4 << 20);
+                // The participant is opened before the coordinator half of the time.
+                let (first, second) = if n % 2 == 0 {
+                    let second = open_as(&engine, 6, "u").unwrap();
+                    (open_as(&engine, 5, "t").unwrap(), second)
+                } else {
+                    let first = open_as(&engine, 5, "t").unwrap();
+                    (first, open_as(&engine, 6, "u").unwrap())
+                };
+                let tx = begin(&engine, 52);
+                let at = RowLocator::Key(vec![Value::Int(1)]);
+                [first, second].map(|db| {
+                    assert!(db.transactions.table.is_empty(), "nobody is left in doubt");
+                    let table = db.rowset(&clustered());
+                    table.fetch(&tx, &at, LockHint::Read).unwrap().is_some()
+                })
+            });
+        assert_eq!(found[0], found[1], "after {n} changes");
+        both += u32::from(found[0]);
+        none += u32::from(!found[0]);
+    }
+    assert!(both > 0 && none > 0, "{both} committed, {none} did not");
+}
+
+#[test]
+fn a_page_that_rotted_is_error_824() {
+    let disk = Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        for id in 0..200 {
+            table.insert(&tx, &row(id, 300, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+        let page = table.first_page().page;
+        let at = u64::from(page) * 8192 + 4000;
+        sim.disk()
+            .damage("/data/t.mdf".as_ref(), at, b"rot")
+            .unwrap();
+        sim.disk()
+    });
+    let disk: std::sync::Arc<SimDisk> = disk;
+    Simulation::new(2).on_disk(disk).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        // The last batch of the double-write file may have the page: it is not allowed to hide the damage here.
+        sim.disk()
+            .damage("/data/duramen.dwb".as_ref(), 0, b"gone")
+            .unwrap();
+        let engine = engine(&env, 4 << 20);
+        let db = open(&engine).unwrap();
+        let tx = begin(&engine, 52);
+        let at = RowLocator::Key(vec![Value::Int(0)]);
+        let error = db
+            .rowset(&clustered())
+            .fetch(&tx, &at, LockHint::Read)
+            .unwrap_err();
+        assert_eq!(error.number, 824);
+        assert!(error.message.contains("incorrect checksum"), "{error}");
+    });
+}
