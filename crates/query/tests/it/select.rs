@@ -375,3 +375,28 @@ fn quantified_and_distinct_from() {
         ),
     ]);
 }
+
+#[test]
+fn select_assigns_row_by_row() {
+    let toy = world();
+    for (assigning, expected) in [
+        ("select @n = @n + id from dept", "8"),
+        ("select @n = 7, @n = @n + 1", "8"),
+        (
+            "select @n = count(*) from emp group by dept order by dept desc",
+            "1",
+        ),
+        ("select top 1 @n = id from dept order by id desc", "3"),
+        ("select @n = id from dept where 1 = 0", "2"),
+        ("update dept set @n = id where id = 3", "3"),
+    ] {
+        let rows = toy
+            .run(&format!("{assigning}; select @n"))
+            .expect("the batch runs");
+        assert_eq!(
+            rows.last().map(String::as_str),
+            Some(expected),
+            "{assigning}"
+        );
+    }
+}

@@ -224,8 +224,8 @@ impl Toy {
     /// Runs a batch; the rows of its SELECTs, values joined by `|`, and `(n)` for a statement that changed n rows.
     pub fn run(&self, sql: &str) -> SqlResult<Vec<String>> {
         let mut out = Vec::new();
+        let mut vars: Vec<Value> = self.variables.iter().map(|v| v.2.clone()).collect();
         for statement in parse_batch(sql, &ParseOptions::default())?.statements {
-            let mut vars: Vec<Value> = self.variables.iter().map(|v| v.2.clone()).collect();
             let mut cx = Cx::new(self, &mut vars, ConvertCtx::default());
             let changed = match &statement.kind {
                 StatementKind::Select(s) => {
