@@ -285,13 +285,15 @@ impl Binder<'_> {
         // Comparing ignores trailing blanks: char beside varchar stays as it is, and its key can be sought.
         let alike =
             (l.ty.id.is_char() && r.ty.id.is_char()) || (l.ty.id.is_nchar() && r.ty.id.is_nchar());
-        let (mut l, r) = if alike {
+        let collation = deciding_collation(&l, &r, ty.collation);
+        let (mut l, mut r) = if alike {
             (l, r)
         } else {
             (self.coerce(l, ty)?, self.coerce(r, ty)?)
         };
         if ty.id.is_string() {
-            l.ty.collation = ty.collation;
+            l.ty.collation = collation;
+            r.ty.collation = collation;
         }
         Ok(Expr::predicate(Kind::Compare(op, Box::new(l), Box::new(r))))
     }
@@ -429,6 +431,15 @@ impl Binder<'_> {
             "iif" if args.len() == 3 => {
                 let results = args.split_off(1);
                 return self.choose(args, results, true);
+            }
+            "choose" if args.len() >= 2 => {
+                let results = args.split_off(1);
+                let mut conditions = Vec::with_capacity(results.len());
+                for n in 1..=results.len() as i32 {
+                    let n = Expr::constant(Value::Int(n), SqlType::INT);
+                    conditions.push(self.compare(CompareOp::Eq, args[0].clone(), n)?);
+                }
+                return self.choose(conditions, results, false);
             }
             "format" => return Err(unsupported("FORMAT", line)),
             _ => {}
@@ -649,6 +660,20 @@ fn fit_literal(e: Expr, other: &SqlType) -> Expr {
         _ => None,
     };
     value.map_or(e, |v| Expr::constant(v, *other))
+}
+
+/// Whose collation compares two strings: one given with COLLATE before a column's, a column's before a literal's.
+fn deciding_collation(l: &Expr, r: &Expr, otherwise: CollationId) -> CollationId {
+    let rank = |e: &Expr| match e.kind {
+        Kind::Const(_) | Kind::Variable(_) if e.ty.collation != CollationId::DEFAULT => 2,
+        Kind::Const(_) | Kind::Variable(_) => 0,
+        _ => 1,
+    };
+    match (l.ty.id.is_string(), r.ty.id.is_string()) {
+        (true, true) if rank(l) > rank(r) => l.ty.collation,
+        (true, true) if rank(l) < rank(r) => r.ty.collation,
+        _ => otherwise,
+    }
 }
 
 fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {

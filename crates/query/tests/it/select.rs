@@ -17,6 +17,24 @@ fn where_and_order() {
         ),
         ("select id from emp where pay > 10.5", "2 3"),
         ("select id from emp where pay >= 10.5 and pay < 30", "1 2"),
+        ("select id from emp where grade = 'A'", "1 3"),
+        (
+            "select id from emp where grade = 'A' collate Latin1_General_BIN",
+            "",
+        ),
+        (
+            "select id from emp where 'A' collate Latin1_General_CS_AS = grade",
+            "",
+        ),
+        (
+            "select id from emp where 'A' = grade collate Latin1_General_BIN",
+            "",
+        ),
+        (
+            "select e.id from emp e join emp f on e.grade = f.grade collate Latin1_General_BIN where f.id = 3",
+            "1 3",
+        ),
+        ("select choose(2, 'a', 'b'), choose(3, 1, 2)", "b|NULL"),
         (
             "select id from emp where name like N'%a%' order by 1",
             "1 4",
