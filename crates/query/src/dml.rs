@@ -46,7 +46,7 @@ enum InsertSource {
     /// One row of values for the columns named.
     Row(Vec<Expr>),
     Rows(Vec<Vec<Expr>>),
-    Query(Plan),
+    Query(Box<Plan>),
 }
 
 /// Where a column of the new row comes from.
@@ -290,7 +290,7 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
                 let types: Vec<SqlType> = (0..named.len())
                     .map(|i| assignable(target_type(i)))
                     .collect();
-                InsertSource::Query(binder.convert_columns(plan, &types)?)
+                InsertSource::Query(Box::new(binder.convert_columns(plan, &types)?))
             }
         },
     };
@@ -401,7 +401,7 @@ fn target_rows(
     let (real, alias, listed) = resolve_from(target, from)?;
     let table = target_table(binder.host, &real)?;
     let lock = update_lock(&real)?;
-    let (mut plan, scope, offset) = binder.from_target(&table, (&alias, listed), lock, from)?;
+    let (mut plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
     match where_ {
         None => {}
         Some(ast::DmlWhere::Condition(e)) => {

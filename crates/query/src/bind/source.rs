@@ -148,7 +148,7 @@ impl Binder<'_> {
 
     /// FROM of an UPDATE or DELETE, one of whose sources is the target (`exposed` is its name there); without it the
     /// target stands before the others. Also gives where the target's columns start.
-    pub(crate) fn from_target(
+    pub(crate) fn target_from(
         &mut self,
         table: &Arc<dyn Table>,
         exposed: (&str, bool),
