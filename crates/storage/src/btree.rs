@@ -526,6 +526,7 @@ impl Rowset {
             row
         };
         self.storage.rows.fetch_sub(1, Relaxed);
+        self.storage.ghosts.fetch_add(1, Relaxed);
         self.free_lobs(tx, &row)?;
         Ok(true)
     }

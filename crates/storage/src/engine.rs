@@ -96,6 +96,8 @@ pub(crate) struct Storage {
     pub rows_known: AtomicBool,
     /// Heap pages where rows were deleted.
     pub freed: Mutex<std::collections::BTreeSet<PageId>>,
+    /// Rows marked deleted since the last cleanup.
+    pub ghosts: AtomicU64,
     keys: Mutex<Option<(Arc<RowsetDef>, Arc<KeyInfo>)>>,
 }
 
@@ -110,8 +112,14 @@ impl Storage {
             rows: AtomicI64::new(0),
             rows_known: AtomicBool::new(false),
             freed: Mutex::new(std::collections::BTreeSet::new()),
+            ghosts: AtomicU64::new(0),
             keys: Mutex::new(None),
         }
+    }
+
+    /// The definition that was used last.
+    pub fn known_def(&self) -> Option<Arc<RowsetDef>> {
+        self.keys.lock().as_ref().map(|(def, _)| def.clone())
     }
 
     /// The key of a definition, worked out once.

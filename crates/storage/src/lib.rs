@@ -9,6 +9,7 @@
 //! | `alloc`, `anchor` | extents and pages, file growth; where allocation units begin |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
+//! | `ghosts` | cleanup of deleted B-tree rows |
 //!
 //! Order of what is waited for: a row lock (never with anything below held), a tree latch, a unit's allocation cursor, a
 //! file's allocation mutex, page latches, the pool's write lock, the log.
@@ -29,6 +30,7 @@ mod engine;
 mod error;
 mod files;
 pub mod format;
+mod ghosts;
 mod heap;
 mod lob;
 mod pool;

@@ -28,6 +28,9 @@ use crate::error::recovery_error;
 use crate::files::FileGrowth;
 use crate::format::boot::{BOOT_PAGE, FileHeader};
 
+/// Steps of the background thread between two ghost cleanups: 5 seconds.
+const GHOST_STEPS: u32 = 5;
+
 /// What recovery did, for the error log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RecoverySummary {
@@ -316,6 +319,12 @@ impl Database {
                     return;
                 }
                 idle += 1;
+                if idle % GHOST_STEPS == 0
+                    && let Err(e) = db.clean_ghosts()
+                {
+                    // Ghosts cost space, not correctness; whoever needs the page meets the error.
+                    let _ = e;
+                }
                 if db.wants_checkpoint(idle) && db.checkpoint().is_ok() {
                     idle = 0;
                 }

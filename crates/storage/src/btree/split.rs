@@ -23,7 +23,9 @@ impl Rowset {
         if self.fits(self.db.read_page(leaf)?.page(), len, true) {
             return Ok(());
         }
-        if self.expunge_ghosts(tx, leaf)? && self.fits(self.db.read_page(leaf)?.page(), len, true) {
+        if self.expunge_ghosts(tx, leaf)? > 0
+            && self.fits(self.db.read_page(leaf)?.page(), len, true)
+        {
             return Ok(());
         }
         let before = *self.storage.roots.lock();
@@ -41,16 +43,19 @@ impl Rowset {
         result
     }
 
-    /// Removes the ghosts of ended transactions from a leaf. True when one went.
-    fn expunge_ghosts(&self, tx: &Transaction, leaf: PageId) -> SqlResult<bool> {
+    /// Removes the ghosts of ended transactions from a leaf, and says how many. The tree latch is held.
+    pub(crate) fn expunge_ghosts(&self, tx: &Transaction, leaf: PageId) -> SqlResult<u64> {
+        if !self.db.in_doubt.lock().is_empty() {
+            return Ok(0);
+        }
         let owner = &tx.owner;
         let table = Resource::Object(self.db.id, self.def.object);
         if owner.holds(&table).is_some_and(|m| m.covers(LockMode::X)) {
             // Our own row locks may have been given up for the table lock: we cannot tell our ghosts from others.
-            return Ok(false);
+            return Ok(0);
         }
         let mut page = self.db.write_page(leaf)?;
-        let mut any = false;
+        let mut removed = 0;
         for slot in (0..page.page().slot_count()).rev() {
             let row = page
                 .page()
@@ -72,9 +77,9 @@ impl Rowset {
             let op = PageOp::Delete { slot, row: &row };
             self.db
                 .change_alone(leaf, &mut page, &op, self.leaf_context())?;
-            any = true;
+            removed += 1;
         }
-        Ok(any)
+        Ok(removed)
     }
 
     /// Splits the page `id` for an entry with `key`.

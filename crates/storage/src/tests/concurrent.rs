@@ -83,6 +83,9 @@ fn session(engine: &Arc<Engine>, db: &Arc<Database>, number: i32, seed: u64) -> 
         if number == 0 && rng.one_in(8) {
             db.checkpoint().unwrap();
         }
+        if number == 1 && rng.one_in(6) {
+            db.clean_ghosts().unwrap();
+        }
     }
     model
 }

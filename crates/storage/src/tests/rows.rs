@@ -304,3 +304,41 @@ fn truncate_gives_the_pages_back_or_brings_the_rows_back() {
         db.close().unwrap();
     });
 }
+
+#[test]
+fn ghosts_go_when_their_deleter_has_ended_and_not_before() {
+    Simulation::new(9).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        for id in 0..300 {
+            table.insert(&tx, &row(id, 100, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        let tx = begin(&engine, 52);
+        for id in 0..250 {
+            let at = RowLocator::Key(vec![Value::Int(id)]);
+            assert!(table.delete(&tx, &at).unwrap());
+        }
+        assert_eq!(db.clean_ghosts().unwrap(), 0);
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 300);
+        let tx = begin(&engine, 52);
+        for id in 0..250 {
+            let at = RowLocator::Key(vec![Value::Int(id)]);
+            assert!(table.delete(&tx, &at).unwrap());
+        }
+        engine.commit(&tx, None).unwrap();
+        assert_eq!(db.clean_ghosts().unwrap(), 250);
+        assert_eq!(db.clean_ghosts().unwrap(), 0);
+        let tx = begin(&engine, 52);
+        for id in 0..250 {
+            table.insert(&tx, &row(id, 90, None)).unwrap();
+        }
+        assert_eq!(table.check_tree().unwrap(), 300);
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+    });
+}
