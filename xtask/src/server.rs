@@ -12,7 +12,6 @@ pub const PASSWORD: &str = "Duramen-Test-1";
 pub struct Server {
     child: Child,
     pub port: u16,
-    pub dir: PathBuf,
 }
 
 impl Server {
@@ -41,11 +40,7 @@ impl Server {
                 }
             }
         });
-        let server = Server {
-            child,
-            port,
-            dir: dir.to_owned(),
-        };
+        let server = Server { child, port };
         match told.recv_timeout(Duration::from_secs(30)) {
             Ok(()) => Ok(server),
             Err(e) => Err(format!("the server is not ready after 30 s: {e}")),

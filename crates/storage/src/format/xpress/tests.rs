@@ -8,7 +8,7 @@ fn unit(bits: &[u8], tail: &[u8]) -> Vec<u8> {
     for symbol in [b'a' as usize, b'b' as usize, 0x100, 0x10f] {
         b[symbol / 2] |= 2 << (4 * (symbol % 2));
     }
-    let mut words = vec![0u16; 2];
+    let mut words = [0u16; 2];
     for (i, two) in bits.iter().enumerate() {
         words[i / 8] |= u16::from(*two) << (14 - 2 * (i % 8));
     }
