@@ -68,6 +68,7 @@ impl Options {
         match name {
             "NOCOUNT" => self.nocount = on,
             "XACT_ABORT" => self.xact_abort = on,
+            "IMPLICIT_TRANSACTIONS" => self.implicit_transactions = on,
             "QUOTED_IDENTIFIER" => self.quoted_identifier = on,
             "ARITHABORT" => self.arithabort = on,
             "CURSOR_CLOSE_ON_COMMIT" => self.cursor_close_on_commit = on,
@@ -78,7 +79,6 @@ impl Options {
             // What is off by default and must stay off.
             "NUMERIC_ROUNDABORT"
             | "ANSI_NULL_DFLT_OFF"
-            | "IMPLICIT_TRANSACTIONS"
             | "FMTONLY"
             | "NOEXEC"
             | "PARSEONLY"

@@ -390,6 +390,7 @@ impl<'r> Run<'r> {
                 &[&self.session.database],
             ));
         };
+        self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
         let result = work(&Ddl {
@@ -465,6 +466,9 @@ impl<'r> Run<'r> {
             let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
             self.sink.columns(&columns);
         }
+        if !reads_nothing(stmt) {
+            self.begin_implicitly()?;
+        }
         let transaction = self.statement_transaction("SELECT");
         let result = self.rows(&plan, assigns, &transaction);
         self.end_statement(transaction, result.is_ok())?;
@@ -529,6 +533,7 @@ impl<'r> Run<'r> {
         {
             return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
         }
+        self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
@@ -550,6 +555,15 @@ impl<'r> Run<'r> {
         let n = result?;
         self.session.state.rowcount = n;
         self.done(Some(n), command, false);
+        Ok(())
+    }
+
+    /// SET IMPLICIT_TRANSACTIONS ON: a statement that reads or changes tables opens a transaction if none is open.
+    fn begin_implicitly(&mut self) -> SqlResult<()> {
+        if self.session.options.implicit_transactions && self.session.transaction.is_none() {
+            self.session
+                .begin_transaction("implicit_transaction", self.sink)?;
+        }
         Ok(())
     }
 
@@ -835,6 +849,11 @@ fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
         return Err(SqlError::new(&messages::SELECT_ASSIGN_AND_RETRIEVE, &[]));
     }
     Ok(count > 0)
+}
+
+/// `SELECT 1`: no table is named, so no transaction begins.
+fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
+    matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
 }
 
 fn into(stmt: &ast::SelectStmt) -> bool {

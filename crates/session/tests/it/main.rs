@@ -131,6 +131,26 @@ fn transactions_count_their_nesting() {
 }
 
 #[test]
+fn implicit_transactions_begin_with_the_first_table() {
+    let instance = instance();
+    let mut session = login(&instance);
+    run(&mut session, "CREATE TABLE t (a int)");
+    run(&mut session, "SET IMPLICIT_TRANSACTIONS ON");
+    let count = |session: &mut Session| run(session, "SELECT @@TRANCOUNT")[1].clone();
+    assert_eq!(count(&mut session), "0");
+    run(&mut session, "INSERT INTO t VALUES (1)");
+    assert_eq!(count(&mut session), "1");
+    run(&mut session, "IF @@TRANCOUNT > 0 ROLLBACK TRAN");
+    assert_eq!(run(&mut session, "SELECT COUNT(*) FROM t")[1], "0");
+    assert_eq!(count(&mut session), "1");
+    run(
+        &mut session,
+        "COMMIT; SET IMPLICIT_TRANSACTIONS OFF; INSERT INTO t VALUES (2)",
+    );
+    assert_eq!(count(&mut session), "0");
+}
+
+#[test]
 fn names_that_are_not_there() {
     assert_eq!(
         batch("SELECT * FROM nothing"),
