@@ -419,4 +419,4 @@ pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlErro
 }
 
 /// How long background work sleeps between looks.
-pub(crate) const BACKGROUND_STEP: Duration = Duration::from_secs(1);
+pub(crate) const BACKGROUND_STEP: Duration = Duration::from_millis(100);

@@ -29,7 +29,7 @@ use crate::files::FileGrowth;
 use crate::format::boot::{BOOT_PAGE, FileHeader};
 
 /// Steps of the background thread between two ghost cleanups: 5 seconds.
-const GHOST_STEPS: u32 = 5;
+const GHOST_STEPS: u32 = 50;
 
 /// What recovery did, for the error log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,6 +96,13 @@ impl Database {
         )?;
         self.access.flush(end)?;
         self.write_boot_checkpoint(begin)?;
+        if let Some(log) = &self.log {
+            log.set_reuse_reason(if min < begin {
+                "ACTIVE_TRANSACTION"
+            } else {
+                "NOTHING"
+            });
+        }
         if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
             for other in self.engine.open_databases() {
                 let owed = other.transactions.commits.last_full();
@@ -337,6 +344,7 @@ impl Database {
     /// Whether an automatic checkpoint is due: enough log to redo, a log that is 70 % full, or a minute with dirty pages.
     fn wants_checkpoint(&self, steps: u32) -> bool {
         const REDO_BYTES: u64 = 256 << 20;
+        const IDLE_STEPS: u32 = 600;
         let Some(log) = &self.log else { return false };
         if log.poisoned() {
             return false;
@@ -344,7 +352,7 @@ impl Database {
         let space = log.space();
         log.bytes_since(self.boot.lock().checkpoint_lsn) > REDO_BYTES
             || space.used * 10 > space.total * 7
-            || steps >= 60 && self.engine.pool.dirty_count(self.id) > 0
+            || steps >= IDLE_STEPS && self.engine.pool.dirty_count(self.id) > 0
     }
 }
 

@@ -49,11 +49,27 @@ pub fn create(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
 }
 
 pub fn create_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Database>> {
+    create_with(engine, id, name, log_files(name))
+}
+
+/// With a log of 2 MB that does not grow.
+pub fn create_fixed_log(engine: &Arc<Engine>) -> SqlResult<Arc<Database>> {
+    let mut log = log_files("t");
+    log[0].growth = Growth::None;
+    create_with(engine, 5, "t", log)
+}
+
+fn create_with(
+    engine: &Arc<Engine>,
+    id: u16,
+    name: &str,
+    log: Vec<LogFileSpec>,
+) -> SqlResult<Arc<Database>> {
     let spec = CreateDatabase {
         id: DbId(id),
         name: name.to_owned(),
         data: data_files(name),
-        log: log_files(name),
+        log,
         profile: LogProfile::Native,
         sector: 512,
         first_log_seq: 40,

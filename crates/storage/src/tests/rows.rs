@@ -342,3 +342,38 @@ fn ghosts_go_when_their_deleter_has_ended_and_not_before() {
         db.close().unwrap();
     });
 }
+
+/// A log of fixed size takes any amount of work in SIMPLE, and a transaction that is too large for it is rolled back.
+#[test]
+fn a_full_log_is_error_9002_and_rolls_back() {
+    Simulation::new(10).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 8 << 20);
+        let db = create_fixed_log(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        let mut failed = None;
+        for id in 0..20_000 {
+            if let Err(e) = table.insert(&tx, &row(id, 900, None)) {
+                failed = Some(duramen_base::SqlError::from(e));
+                break;
+            }
+        }
+        assert_eq!(failed.map(|e| e.number), Some(9002));
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 0);
+        db.checkpoint().unwrap();
+        for round in 0..10 {
+            let tx = begin(&engine, 52);
+            for id in 0..100 {
+                table
+                    .insert(&tx, &row(round * 100 + id, 900, None))
+                    .unwrap();
+            }
+            engine.commit(&tx, None).unwrap();
+            db.checkpoint().unwrap();
+        }
+        assert_eq!(table.check_tree().unwrap(), 1000);
+        db.close().unwrap();
+    });
+}
