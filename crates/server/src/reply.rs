@@ -271,7 +271,12 @@ impl ResultSink for Reply<'_> {
 
     fn info(&mut self, message: &SqlError) {
         self.release_kept();
-        put_message(self.packets.body(), message, &self.server);
+        // Severity 10 is information too, and goes out as class 0.
+        let mut message = message.clone();
+        if message.severity == 10 {
+            message.severity = 0;
+        }
+        put_message(self.packets.body(), &message, &self.server);
         self.push_full();
     }
 

@@ -1,6 +1,6 @@
 //! Functions only a session can answer: names, ids, properties, the error of a CATCH block.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, Value};
 
 use crate::session::Session;
@@ -112,6 +112,11 @@ const FUNCTIONS: &[Function] = &[
         },
     },
     Function {
+        name: "databaseproperty",
+        ty: SqlType::INT,
+        run: |_, _| Value::Null,
+    },
+    Function {
         name: "serverproperty",
         ty: SqlType::nvarchar(256),
         run: server_property,
@@ -126,8 +131,24 @@ pub fn type_of(name: &str) -> Option<SqlType> {
 }
 
 pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
+    if name.eq_ignore_ascii_case("databaseproperty") {
+        return database_property(session, args);
+    }
     let found = FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name));
     Ok(found.map_or(Value::Null, |f| (f.run)(session, args)))
+}
+
+/// DATABASEPROPERTY: NULL for a database that is not there.
+fn database_property(s: &Session, args: &[Value]) -> SqlResult<Value> {
+    let text = |i: usize| args.get(i).and_then(Value::as_text).unwrap_or_default();
+    if !text(1).eq_ignore_ascii_case("version") {
+        let what = format!("DATABASEPROPERTY('{}')", text(1));
+        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+    }
+    let version = i32::from(duramen_storage::format::boot::DATABASE_VERSION);
+    Ok(s.instance
+        .database_id(&text(0))
+        .map_or(Value::Null, |_| Value::Int(version)))
 }
 
 fn caught(s: &Session, f: impl FnOnce(&duramen_base::SqlError) -> Value) -> Value {

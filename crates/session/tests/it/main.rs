@@ -298,3 +298,15 @@ fn databases_come_and_go() {
     assert_eq!(run(&mut s, "DROP DATABASE d"), Vec::<String>::new());
     assert!(run(&mut s, "USE d")[0].starts_with("Msg 911"));
 }
+
+#[test]
+fn a_database_has_a_version_and_a_missing_one_none() {
+    let lines = batch(
+        "SELECT DATABASEPROPERTY('master', 'Version'), DATABASEPROPERTY('nowhere', 'Version')",
+    );
+    assert!(
+        lines[1].ends_with(" | NULL") && !lines[1].starts_with("NULL"),
+        "{lines:?}"
+    );
+    assert!(batch("SELECT DATABASEPROPERTY('master', 'IsOffline')")[1].starts_with("Msg 40517"));
+}
