@@ -228,10 +228,8 @@ impl Databases {
         if let Some(log) = db.log() {
             self.gate.attach(db.id, log);
         }
-        let full = entry.options & option::RECOVERY_FULL != 0;
         // Without a log backup chain, which nothing can begin yet, FULL truncates at checkpoints as SIMPLE does.
         db.set_truncate_on_checkpoint(true);
-        let _ = full;
         db.transactions
             .set_delayed_durability(durability_of(entry.options));
         db.start_background();

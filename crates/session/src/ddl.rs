@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{
-    Identity, NewCheck, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
-};
+use duramen_catalog::{Identity, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
 use duramen_query::bind::resolve_type;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
@@ -205,10 +203,7 @@ impl Ddl<'_> {
                 });
                 Ok(())
             }
-            ast::ConstraintKind::Check { .. } => {
-                let _: Option<NewCheck> = None;
-                Err(refuse("CHECK constraints", c.line))
-            }
+            ast::ConstraintKind::Check { .. } => Err(refuse("CHECK constraints", c.line)),
             ast::ConstraintKind::ForeignKey { .. } => {
                 Err(refuse("FOREIGN KEY constraints", c.line))
             }

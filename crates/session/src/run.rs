@@ -449,6 +449,11 @@ impl<'r> Run<'r> {
     }
 
     fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
+        // A hint that asks for what is done anyway: plans are serial and bound when their schema changes.
+        let done_anyway = |h: &&ast::QueryHint| !matches!(h.name.as_str(), "RECOMPILE" | "MAXDOP");
+        if let Some(hint) = stmt.hints.iter().find(done_anyway) {
+            return Err(not_supported(&format!("OPTION ({})", hint.name)));
+        }
         let assigns = assignments(stmt)?;
         if into(stmt) {
             return Err(not_supported("SELECT INTO"));
