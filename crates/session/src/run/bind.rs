@@ -1,0 +1,124 @@
+//! What every step needs around it: its transaction, and what it has bound.
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_query::{Binder, Cx, Expr, Plan, dml::Dml};
+use duramen_tsql::ast;
+use duramen_txn::{Transaction, TxnKind};
+use duramen_types::{ConvertCtx, Value};
+
+use super::Run;
+use crate::host::HostView;
+
+/// What a step has bound, kept while the schema stays as it is: a statement in a loop is bound once.
+#[derive(Clone)]
+pub(super) enum Bound {
+    Expr(Arc<Expr>),
+    Plan(Arc<Plan>),
+    Dml(Arc<Dml>),
+}
+
+impl Run<'_> {
+    /// SET IMPLICIT_TRANSACTIONS ON: a statement that reads or changes tables opens a transaction if none is open.
+    pub(super) fn begin_implicitly(&mut self) -> SqlResult<()> {
+        if self.session.options.implicit_transactions && self.session.transaction.is_none() {
+            self.session
+                .begin_transaction("implicit_transaction", self.sink)?;
+        }
+        Ok(())
+    }
+
+    /// The open transaction, or one for this statement alone.
+    pub(super) fn statement_transaction(&self, name: &str) -> Arc<Transaction> {
+        self.session.owner.statement_start();
+        match &self.session.transaction {
+            Some(t) => t.clone(),
+            None => self.session.new_transaction(TxnKind::Autocommit, name),
+        }
+    }
+
+    pub(super) fn end_statement(
+        &mut self,
+        transaction: Arc<Transaction>,
+        succeeded: bool,
+    ) -> SqlResult<()> {
+        if transaction.kind != TxnKind::Autocommit {
+            return Ok(());
+        }
+        if succeeded {
+            self.session.finish(&transaction, None)
+        } else {
+            self.session.instance.rollback(&transaction, None)
+        }
+    }
+
+    pub(super) fn cached(&self, at: usize) -> Option<Bound> {
+        let version = self.session.instance.schema_version();
+        self.bound[at]
+            .as_ref()
+            .filter(|(v, _)| *v == version)
+            .map(|(_, b)| b.clone())
+    }
+
+    pub(super) fn keep(&mut self, at: usize, bound: Bound) {
+        self.bound[at] = Some((self.session.instance.schema_version(), bound));
+    }
+
+    pub(super) fn with_host<T>(
+        &self,
+        transaction: Option<Arc<Transaction>>,
+        f: impl FnOnce(&HostView<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        f(&HostView::new(
+            self.session,
+            &self.program.variables,
+            transaction,
+            self.cancel,
+        ))
+    }
+
+    /// The step's expression, bound at its first run.
+    pub(super) fn expr(
+        &mut self,
+        at: usize,
+        bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<Expr>,
+    ) -> SqlResult<Arc<Expr>> {
+        if let Some(Bound::Expr(e)) = self.cached(at) {
+            return Ok(e);
+        }
+        let bound = Arc::new(self.with_host(None, |h| bind(&mut Binder::new(h)))?);
+        self.keep(at, Bound::Expr(bound.clone()));
+        Ok(bound)
+    }
+
+    pub(super) fn evaluate<T>(
+        &mut self,
+        e: &Expr,
+        f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let transaction = e
+            .reads_tables()
+            .then(|| self.statement_transaction("SELECT"));
+        let mut vars = std::mem::take(&mut self.vars);
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            transaction.clone(),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let result = f(e, &mut cx);
+        drop(cx);
+        self.vars = vars;
+        if let Some(t) = transaction {
+            self.end_statement(t, result.is_ok())?;
+        }
+        result
+    }
+
+    pub(super) fn constant(&mut self, e: &ast::Expr) -> SqlResult<Value> {
+        let bound = self.with_host(None, |h| Binder::new(h).scalar(e))?;
+        self.evaluate(&bound, |e, cx| e.eval(&[], cx))
+    }
+}

@@ -1,0 +1,170 @@
+//! Statements that read or change rows.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::{Binder, Cx, Plan, dml::Dml};
+use duramen_tsql::ast;
+use duramen_txn::{Transaction, TxnKind};
+use duramen_types::ConvertCtx;
+
+use super::{Bound, Run, command, not_supported};
+use crate::host::HostView;
+use crate::sink::ColumnMeta;
+
+impl Run<'_> {
+    pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
+        // A hint that asks for what is done anyway: plans are serial and bound when their schema changes.
+        let done_anyway = |h: &&ast::QueryHint| !matches!(h.name.as_str(), "RECOMPILE" | "MAXDOP");
+        if let Some(hint) = stmt.hints.iter().find(done_anyway) {
+            return Err(not_supported(&format!("OPTION ({})", hint.name)));
+        }
+        let assigns = assignments(stmt)?;
+        if into(stmt) {
+            return Err(not_supported("SELECT INTO"));
+        }
+        let plan = match self.cached(at) {
+            Some(Bound::Plan(p)) => p,
+            _ => {
+                let plan = self.with_host(None, |h| Binder::new(h).select(stmt))?;
+                let plan = Arc::new(plan);
+                self.keep(at, Bound::Plan(plan.clone()));
+                plan
+            }
+        };
+        if !assigns {
+            let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
+            self.sink.columns(&columns);
+        }
+        if !reads_nothing(stmt) {
+            self.begin_implicitly()?;
+        }
+        let transaction = self.statement_transaction("SELECT");
+        let result = self.rows(&plan, assigns, &transaction);
+        self.end_statement(transaction, result.is_ok())?;
+        let n = result?;
+        self.session.state.rowcount = n;
+        self.done(Some(n), command::SELECT, false);
+        Ok(())
+    }
+
+    /// Sends a plan's rows, unless they are assigned to variables on the way.
+    pub(super) fn rows(
+        &mut self,
+        plan: &Plan,
+        assigns: bool,
+        transaction: &Arc<Transaction>,
+    ) -> SqlResult<u64> {
+        let mut vars = std::mem::take(&mut self.vars);
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            Some(transaction.clone()),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let sink = &mut *self.sink;
+        let result = (|| {
+            let mut n = 0;
+            let mut operator = plan.start(&mut cx)?;
+            while let Some(batch) = operator.next(&mut cx)? {
+                n += batch.len() as u64;
+                if !assigns {
+                    batch.iter().for_each(|row| sink.row(row));
+                }
+            }
+            Ok(n)
+        })();
+        drop(cx);
+        self.vars = vars;
+        result
+    }
+
+    pub(super) fn change(
+        &mut self,
+        at: usize,
+        command: u16,
+        name: &str,
+        bind: impl FnOnce(&HostView<'_>) -> SqlResult<Dml>,
+    ) -> SqlResult<()> {
+        let dml = match self.cached(at) {
+            Some(Bound::Dml(d)) => d,
+            _ => {
+                let dml = Arc::new(self.with_host(None, bind)?);
+                self.keep(at, Bound::Dml(dml.clone()));
+                dml
+            }
+        };
+        if self
+            .session
+            .transaction
+            .as_ref()
+            .is_some_and(|t| t.is_doomed())
+        {
+            return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
+        }
+        self.begin_implicitly()?;
+        let transaction = self.statement_transaction(name);
+        let point =
+            transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
+        let mut vars = std::mem::take(&mut self.vars);
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            Some(transaction.clone()),
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let result = dml.run(&mut cx);
+        drop(cx);
+        self.vars = vars;
+        if result.is_err() && transaction.kind != TxnKind::Autocommit {
+            self.session.instance.rollback(&transaction, Some(&point))?;
+        }
+        self.end_statement(transaction, result.is_ok())?;
+        let n = result?;
+        self.session.state.rowcount = n;
+        self.done(Some(n), command, false);
+        Ok(())
+    }
+}
+
+fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
+    let name = if c.name.starts_with('@') {
+        String::new()
+    } else {
+        c.name.clone()
+    };
+    ColumnMeta {
+        name,
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable: c.updatable,
+    }
+}
+
+/// Whether a SELECT assigns to variables: all of its items do, or none.
+fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
+    let ast::QueryExpr::Select(spec) = &stmt.body else {
+        return Ok(false);
+    };
+    let count = spec
+        .items
+        .iter()
+        .filter(|i| matches!(i, ast::SelectItem::Assign { .. }))
+        .count();
+    if count > 0 && count != spec.items.len() {
+        return Err(SqlError::new(&messages::SELECT_ASSIGN_AND_RETRIEVE, &[]));
+    }
+    Ok(count > 0)
+}
+
+/// `SELECT 1`: no table is named, so no transaction begins.
+fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
+    matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
+}
+
+fn into(stmt: &ast::SelectStmt) -> bool {
+    matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.into.is_some())
+}

@@ -1,0 +1,117 @@
+//! What a batch says or waits for by its own will: PRINT, RAISERROR, THROW, WAITFOR.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use super::{Run, not_supported};
+
+impl Run<'_> {
+    pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> SqlResult<()> {
+        let bound = self.expr(at, |b| b.as_text(e))?;
+        let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+        let message = value.as_text().unwrap_or_default();
+        let line = self.program.steps[at].line as i32;
+        let info = SqlError {
+            number: 0,
+            severity: 0,
+            state: 1,
+            message,
+            procedure: None,
+            line,
+        };
+        self.sink.info(&info);
+        Ok(())
+    }
+
+    pub(super) fn wait_for(
+        &mut self,
+        _at: usize,
+        kind: ast::WaitForKind,
+        value: &ast::Expr,
+    ) -> SqlResult<()> {
+        let value = self.constant(value)?;
+        if kind == ast::WaitForKind::Time {
+            return Err(not_supported("WAITFOR TIME"));
+        }
+        let text = value.as_text().unwrap_or_default();
+        let bad = || SqlError::new(&messages::WAITFOR_TIME_SYNTAX, &[&text]);
+        let wait = crate::names::parse_delay(&text).ok_or_else(bad)?;
+        self.sink.flush_hint();
+        let _wait = duramen_observe::wait(duramen_observe::WaitType::WAITFOR);
+        let until = duramen_os::time::now().nanos() + wait.as_nanos() as u64;
+        while duramen_os::time::now().nanos() < until && !self.cancel.is_set() {
+            let left = until.saturating_sub(duramen_os::time::now().nanos());
+            duramen_os::thread::sleep(std::time::Duration::from_nanos(left.min(20_000_000)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn raise_error(&mut self, at: usize, stmt: &ast::RaiseError) -> SqlResult<()> {
+        let message = self.constant(&stmt.message)?;
+        let severity = self
+            .constant(&stmt.severity)?
+            .as_i64()
+            .unwrap_or(0)
+            .clamp(0, 25) as u8;
+        let state = self
+            .constant(&stmt.state)?
+            .as_i64()
+            .unwrap_or(1)
+            .clamp(0, 255) as u8;
+        let Some(text) = message.as_text() else {
+            return Err(not_supported("RAISERROR with a message number"));
+        };
+        if !stmt.args.is_empty() {
+            return Err(not_supported("RAISERROR with arguments"));
+        }
+        if severity > 18 {
+            return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[]));
+        }
+        let line = self.program.steps[at].line as i32;
+        let number = 50_000;
+        let error = SqlError {
+            number,
+            severity,
+            state,
+            message: text,
+            procedure: None,
+            line,
+        };
+        if severity > 10 {
+            return Err(error);
+        }
+        self.sink.info(&error);
+        if stmt.options.iter().any(|o| o == "NOWAIT") {
+            self.sink.flush_hint();
+        }
+        Ok(())
+    }
+
+    pub(super) fn throw(
+        &mut self,
+        at: usize,
+        args: Option<&(ast::Expr, ast::Expr, ast::Expr)>,
+    ) -> SqlResult<()> {
+        let Some((number, message, state)) = args else {
+            let caught = self.session.state.caught.last().cloned();
+            return Err(
+                caught.unwrap_or_else(|| SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]))
+            );
+        };
+        let number = self.constant(number)?.as_i64().unwrap_or(0);
+        if !(50_000..=i32::MAX as i64).contains(&number) {
+            return Err(SqlError::new(&messages::THROW_NUMBER_INVALID, &[&number]));
+        }
+        let message = self.constant(message)?.as_text().unwrap_or_default();
+        let state = self.constant(state)?.as_i64().unwrap_or(1).clamp(0, 255) as u8;
+        let line = self.program.steps[at].line as i32;
+        Err(SqlError {
+            number: number as i32,
+            severity: 16,
+            state,
+            message,
+            procedure: None,
+            line,
+        })
+    }
+}
