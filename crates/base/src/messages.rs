@@ -273,6 +273,7 @@ messages! {
     MODULE_DEPENDS_ON_MISSING = 2007, 10, "The module '%.*ls' depends on the missing object '%.*ls'. The module will still be created; however, it cannot run successfully until the object exists.";
     DBCC_OBJECT_NOT_FOUND = 2501, 16, "Cannot find a table or object with the name \"%.*ls\". Check the system catalog.";
     DBCC_DATABASE_NOT_FOUND = 2520, 16, "Could not find database '%.*ls'. The database either does not exist, or was dropped before a statement tried to use it. Verify if the database exists by querying the sys.databases catalog view.";
+    DBCC_DATABASE_ID_NOT_FOUND = 2521, 16, "Could not find database ID %d. The database ID either does not exist, or the database was dropped before a statement tried to use it. Verify if the database ID exists by querying the sys.databases catalog view.";
     DBCC_INCORRECT_STATEMENT = 2526, 16, "Incorrect DBCC statement. Check the documentation for the correct DBCC syntax and options.";
     DBCC_COMPLETED = 2528, 10, "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
     PAGE_NOT_SEEN = 2533, 16, "Table error: page %S_PGID allocated to object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls) was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.";
@@ -437,6 +438,15 @@ messages! {
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";
     KILL_NOT_ACTIVE = 6106, 16, "Process ID %d is not an active process ID.";
     ROLLBACK_NAME_NOT_FOUND = 6401, 16, "Cannot roll back %.*ls. No transaction or savepoint of that name was found.";
+    OPENTRAN_DATABASE = 7968, 10, "Transaction information for database '%.*ls'.";
+    NO_OPEN_TRANSACTIONS = 7969, 10, "No active open transactions.";
+    OPENTRAN_OLDEST = 7970, 10, "%hsOldest active transaction:";
+    OPENTRAN_SPID = 7971, 10, "%hsSPID (server process ID): %d";
+    OPENTRAN_UID = 7972, 10, "%hsUID (user ID) : %d";
+    OPENTRAN_NAME = 7974, 10, "%hsName          : %.*ls";
+    OPENTRAN_LSN = 7975, 10, "%hsLSN           : %ls";
+    OPENTRAN_START = 7977, 10, "%hsStart time    : %.*ls";
+    OPENTRAN_SID = 7978, 10, "%hsSID           : %.*ls";
     REQUEST_TOO_MANY_PARAMETERS = 8003, 16, "The incoming request has too many parameters. The server supports a maximum of %d parameters. Reduce the number of parameters and resend the request.";
     RPC_TYPE_UNKNOWN = 8009, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X is unknown.";
     RPC_INVALID_LENGTH = 8016, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X has an invalid data length or metadata length.";
@@ -487,9 +497,11 @@ messages! {
     INTERNAL_QUERY_EXECUTION = 8630, 16, "Internal Query Processor Error: The query processor encountered an unexpected error during execution (HRESULT = 0x%x).";
     MERGE_ROW_TWICE = 8672, 16, "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.";
     PAGE_HEADER_WRONG = 8909, 16, "Table error: Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls), page ID %S_PGID contains an incorrect page ID in its page header. The PageId in the page header = %S_PGID.";
+    DBCC_IN_TRANSACTION = 8920, 16, "Cannot perform a %ls operation inside a user transaction. Terminate the transaction and reissue the statement.";
     PAGE_NOT_PROCESSED = 8928, 16, "Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls): Page %S_PGID could not be processed.  See other errors for details.";
     PAGE_TEST_FAILED = 8939, 16, "Table error: Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls), page %S_PGID. Test (%.*ls) failed. Values are %ld and %ld.";
     MINIMUM_REPAIR_LEVEL = 8958, 10, "%ls is the minimum repair level for the errors found by DBCC %ls (%ls).";
+    DBCC_FILE_NOT_FOUND = 8985, 16, "Could not locate file '%.*ls' for database '%.*ls' in sys.database_files. The file either does not exist, or was dropped.";
     CHECK_SUMMARY = 8989, 10, "%.*ls found %d allocation errors and %d consistency errors in database '%ls'.";
     CHECK_SUMMARY_TABLE = 8990, 10, "%.*ls found %d allocation errors and %d consistency errors in table '%ls' (object ID %d).";
     LOG_UNAVAILABLE = 9001, 21, "The log for database '%.*ls' is not available. Check the operating system error log for related error messages. Resolve any errors and restart the database.";

@@ -4,6 +4,7 @@
 
 mod database_ddl;
 pub mod databases;
+mod dbcc;
 mod ddl;
 mod functions;
 mod globals;

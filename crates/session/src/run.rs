@@ -1,6 +1,7 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
 mod bind;
+mod dbcc;
 mod define;
 mod options;
 mod query;
@@ -340,6 +341,7 @@ impl<'r> Run<'r> {
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
+            StatementKind::Dbcc(stmt) => self.dbcc(stmt),
             StatementKind::Exec(stmt) => self.exec(stmt),
             other => Err(not_supported(crate::names::statement_name(other))),
         }

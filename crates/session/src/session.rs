@@ -13,6 +13,9 @@ use crate::program::compile;
 use crate::run::Run;
 use crate::sink::{Done, EnvChange, ResultSink};
 
+/// The SID of `sa`, the only login.
+pub const SID_SA: [u8; 1] = [1];
+
 /// Set by whoever wants the running request to end: an attention, a lost client, KILL.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(pub Arc<AtomicBool>);
@@ -167,7 +170,7 @@ impl Session {
     }
 
     pub(crate) fn new_transaction(&self, kind: TxnKind, name: &str) -> Arc<Transaction> {
-        let t = Transaction::new(&self.owner, kind, name, self.options.isolation);
+        let t = Transaction::new(&self.owner, kind, name, self.options.isolation).with_sid(&SID_SA);
         t.set_lock_timeout(self.options.lock_timeout);
         Arc::new(t)
     }

@@ -1,5 +1,7 @@
 //! Batches over an instance, results as text.
 
+mod dbcc;
+
 use std::sync::Arc;
 
 use duramen_os::Env;

@@ -1,0 +1,189 @@
+//! DBCC: the statements that look into the engine or act on it, each declared once in [`STATEMENTS`].
+//!
+//! A statement is a name, the WITH options that it knows, and a function from its arguments to a [`Report`]: at most one
+//! result set, then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
+//! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
+
+mod log;
+mod space;
+
+use std::sync::Arc;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_query::Row;
+use duramen_types::SqlType;
+
+use crate::databases::OpenDb;
+use crate::session::Session;
+
+/// Name, type, nullable.
+pub type Columns = &'static [(&'static str, SqlType, bool)];
+
+/// An argument in parentheses, evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    Null,
+    Number(i64),
+    Text(String),
+}
+
+/// A DBCC statement on its way.
+pub struct Call<'a> {
+    pub session: &'a Session,
+    pub args: Vec<Arg>,
+    /// Upper case.
+    pub options: Vec<String>,
+}
+
+/// What a statement has to say.
+#[derive(Default)]
+pub struct Report {
+    pub table: Option<(Columns, Vec<Row>)>,
+    /// Of severity 10 or less. Kept back by NO_INFOMSGS.
+    pub messages: Vec<SqlError>,
+}
+
+struct Statement {
+    name: &'static str,
+    /// The least and the greatest number of arguments.
+    args: (usize, usize),
+    /// Besides NO_INFOMSGS.
+    options: &'static [&'static str],
+    run: fn(&Call<'_>) -> SqlResult<Report>,
+}
+
+const STATEMENTS: &[Statement] = &[
+    Statement {
+        name: "LOGINFO",
+        args: (0, 1),
+        // Its rows are a result set either way.
+        options: &["TABLERESULTS"],
+        run: log::info,
+    },
+    Statement {
+        name: "OPENTRAN",
+        args: (0, 1),
+        options: &["TABLERESULTS"],
+        run: log::open_transaction,
+    },
+    Statement {
+        name: "SHRINKFILE",
+        args: (1, 3),
+        options: &[],
+        run: space::shrink_file,
+    },
+    Statement {
+        name: "SQLPERF",
+        args: (1, 2),
+        options: &[],
+        run: space::sql_perf,
+    },
+];
+
+/// Statements of SQL Server that are not here.
+const NOT_HERE: &[&str] = &[
+    "CHECKALLOC",
+    "CHECKCATALOG",
+    "CHECKCONSTRAINTS",
+    "CHECKDB",
+    "CHECKFILEGROUP",
+    "CHECKIDENT",
+    "CHECKTABLE",
+    "CLEANTABLE",
+    "CLONEDATABASE",
+    "DBINFO",
+    "DBREINDEX",
+    "DROPCLEANBUFFERS",
+    "EXTENTINFO",
+    "FILEHEADER",
+    "FLUSHAUTHCACHE",
+    "FREEPROCCACHE",
+    "FREESESSIONCACHE",
+    "FREESYSTEMCACHE",
+    "HELP",
+    "IND",
+    "INDEXDEFRAG",
+    "INPUTBUFFER",
+    "LOG",
+    "MEMORYSTATUS",
+    "OUTPUTBUFFER",
+    "PAGE",
+    "PROCCACHE",
+    "SHOWCONTIG",
+    "SHOW_STATISTICS",
+    "SHRINKDATABASE",
+    "TRACEOFF",
+    "TRACEON",
+    "TRACESTATUS",
+    "UPDATEUSAGE",
+    "USEROPTIONS",
+    "WRITEPAGE",
+];
+
+/// Runs the statement of that name (upper case).
+pub fn run(name: &str, call: &Call<'_>) -> SqlResult<Report> {
+    let Some(statement) = STATEMENTS.iter().find(|s| s.name == name) else {
+        return Err(if NOT_HERE.contains(&name) {
+            not_supported(&format!("DBCC {name}"))
+        } else {
+            incorrect()
+        });
+    };
+    if !(statement.args.0..=statement.args.1).contains(&call.args.len()) {
+        return Err(incorrect());
+    }
+    let known = |o: &String| o == "NO_INFOMSGS" || statement.options.contains(&o.as_str());
+    if let Some(option) = call.options.iter().find(|o| !known(o)) {
+        return Err(not_supported(&format!("DBCC {name} WITH {option}")));
+    }
+    (statement.run)(call)
+}
+
+impl Call<'_> {
+    fn option(&self, name: &str) -> bool {
+        self.options.iter().any(|o| o == name)
+    }
+
+    /// The database that the first argument names, by name or id; without one, or for 0, the current database.
+    fn database(&self) -> SqlResult<Arc<OpenDb>> {
+        let databases = &self.session.instance.databases;
+        let (found, error) = match self.args.first() {
+            None | Some(Arg::Null | Arg::Number(0)) => {
+                let name = &self.session.database;
+                (databases.find(name), no_database(name))
+            }
+            Some(Arg::Text(name)) => (databases.find(name), no_database(name)),
+            Some(Arg::Number(id)) => (
+                u16::try_from(*id)
+                    .ok()
+                    .and_then(|id| databases.get(DbId(id))),
+                SqlError::new(&messages::DBCC_DATABASE_ID_NOT_FOUND, &[id]).with_state(10),
+            ),
+        };
+        found.ok_or(error)
+    }
+}
+
+fn no_database(name: &str) -> SqlError {
+    SqlError::new(&messages::DBCC_DATABASE_NOT_FOUND, &[&name]).with_state(5)
+}
+
+fn incorrect() -> SqlError {
+    SqlError::new(&messages::DBCC_INCORRECT_STATEMENT, &[]).with_state(3)
+}
+
+fn not_supported(what: &str) -> SqlError {
+    SqlError::new(&messages::NOT_SUPPORTED, &[&what])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted_and_apart() {
+        let here: Vec<&str> = STATEMENTS.iter().map(|s| s.name).collect();
+        assert!(here.is_sorted() && NOT_HERE.is_sorted());
+        assert!(here.iter().all(|n| !NOT_HERE.contains(n)));
+    }
+}

@@ -1,0 +1,160 @@
+//! DBCC LOGINFO and OPENTRAN: what the log of a database looks like, and who holds it.
+
+use duramen_base::{Lsn, SqlResult, messages};
+use duramen_types::{ConvertCtx, DateTime, Decimal, SqlType, Value, convert};
+use duramen_wal::VlfInfo;
+use duramen_wal::record::RecordView;
+
+use super::{Call, Columns, Report};
+use crate::databases::OpenDb;
+use duramen_base::SqlError;
+
+const LOGINFO: Columns = &[
+    ("RecoveryUnitId", SqlType::INT, true),
+    ("FileId", SqlType::INT, true),
+    ("FileSize", SqlType::BIGINT, true),
+    ("StartOffset", SqlType::BIGINT, true),
+    ("FSeqNo", SqlType::INT, true),
+    ("Status", SqlType::INT, true),
+    ("Parity", SqlType::TINYINT, true),
+    ("CreateLSN", SqlType::numeric(25, 0), true),
+];
+
+/// An LSN as `numeric(25, 0)`.
+pub fn lsn_number(lsn: Lsn) -> Value {
+    i128::try_from(lsn.to_numeric())
+        .ok()
+        .and_then(|n| Decimal::new(n, 25, 0))
+        .map_or(Value::Null, Value::Decimal)
+}
+
+/// LOGINFO: a row a VLF.
+pub fn info(call: &Call<'_>) -> SqlResult<Report> {
+    let db = call.database()?;
+    let row = |v: VlfInfo| {
+        vec![
+            Value::Int(0),
+            Value::Int(i32::from(v.file_id.0)),
+            Value::BigInt(v.size as i64),
+            Value::BigInt(v.offset as i64),
+            Value::Int(v.seq as i32),
+            Value::Int(i32::from(v.status)),
+            Value::TinyInt(v.parity),
+            lsn_number(v.create_lsn),
+        ]
+    };
+    let vlfs = db.db.log().map(|l| l.vlfs()).unwrap_or_default();
+    Ok(Report {
+        table: Some((LOGINFO, vlfs.into_iter().map(row).collect())),
+        messages: Vec::new(),
+    })
+}
+
+/// The oldest transaction that has written and not ended, from its BEGIN_XACT.
+struct Oldest {
+    spid: u16,
+    name: String,
+    lsn: Lsn,
+    started: String,
+    sid: String,
+}
+
+fn oldest(db: &OpenDb) -> Option<Oldest> {
+    let log = db.db.log()?;
+    let mut active = db.db.transactions.table.active();
+    active.sort_by_key(|t| t.begin_lsn);
+    active.into_iter().find_map(|t| {
+        let bytes = log.read_one(t.begin_lsn).ok()?;
+        let view = RecordView::parse(&bytes)?;
+        // Until its BEGIN_XACT is appended a transaction is listed with the record before.
+        let spid = view.spid().filter(|_| view.xdes() == t.xdes)?;
+        let utf16: Vec<u16> = view
+            .element(0)
+            .unwrap_or_default()
+            .chunks_exact(2)
+            .map(|b| u16::from_le_bytes([b[0], b[1]]))
+            .collect();
+        let hex = |b: &u8| format!("{b:02x}");
+        let sid: String = view
+            .element(1)
+            .unwrap_or_default()
+            .iter()
+            .map(hex)
+            .collect();
+        Some(Oldest {
+            spid,
+            name: String::from_utf16_lossy(&utf16),
+            lsn: t.begin_lsn,
+            started: view.datetime().map(long_time).unwrap_or_default(),
+            sid: format!("0x{sid}"),
+        })
+    })
+}
+
+/// `Jun  1 2004  3:30:07:197PM`, style 109.
+fn long_time(bytes: [u8; 8]) -> String {
+    let number = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+    let value = Value::DateTime(DateTime {
+        days: number(&bytes[4..]) as i32,
+        ticks: number(&bytes[..4]),
+    });
+    let to = SqlType::varchar(30);
+    convert::convert(
+        &value,
+        &SqlType::DATETIME,
+        &to,
+        Some(109),
+        &ConvertCtx::default(),
+    )
+    .ok()
+    .and_then(|v| v.as_text())
+    .unwrap_or_default()
+}
+
+/// The columns have no names (*assumed*: scripts insert them into a table of two columns by position).
+const OPENTRAN: Columns = &[
+    ("", SqlType::varchar(25), true),
+    ("", SqlType::varchar(192), true),
+];
+
+/// OPENTRAN: the oldest active transaction as messages, or as rows WITH TABLERESULTS.
+pub fn open_transaction(call: &Call<'_>) -> SqlResult<Report> {
+    let db = call.database()?;
+    let found = oldest(&db);
+    let lsn = found.as_ref().map(|o| o.lsn.to_decimal_text());
+    let lsn = lsn.as_deref().unwrap_or_default();
+    if call.option("TABLERESULTS") {
+        let pair = |k: &str, v: &str| vec![Value::varchar(k), Value::varchar(v)];
+        let rows = found.map_or_else(Vec::new, |o| {
+            vec![
+                pair("OLDACT_SPID", &o.spid.to_string()),
+                pair("OLDACT_UID", "-1"),
+                pair("OLDACT_NAME", &o.name),
+                pair("OLDACT_LSN", lsn),
+                pair("OLDACT_STARTTIME", &o.started),
+                pair("OLDACT_SID", &o.sid),
+            ]
+        });
+        return Ok(Report {
+            table: Some((OPENTRAN, rows)),
+            messages: Vec::new(),
+        });
+    }
+    let messages = match found {
+        None => vec![SqlError::new(&messages::NO_OPEN_TRANSACTIONS, &[]).with_state(2)],
+        Some(o) => vec![
+            SqlError::new(&messages::OPENTRAN_DATABASE, &[&db.db.name]),
+            SqlError::new(&messages::OPENTRAN_OLDEST, &[&"\n"]),
+            SqlError::new(&messages::OPENTRAN_SPID, &[&"    ", &o.spid]),
+            SqlError::new(&messages::OPENTRAN_UID, &[&"    ", &-1]),
+            SqlError::new(&messages::OPENTRAN_NAME, &[&"    ", &o.name]),
+            SqlError::new(&messages::OPENTRAN_LSN, &[&"    ", &lsn]),
+            SqlError::new(&messages::OPENTRAN_START, &[&"    ", &o.started]),
+            SqlError::new(&messages::OPENTRAN_SID, &[&"    ", &o.sid]),
+        ],
+    };
+    Ok(Report {
+        table: None,
+        messages,
+    })
+}

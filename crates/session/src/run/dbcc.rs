@@ -1,0 +1,63 @@
+//! DBCC: arguments are evaluated here, the report is sent here.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+use duramen_types::Value;
+
+use super::{Run, command};
+use crate::dbcc::{self, Arg, Call};
+use crate::sink::ColumnMeta;
+
+impl Run<'_> {
+    pub(super) fn dbcc(&mut self, stmt: &ast::Dbcc) -> SqlResult<()> {
+        let mut args = Vec::new();
+        for arg in &stmt.args {
+            args.push(match arg {
+                ast::DbccArg::Word(w) => Arg::Text(w.clone()),
+                ast::DbccArg::Value(e) => match self.constant(e)? {
+                    Value::Null => Arg::Null,
+                    v => match (v.as_i64(), v.as_text()) {
+                        (Some(n), _) if !is_text(&v) => Arg::Number(n),
+                        (_, text) => Arg::Text(text.unwrap_or_default()),
+                    },
+                },
+            });
+        }
+        let call = Call {
+            session: self.session,
+            args,
+            options: stmt.options.iter().map(|o| o.name.clone()).collect(),
+        };
+        let report = dbcc::run(&stmt.name, &call)?;
+        let quiet = call.options.iter().any(|o| o == "NO_INFOMSGS");
+        if !quiet {
+            report.messages.iter().for_each(|m| self.sink.info(m));
+        }
+        let mut rows = None;
+        if let Some((columns, table)) = report.table {
+            let columns: Vec<ColumnMeta> = columns
+                .iter()
+                .map(|(name, ty, nullable)| ColumnMeta {
+                    name: (*name).to_owned(),
+                    ty: *ty,
+                    nullable: *nullable,
+                    identity: false,
+                    updatable: false,
+                })
+                .collect();
+            self.sink.columns(&columns);
+            table.iter().for_each(|row| self.sink.row(row));
+            rows = Some(table.len() as u64);
+        }
+        if !quiet {
+            self.sink
+                .info(&SqlError::new(&messages::DBCC_COMPLETED, &[]));
+        }
+        self.done(rows, command::OTHER, false);
+        Ok(())
+    }
+}
+
+fn is_text(v: &Value) -> bool {
+    matches!(v, Value::VarChar(_) | Value::NVarChar(_))
+}
