@@ -152,7 +152,8 @@ impl State {
                     return Err(SqlError::new(
                         &messages::ARITHMETIC_OVERFLOW,
                         &[&"expression", &"int"],
-                    ));
+                    )
+                    .with_state(2));
                 }
             },
             AggregateKind::Avg if n > 0 => average(&self.value, n, &aggregate.ty)?,
@@ -190,6 +191,7 @@ fn add(a: &Value, b: &Value, ty: &SqlType) -> SqlResult<Value> {
                 .map(Value::Decimal)
                 .ok_or_else(|| {
                     SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &"numeric"])
+                        .with_state(2)
                 })
         }
         _ => duramen_types::binary(

@@ -20,6 +20,8 @@ pub struct Cx<'a> {
     pub(crate) cached: BTreeMap<usize, Arc<Vec<Row>>>,
     /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
     pub(crate) locators: Vec<Locator>,
+    /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
+    pub row_limit: u64,
     /// An aggregate met a NULL (warning 8153).
     pub null_eliminated: bool,
 }
@@ -33,6 +35,7 @@ impl<'a> Cx<'a> {
             outer: Vec::new(),
             cached: BTreeMap::new(),
             locators: Vec::new(),
+            row_limit: u64::MAX,
             null_eliminated: false,
         }
     }

@@ -80,7 +80,8 @@ impl Dml {
                     self.insert_all(all, columns, cx)
                 }
                 InsertSource::Query(plan) => {
-                    let rows = plan.rows(cx)?;
+                    let mut rows = plan.rows(cx)?;
+                    rows.truncate(usize::try_from(cx.row_limit).unwrap_or(usize::MAX));
                     self.insert_all(rows, columns, cx)
                 }
             },
@@ -170,6 +171,9 @@ impl Dml {
         let mut seen = std::collections::BTreeSet::new();
         let mut out = Vec::new();
         for row in plan.rows(cx)? {
+            if out.len() as u64 == cx.row_limit {
+                break;
+            }
             let at = row.get(locator).and_then(Value::as_i64);
             if let Some(at) = at
                 && seen.insert(at)

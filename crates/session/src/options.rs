@@ -2,6 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_txn::IsolationLevel;
+use duramen_types::{ConvertCtx, DateOrder};
 
 /// A connection's settings, as drivers find them after login.
 #[derive(Clone, Debug)]
@@ -24,7 +25,8 @@ pub struct Options {
     pub rowcount: u64,
     pub textsize: i32,
     pub datefirst: u8,
-    pub dateformat: String,
+    /// SET DATEFORMAT.
+    pub date_order: DateOrder,
     pub language: String,
     pub deadlock_priority: i8,
 }
@@ -49,7 +51,7 @@ impl Default for Options {
             rowcount: 0,
             textsize: 2_147_483_647,
             datefirst: 7,
-            dateformat: "mdy".to_owned(),
+            date_order: DateOrder::Mdy,
             language: "us_english".to_owned(),
             deadlock_priority: 0,
         }
@@ -92,6 +94,36 @@ impl Options {
             _ => return refused(),
         }
         Ok(())
+    }
+
+    /// What conversions look at.
+    pub fn convert_ctx(&self) -> ConvertCtx {
+        ConvertCtx {
+            date_order: self.date_order,
+            ..ConvertCtx::default()
+        }
+    }
+
+    /// SET ROWCOUNT; 0 means every row.
+    pub fn row_limit(&self) -> u64 {
+        match self.rowcount {
+            0 => u64::MAX,
+            n => n,
+        }
+    }
+
+    /// SET LANGUAGE: its DATEFORMAT and DATEFIRST come with it. False for a language whose names of months and days
+    /// are not known here.
+    pub fn set_language(&mut self, name: &str) -> bool {
+        let (language, order, first) = match name.to_lowercase().as_str() {
+            "us_english" | "english" => ("us_english", DateOrder::Mdy, 7),
+            "british" | "british english" => ("British", DateOrder::Dmy, 1),
+            _ => return false,
+        };
+        self.language = language.to_owned();
+        self.date_order = order;
+        self.datefirst = first;
+        true
     }
 
     /// `@@OPTIONS`.

@@ -108,7 +108,7 @@ pub fn check_implicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
 pub fn check_explicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
     if conversion(from.id, to.id) == Never {
         let (a, b) = (from.id.name(), to.id.name());
-        return Err(SqlError::new(&EXPLICIT_CONVERSION_NOT_ALLOWED, &[&a, &b]));
+        return Err(SqlError::new(&EXPLICIT_CONVERSION_NOT_ALLOWED, &[&a, &b]).with_state(2));
     }
     Ok(())
 }

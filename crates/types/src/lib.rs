@@ -26,6 +26,7 @@ mod wide;
 pub use collation::CollationId;
 pub use compare::{compare, compare_decimals, guid_key, hash_key};
 pub use convert::{ConvertCtx, Target, assign, convert, to_display};
+pub use dateparse::DateOrder;
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
 pub use legal::{
     Conversion, check_explicit, check_implicit, common_type, conversion, decimal_facets, precedence,

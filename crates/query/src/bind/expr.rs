@@ -369,8 +369,10 @@ impl Binder<'_> {
 
     fn choose(&self, conditions: Vec<Expr>, results: Vec<Expr>, has_else: bool) -> SqlResult<Expr> {
         let nullable = !has_else || results.iter().any(|r| r.nullable);
+        let Some(ty) = common(&results)? else {
+            return Err(SqlError::new(&messages::CASE_ALL_NULL, &[]));
+        };
         let mut results = self.unify(results)?;
-        let ty = results[0].ty;
         let otherwise = if has_else {
             results.pop().map(Box::new)
         } else {
@@ -410,11 +412,19 @@ impl Binder<'_> {
         }
         match name.as_str() {
             "coalesce" if args.len() >= 2 => {
+                if args.iter().all(is_null) {
+                    return Err(SqlError::new(&messages::COALESCE_ALL_NULL, &[]));
+                }
                 let all_but_last = args.len().saturating_sub(1);
                 let conditions = args[..all_but_last].iter().map(not_null).collect();
-                return self.choose(conditions, args, true);
+                let nullable = args.iter().all(|a| a.nullable);
+                let chosen = self.choose(conditions, args, true)?;
+                return Ok(Expr { nullable, ..chosen });
             }
             "nullif" if args.len() == 2 => {
+                if is_null(&args[0]) {
+                    return Err(SqlError::new(&messages::NULLIF_NULL_FIRST, &[]));
+                }
                 let ty = args[0].ty;
                 let equal = self.compare(CompareOp::Eq, args[0].clone(), args[1].clone())?;
                 let branches = vec![(equal, Expr::constant(Value::Null, ty))];

@@ -21,11 +21,13 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
             );
         }
         if n > limit {
-            let args: [&dyn std::fmt::Display; 3] = [&n, &"type", &limit];
-            let error = SqlError::new(
-                &messages::SIZE_EXCEEDS_MAXIMUM,
-                &[args[0], args[1], &name, args[2]],
-            );
+            let error = if n > 8000 {
+                let args: [&dyn std::fmt::Display; 4] = [&n, &"type", &name, &8000];
+                SqlError::new(&messages::TYPE_SIZE_EXCEEDS_MAXIMUM, &args).with_state(3)
+            } else {
+                let args: [&dyn std::fmt::Display; 4] = [&n, &"type", &name, &limit];
+                SqlError::new(&messages::SIZE_EXCEEDS_MAXIMUM, &args).with_state(2)
+            };
             return Err(error.at_line(line));
         }
         Ok(n as u16)
@@ -53,7 +55,7 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
             let scale = number(1).unwrap_or(0);
             if precision == 0 || precision > 38 {
                 return Err(
-                    SqlError::new(&messages::PRECISION_TOO_LARGE, &[&1, &precision, &38])
+                    SqlError::new(&messages::PRECISION_TOO_LARGE, &[&-1, &precision, &38])
                         .at_line(line),
                 );
             }
@@ -97,9 +99,13 @@ pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {
         "timestamp" | "rowversion" => SqlType::ROWVERSION,
         "xml" => SqlType::XML,
         _ => {
-            return Err(
-                SqlError::new(&messages::TYPE_NOT_DEFINED, &[&ty.name.display()]).at_line(line),
-            );
+            let shown = ty.name.display();
+            let error = if cast {
+                SqlError::new(&messages::TYPE_NOT_DEFINED, &[&shown])
+            } else {
+                SqlError::new(&messages::DATA_TYPE_NOT_FOUND, &[&1, &shown]).with_state(3)
+            };
+            return Err(error.at_line(line));
         }
     })
 }

@@ -18,6 +18,14 @@ fn first_typed(args: &[Expr]) -> SqlType {
     }
 }
 
+/// int, and bigint for a (max) argument.
+fn length_type(args: &[Expr]) -> SqlType {
+    match args[0].ty.is_max() {
+        true => SqlType::BIGINT,
+        false => SqlType::INT,
+    }
+}
+
 pub(super) const TABLE: &[ScalarFunction] = &[
     strict("newid", &[], guid, |_, _, _, cx| {
         let (a, b) = (
@@ -42,9 +50,12 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         },
     )
     .sees_null(),
-    strict("datalength", &[Any], int, |v, args, _, _| {
+    strict("datalength", &[Any], length_type, |v, args, ty, _| {
         let bytes = v[0].data_length(&args[0].ty);
-        Ok(bytes.map_or(Value::Null, |n| Value::Int(n as i32)))
+        Ok(bytes.map_or(Value::Null, |n| match ty.id {
+            TypeId::BigInt => Value::BigInt(n as i64),
+            _ => Value::Int(n as i32),
+        }))
     }),
     strict("isnumeric", &[Any], int, |v, args, _, _| {
         let yes = match &v[0] {

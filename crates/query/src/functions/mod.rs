@@ -198,5 +198,10 @@ fn small(v: &Value) -> SqlResult<i32> {
 }
 
 fn overflow(id: TypeId) -> SqlError {
-    SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &id.name()])
+    let shown = if id.is_decimal() {
+        "numeric"
+    } else {
+        id.name()
+    };
+    SqlError::new(&messages::ARITHMETIC_OVERFLOW, &[&"expression", &shown]).with_state(2)
 }

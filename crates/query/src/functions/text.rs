@@ -29,6 +29,14 @@ fn long_string(args: &[Expr]) -> SqlType {
     }
 }
 
+/// int, and bigint for a (max) argument.
+fn count_type(args: &[Expr]) -> SqlType {
+    match args[0].ty.is_max() {
+        true => SqlType::BIGINT,
+        false => SqlType::INT,
+    }
+}
+
 /// nvarchar when any argument is, max when any is.
 fn joined_type(args: &[Expr]) -> SqlType {
     let national = args.iter().any(|a| a.ty.id.is_nchar());
@@ -66,13 +74,18 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     .at_least(3)
     .at_most(254)
     .sees_null(),
-    strict("len", &[TextOrBytes], int, |v, _, _, _| {
-        if let Value::Binary(b) = &v[0] {
-            return Ok(Value::Int(b.len() as i32));
-        }
-        let units = units(&v[0]);
-        let end = units.iter().rposition(|u| *u != 32).map_or(0, |i| i + 1);
-        Ok(Value::Int(end as i32))
+    strict("len", &[TextOrBytes], count_type, |v, _, ty, _| {
+        let end = match &v[0] {
+            Value::Binary(b) => b.len(),
+            text => units(text)
+                .iter()
+                .rposition(|u| *u != 32)
+                .map_or(0, |i| i + 1),
+        };
+        Ok(match ty.id {
+            TypeId::BigInt => Value::BigInt(end as i64),
+            _ => Value::Int(end as i32),
+        })
     }),
     strict("upper", &[Text], string, |v, _, ty, _| {
         Ok(map_units(&v[0], ty, |c| one(c.to_uppercase())))
@@ -111,7 +124,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         |v, _, ty, _| {
             let (start, len) = (whole(&v[1]).saturating_sub(1), whole(&v[2]));
             if len < 0 {
-                return Err(SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[]));
+                let error = SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[]);
+                return Err(error.with_state(3));
             }
             let cut = |total: usize| {
                 let from = start.clamp(0, total as i64);
@@ -343,8 +357,8 @@ fn trimmed(v: &Value, ty: &SqlType, start: bool, end: bool) -> Value {
 
 fn length(v: &Value, function: &str) -> SqlResult<usize> {
     usize::try_from(whole(v)).map_err(|_| match function {
-        "left" => SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[]),
-        _ => SqlError::new(&messages::INVALID_LENGTH, &[&function]),
+        "left" => SqlError::new(&messages::INVALID_LENGTH_SUBSTRING, &[]).with_state(2),
+        _ => SqlError::new(&messages::INVALID_LENGTH, &[&function]).with_state(4),
     })
 }
 

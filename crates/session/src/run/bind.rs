@@ -6,7 +6,7 @@ use duramen_base::SqlResult;
 use duramen_query::{Binder, Cx, Expr, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
-use duramen_types::{ConvertCtx, Value};
+use duramen_types::Value;
 
 use super::Run;
 use crate::host::HostView;
@@ -107,7 +107,7 @@ impl Run<'_> {
             transaction.clone(),
             self.cancel,
         );
-        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         let result = f(e, &mut cx);
         drop(cx);
         self.vars = vars;

@@ -3,12 +3,13 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_txn::IsolationLevel;
-use duramen_types::Value;
+use duramen_types::{DateOrder, Value};
 
 use super::{Run, not_supported};
+use crate::sink::EnvChange;
 
 impl Run<'_> {
-    pub(super) fn set_option(&mut self, _at: usize, option: &ast::SetOption) -> SqlResult<()> {
+    pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
         match option {
             ast::SetOption::OnOff { names, on } => names
                 .iter()
@@ -31,7 +32,7 @@ impl Run<'_> {
             }
             ast::SetOption::Value { name, value } => {
                 let value = self.constant(value)?;
-                self.set_value(name, &value)
+                self.set_value(at, name, &value)
             }
             ast::SetOption::Statistics { names, on: false } if !names.is_empty() => Ok(()),
             ast::SetOption::Statistics { names, .. } => Err(not_supported(&format!(
@@ -42,7 +43,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn set_value(&mut self, name: &str, value: &Value) -> SqlResult<()> {
+    pub(super) fn set_value(&mut self, at: usize, name: &str, value: &Value) -> SqlResult<()> {
         let options = &mut self.session.options;
         match (name, value.as_i64(), value.as_text()) {
             ("LOCK_TIMEOUT", Some(ms), _) => {
@@ -52,18 +53,26 @@ impl Run<'_> {
                 }
             }
             ("TEXTSIZE", Some(n), _) => options.textsize = n as i32,
-            ("ROWCOUNT", Some(0), _) => options.rowcount = 0,
-            ("DATEFIRST", Some(7), _) => options.datefirst = 7,
-            ("DATEFIRST", Some(n), _) if !(1..=7).contains(&n) => {
-                return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]));
+            ("ROWCOUNT", Some(n), _) if n >= 0 => options.rowcount = n as u64,
+            ("DATEFIRST", Some(n), _) => {
+                if !(1..=7).contains(&n) {
+                    return Err(SqlError::new(&messages::DATEFIRST_OUT_OF_RANGE, &[&n]));
+                }
+                options.datefirst = n as u8;
             }
-            ("DATEFORMAT", _, Some(f)) if f.eq_ignore_ascii_case("mdy") => {
-                options.dateformat = "mdy".to_owned()
-            }
-            ("LANGUAGE", _, Some(l))
-                if l.eq_ignore_ascii_case("us_english") || l.eq_ignore_ascii_case("english") =>
-            {
-                options.language = "us_english".to_owned();
+            ("DATEFORMAT", _, Some(f)) => match DateOrder::from_name(&f) {
+                Some(order) => options.date_order = order,
+                None => return Err(SqlError::new(&messages::DATEFORMAT_INVALID, &[&f])),
+            },
+            ("LANGUAGE", _, Some(l)) => {
+                let old = options.language.clone();
+                if !options.set_language(&l) {
+                    return Err(not_supported(&format!("SET LANGUAGE {l}")));
+                }
+                let new = options.language.clone();
+                let info = SqlError::new(&messages::CHANGED_LANGUAGE, &[&new]);
+                self.sink.env_change(&EnvChange::Language { old, new });
+                self.say(&info, at);
             }
             ("DEADLOCK_PRIORITY", n, word) => {
                 let priority = match word.map(|w| w.to_ascii_uppercase()).as_deref() {

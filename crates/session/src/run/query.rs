@@ -6,7 +6,6 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::{Binder, Cx, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
-use duramen_types::ConvertCtx;
 
 use super::{Bound, Run, command, not_supported};
 use crate::host::HostView;
@@ -62,12 +61,16 @@ impl Run<'_> {
             Some(transaction.clone()),
             self.cancel,
         );
-        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
+        let limit = self.session.options.row_limit();
         let sink = &mut *self.sink;
         let result = (|| {
             let mut n = 0;
             let mut operator = plan.start(&mut cx)?;
-            while let Some(batch) = operator.next(&mut cx)? {
+            while n < limit
+                && let Some(mut batch) = operator.next(&mut cx)?
+            {
+                batch.truncate(usize::try_from(limit - n).unwrap_or(usize::MAX));
                 n += batch.len() as u64;
                 if !assigns {
                     batch.iter().for_each(|row| sink.row(row));
@@ -114,7 +117,8 @@ impl Run<'_> {
             Some(transaction.clone()),
             self.cancel,
         );
-        let mut cx = Cx::new(&host, &mut vars, ConvertCtx::default());
+        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
+        cx.row_limit = self.session.options.row_limit();
         let result = dml.run(&mut cx);
         drop(cx);
         self.vars = vars;

@@ -6,6 +6,12 @@ use duramen_tsql::ast;
 use super::{Run, not_supported};
 
 impl Run<'_> {
+    /// A message of a statement, with the statement's line.
+    pub(super) fn say(&mut self, message: &SqlError, at: usize) {
+        let line = self.program.steps[at].line as i32;
+        self.sink.info(&message.clone().at_line(line));
+    }
+
     pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> SqlResult<()> {
         let bound = self.expr(at, |b| b.as_text(e))?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;

@@ -1,6 +1,7 @@
 //! Batches over an instance, results as text.
 
 mod dbcc;
+mod golden;
 
 use std::sync::Arc;
 

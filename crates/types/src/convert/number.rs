@@ -31,6 +31,9 @@ pub(super) fn to_integer(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<V
     if let Some(n) = v.as_i64() {
         return integer(n, to.id).ok_or_else(|| match (from.id, to.id) {
             (TypeId::BigInt, _) | (_, TypeId::Int) => overflow("expression", to.id),
+            (_, TypeId::TinyInt) => {
+                SqlError::new(&ARITHMETIC_OVERFLOW_VALUE, &[&to.id.name(), &n]).with_state(2)
+            }
             _ => SqlError::new(&ARITHMETIC_OVERFLOW_VALUE, &[&to.id.name(), &n]),
         });
     }
@@ -60,7 +63,13 @@ pub(super) fn to_integer(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<V
             let n = (-(2f64.powi(63)) <= cut && cut < 2f64.powi(63)).then_some(cut as i64);
             n.and_then(|n| integer(n, to.id)).ok_or_else(|| {
                 let shown = format!("{f:.6}");
+                let state = match to.id {
+                    TypeId::Int => 3,
+                    TypeId::SmallInt => 2,
+                    _ => 1,
+                };
                 SqlError::new(&ARITHMETIC_OVERFLOW_FLOAT, &[&to.id.name(), &shown])
+                    .with_state(state)
             })
         }
         Value::Binary(b) => {
