@@ -27,8 +27,10 @@ pub mod sim;
 pub mod sync;
 pub mod thread;
 pub mod time;
+mod volatile;
 
 pub use aligned::AlignedBuf;
 pub use disk::{Disk, DiskFile, Env, OpenOptions};
 pub use error::IoError;
 pub use real::RealDisk;
+pub use volatile::volatile;

@@ -54,7 +54,7 @@ impl Databases {
             let name = format!("{}_log", stmt.name);
             log.push(self.new_file(&stmt.name, &ast::FileSpec::default(), &name, (8, "ldf"))?);
         }
-        self.make(self.next_id(), &stmt.name, &(data, log), true)?;
+        self.make(self.next_id(), &stmt.name, &(data, log))?;
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! The databases of an instance: made, opened, found by name.
 //!
-//! `master` knows the others (`sysdbreg`). A first start makes the system databases and writes a marker last, so that a
-//! first start that was cut short begins again; `tempdb` is made anew at every start.
+//! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{DbId, FileId, SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
+use duramen_os::IoError;
 use duramen_os::sync::RwLock;
-use duramen_os::{Env, IoError, OpenOptions};
-use duramen_storage::{
-    CreateDatabase, DataFileSpec, Database, Engine, EngineConfig, FileGrowth, OpenDatabase,
-};
+use duramen_storage::{CreateDatabase, DataFileSpec, Database, Engine, FileGrowth, OpenDatabase};
 use duramen_txn::gate::GateHub;
 use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
@@ -27,9 +24,7 @@ pub mod option {
     pub const DELAYED_FORCED: u64 = 4;
 }
 
-const MARKER: &str = "duramen.instance";
 const PAGE: u64 = 8192;
-const MB: u64 = 1 << 20;
 
 /// What `serve` was told about storage.
 #[derive(Clone, Debug)]
@@ -66,129 +61,14 @@ pub struct Databases {
     pub engine: Arc<Engine>,
     pub gate: Arc<GateHub>,
     pub config: StorageConfig,
-    open: RwLock<BTreeMap<DbId, Arc<OpenDb>>>,
+    pub(crate) open: RwLock<BTreeMap<DbId, Arc<OpenDb>>>,
     /// Goes up with every database made or dropped.
-    generation: AtomicU64,
+    pub(crate) generation: AtomicU64,
 }
 
 impl Databases {
-    pub fn start(env: &Env, config: StorageConfig) -> SqlResult<Databases> {
-        let disk = &env.disk;
-        let dir = config.data_dir.clone();
-        disk.create_dir_all(&dir).map_err(|e| os_error(&e, &dir))?;
-        let marker = dir.join(MARKER);
-        let fresh = !disk.exists(&marker);
-        if fresh {
-            for name in ["master", "model", "msdb", "tempdb"] {
-                remove_files(env, &dir, name)?;
-            }
-        }
-        remove_files(env, &dir, "tempdb")?;
-        let engine_config = EngineConfig {
-            memory: config.memory,
-            doublewrite_path: dir.join("duramen.dwb"),
-        };
-        let engine = Engine::new(env, &engine_config)?;
-        let all = Databases {
-            engine,
-            gate: GateHub::new(),
-            config,
-            open: RwLock::new(BTreeMap::new()),
-            generation: AtomicU64::new(1),
-        };
-        if fresh {
-            all.make_system(env, &marker)?;
-        } else {
-            all.open_all()?;
-        }
-        all.make(
-            DbId::TEMPDB,
-            "tempdb",
-            &all.system_files("tempdb", 8, 8),
-            false,
-        )?;
-        Ok(all)
-    }
-
-    fn system_files(&self, name: &str, data_mb: u64, log_mb: u64) -> (Vec<NewFile>, Vec<NewFile>) {
-        let file = |logical: String, extension: &str, mb: u64| NewFile {
-            path: self
-                .config
-                .data_dir
-                .join(format!("{name}.{extension}"))
-                .to_string_lossy()
-                .into_owned(),
-            logical_name: logical,
-            size: mb * MB,
-            max_size: None,
-            growth: Growth::Bytes(64 * MB),
-        };
-        let (data, log) = match name {
-            "master" => ("master".to_owned(), "mastlog".to_owned()),
-            "model" => ("modeldev".to_owned(), "modellog".to_owned()),
-            "msdb" => ("MSDBData".to_owned(), "MSDBLog".to_owned()),
-            _ => ("tempdev".to_owned(), "templog".to_owned()),
-        };
-        (
-            vec![file(data, "mdf", data_mb)],
-            vec![file(log, "ldf", log_mb)],
-        )
-    }
-
-    fn make_system(&self, env: &Env, marker: &Path) -> SqlResult<()> {
-        self.make(
-            DbId::MASTER,
-            "master",
-            &self.system_files("master", 4, 4),
-            true,
-        )?;
-        self.make(
-            DbId::MODEL,
-            "model",
-            &self.system_files("model", 4, 4),
-            true,
-        )?;
-        self.make(DbId::MSDB, "msdb", &self.system_files("msdb", 4, 4), true)?;
-        for db in self.all() {
-            db.db.checkpoint()?;
-        }
-        let options = OpenOptions {
-            create: true,
-            ..OpenOptions::default()
-        };
-        let file = env
-            .disk
-            .open(marker, &options)
-            .map_err(|e| os_error(&e, marker))?;
-        file.write_at(b"duramen 1\n", 0)
-            .map_err(|e| os_error(&e, marker))?;
-        file.sync().map_err(|e| os_error(&e, marker))?;
-        env.disk
-            .sync_dir(&self.config.data_dir)
-            .map_err(|e| os_error(&e, marker))
-    }
-
-    /// Opens `master`, then every database that it lists, with recovery.
-    fn open_all(&self) -> SqlResult<()> {
-        let (data, log) = self.system_files("master", 0, 0);
-        let entry = entry_of(DbId::MASTER, "master", &data, &log);
-        let master = self.open_entry(&entry)?;
-        let tx = self.transaction("startup");
-        let entries = Registry::new(&master.catalog).list(&tx);
-        self.engine.locks.release_all(&tx.owner);
-        for entry in entries? {
-            match entry.id {
-                DbId::MASTER => *master.entry.write() = entry,
-                DbId::TEMPDB => {}
-                _ => {
-                    self.open_entry(&entry)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn open_entry(&self, entry: &DatabaseEntry) -> SqlResult<Arc<OpenDb>> {
+    /// How an entry of `master` is opened.
+    pub(crate) fn open_spec(&self, entry: &DatabaseEntry) -> OpenDatabase {
         let (mut data, mut log) = (Vec::new(), Vec::new());
         for f in &entry.files {
             let file = NewFile {
@@ -207,19 +87,16 @@ impl Databases {
                 FileKind::Log => log.push(self.log_spec(&file, f.file_id)),
             }
         }
-        let spec = OpenDatabase {
+        OpenDatabase {
             id: entry.id,
             name: entry.name.clone(),
             data,
             log,
             sector: self.config.sector,
-        };
-        let db = Database::open(&self.engine, &spec)?;
-        let catalog = CatalogDb::open(&db);
-        Ok(self.admit(db, catalog, entry.clone()))
+        }
     }
 
-    fn admit(
+    pub(crate) fn admit(
         &self,
         db: Arc<Database>,
         catalog: Arc<CatalogDb>,
@@ -243,14 +120,32 @@ impl Databases {
         open
     }
 
-    /// Makes a database; `register` lists it in `master`.
+    /// Makes a database and lists it in `master`.
     pub fn make(
         &self,
         id: DbId,
         name: &str,
         files: &(Vec<NewFile>, Vec<NewFile>),
-        register: bool,
     ) -> SqlResult<Arc<OpenDb>> {
+        let spec = self.create_spec(id, name, files, self.first_log_seq())?;
+        let (db, catalog) = build(&self.engine, &spec)?;
+        let entry = entry_of(id, name, &files.0, &files.1);
+        let master = self.master()?.catalog.clone();
+        if let Err(e) = self.in_master(&master, |r, tx| r.add(tx, &entry)) {
+            db.detach();
+            return Err(e);
+        }
+        Ok(self.admit(db, catalog, entry))
+    }
+
+    /// How a new database is made; its files must not be there yet, their directories must.
+    pub(crate) fn create_spec(
+        &self,
+        id: DbId,
+        name: &str,
+        files: &(Vec<NewFile>, Vec<NewFile>),
+        first_log_seq: u32,
+    ) -> SqlResult<CreateDatabase> {
         let (data, log) = files;
         let data_ids = (0..data.len()).map(|i| if i == 0 { 1 } else { i + 2 } as u16);
         let data_specs: Vec<DataFileSpec> = data
@@ -277,43 +172,24 @@ impl Databases {
                 ];
                 return Err(SqlError::new(&messages::DIRECTORY_LOOKUP_FAILED, &args));
             }
-            if self.engine.env.disk.exists(path) {
+            if id != DbId::TEMPDB && self.engine.env.disk.exists(path) {
                 return Err(SqlError::new(
                     &messages::FILE_ALREADY_EXISTS,
                     &[&path.display()],
                 ));
             }
         }
-        let spec = CreateDatabase {
+        Ok(CreateDatabase {
             id,
             name: name.to_owned(),
             data: data_specs,
             log: log_specs,
             profile: self.config.profile,
             sector: self.config.sector,
-            first_log_seq: self.first_log_seq(),
+            first_log_seq,
             collation: CollationId::DEFAULT.0,
             compatibility_level: 160,
-        };
-        let db = Database::create(&self.engine, &spec)?;
-        let catalog = match CatalogDb::create(&db) {
-            Ok(catalog) => catalog,
-            Err(e) => {
-                db.detach();
-                return Err(e);
-            }
-        };
-        db.checkpoint()?;
-        let entry = entry_of(id, name, data, log);
-        if register {
-            let master = if id == DbId::MASTER {
-                catalog.clone()
-            } else {
-                self.master()?.catalog.clone()
-            };
-            self.in_master(&master, |r, tx| r.add(tx, &entry))?;
-        }
-        Ok(self.admit(db, catalog, entry))
+        })
     }
 
     /// A new log begins one above the highest sequence number of model's.
@@ -354,7 +230,7 @@ impl Databases {
             .ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&"master"]))
     }
 
-    fn transaction(&self, name: &str) -> Transaction {
+    pub(crate) fn transaction(&self, name: &str) -> Transaction {
         let owner = self.engine.locks.owner(SessionId(0));
         Transaction::new(
             &owner,
@@ -458,17 +334,6 @@ impl Databases {
         let schema: u64 = self.open.read().values().map(|d| d.catalog.version()).sum();
         schema + self.generation.load(Ordering::Acquire) * 1_000_000_007
     }
-
-    /// Checkpoints and closes everything.
-    pub fn shutdown(&self) -> SqlResult<()> {
-        let mut result = Ok(());
-        for d in self.all() {
-            let closed = d.catalog.flush_identities().and_then(|()| d.db.close());
-            result = result.and(closed);
-        }
-        self.open.write().clear();
-        result
-    }
 }
 
 pub fn durability_of(options: u64) -> DelayedDurability {
@@ -481,7 +346,7 @@ pub fn durability_of(options: u64) -> DelayedDurability {
     }
 }
 
-fn entry_of(id: DbId, name: &str, data: &[NewFile], log: &[NewFile]) -> DatabaseEntry {
+pub(crate) fn entry_of(id: DbId, name: &str, data: &[NewFile], log: &[NewFile]) -> DatabaseEntry {
     let entry = |f: &NewFile, file_id: usize, kind: FileKind| FileEntry {
         file_id: file_id as u16,
         kind,
@@ -520,15 +385,20 @@ fn entry_of(id: DbId, name: &str, data: &[NewFile], log: &[NewFile]) -> Database
     }
 }
 
-fn remove_files(env: &Env, dir: &Path, name: &str) -> SqlResult<()> {
-    for extension in ["mdf", "ldf"] {
-        let path = dir.join(format!("{name}.{extension}"));
-        match env.disk.remove(&path) {
-            Ok(()) | Err(IoError::NotFound) => {}
-            Err(e) => return Err(os_error(&e, &path)),
+/// The files of a new database, with an empty catalog.
+pub(crate) fn build(
+    engine: &Arc<Engine>,
+    spec: &CreateDatabase,
+) -> SqlResult<(Arc<Database>, Arc<CatalogDb>)> {
+    let db = Database::create(engine, spec)?;
+    let made = CatalogDb::create(&db).and_then(|catalog| db.checkpoint().map(|_| catalog));
+    match made {
+        Ok(catalog) => Ok((db, catalog)),
+        Err(e) => {
+            db.detach();
+            Err(e)
         }
     }
-    Ok(())
 }
 
 /// 5123: the operating system refused.

@@ -17,6 +17,7 @@ mod program;
 mod run;
 mod session;
 mod sink;
+mod startup;
 mod stored;
 mod text;
 pub mod version;

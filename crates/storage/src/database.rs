@@ -23,6 +23,7 @@ use crate::format::alloc::{
 };
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
 use crate::format::page::{page_type, seal};
+use crate::tempdb;
 
 /// CREATE DATABASE, as storage needs it.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ impl Database {
         let files = spec
             .data
             .iter()
-            .map(|f| create_file(engine, f, &guid).map(Arc::new))
+            .map(|f| create_file(engine, spec.id, f, &guid).map(Arc::new))
             .collect::<SqlResult<Vec<_>>>()?;
         let now = time::wall().unix_nanos();
         let created = duramen_wal::record::datetime_from_unix_ns(u64::try_from(now).unwrap_or(0));
@@ -113,9 +114,11 @@ impl Database {
         if let Some(first) = files.first() {
             first.write_page(BOOT_PAGE, &page)?;
         }
-        for file in &files {
-            file.sync()?;
-            sync_parent(engine, file)?;
+        if !tempdb::is_temporary(spec.id) {
+            for file in &files {
+                file.sync()?;
+                sync_parent(engine, file)?;
+            }
         }
         let log = create_log(engine, spec, &guid)?;
         let db = assemble(
@@ -166,6 +169,7 @@ impl Database {
             guid,
             files: RwLock::new(files.clone()),
             log: OnceLock::new(),
+            temporary: false,
             recovering: AtomicBool::new(true),
         };
         engine.pool.doublewrite.repair(&store)?;
@@ -199,9 +203,13 @@ impl Database {
         Ok(db)
     }
 
-    /// Takes a last checkpoint and ends the log. No transaction may be running.
+    /// Takes a last checkpoint and ends the log. No transaction may be running. tempdb just ends.
     pub fn close(&self) -> SqlResult<()> {
-        let result = self.checkpoint();
+        let result = if self.store.temporary {
+            Ok(0)
+        } else {
+            self.checkpoint()
+        };
         self.detach();
         result.map(|_| ())
     }
@@ -351,6 +359,7 @@ fn assemble(
         guid,
         files: RwLock::new(files),
         log: OnceLock::new(),
+        temporary: tempdb::is_temporary(id),
         recovering: AtomicBool::new(true),
     });
     let _ = store.log.set(access.clone() as Arc<dyn RecordLog>);
@@ -394,10 +403,19 @@ fn header_of(spec: &DataFileSpec, guid: &[u8; 16]) -> FileHeader {
 }
 
 /// Makes a data file with its header and allocation maps.
-fn create_file(engine: &Engine, spec: &DataFileSpec, guid: &[u8; 16]) -> SqlResult<DataFile> {
+fn create_file(
+    engine: &Engine,
+    db: DbId,
+    spec: &DataFileSpec,
+    guid: &[u8; 16],
+) -> SqlResult<DataFile> {
     let mut spec = spec.clone();
     spec.size = (spec.size.max(64) + 7) & !7;
-    let file = DataFile::open(&engine.env, &spec, true)?;
+    let file = if tempdb::is_temporary(db) {
+        tempdb::make_file(&engine.env, &spec)?
+    } else {
+        DataFile::open(&engine.env, &spec, true)?
+    };
     file.extend(spec.size)?;
     let mut page: PageBytes = [0; PAGE_BYTES];
     let put = |n: u32, page: &mut PageBytes| {
@@ -463,6 +481,7 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
         profile: spec.profile,
         sector: spec.sector,
         first_seq: spec.first_log_seq.max(1),
+        volatile: tempdb::is_temporary(spec.id),
         ..LogConfig::default()
     };
     let header = |file: &LogFileSpec| -> SqlResult<PageBytes> {

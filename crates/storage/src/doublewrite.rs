@@ -154,8 +154,12 @@ impl DoubleWrite {
         self.inner.lock().pending.retain(|e| e.guid != *guid);
     }
 
-    /// Writes pages here, then in place, then syncs. The caller has flushed the log.
+    /// Writes pages here, then in place, then syncs. The caller has flushed the log; tempdb's pages are not for here.
     pub fn write_batch(&self, pages: &[(Arc<DbStore>, PageId, Box<PageBytes>)]) -> SqlResult<()> {
+        let pages: Vec<_> = pages.iter().filter(|p| !p.0.temporary).collect();
+        if pages.is_empty() {
+            return Ok(());
+        }
         let mut inner = self.inner.lock();
         let room = MAX_ENTRIES.saturating_sub(inner.pending.len()).max(1);
         for part in pages.chunks(room) {
@@ -177,7 +181,7 @@ impl DoubleWrite {
     fn write_here(
         &self,
         inner: &Inner,
-        pages: &[(Arc<DbStore>, PageId, Box<PageBytes>)],
+        pages: &[&(Arc<DbStore>, PageId, Box<PageBytes>)],
     ) -> SqlResult<()> {
         let pending = inner.pending.iter().map(|e| (&e.guid, e.page, &e.bytes));
         let fresh = pages.iter().map(|(s, p, b)| (&s.guid, *p, b));

@@ -116,6 +116,8 @@ pub(crate) struct DbStore {
     pub guid: [u8; 16],
     pub files: RwLock<Vec<Arc<DataFile>>>,
     pub log: OnceLock<Arc<dyn RecordLog>>,
+    /// tempdb: nothing of it outlives the process, so no write of it waits for a log or a disk.
+    pub temporary: bool,
     /// While recovery runs, pages that were never written may be read.
     pub recovering: AtomicBool,
 }
@@ -132,7 +134,9 @@ impl DbStore {
 
     pub fn flush_log(&self, lsn: Lsn) -> SqlResult<()> {
         match self.log.get() {
-            Some(log) if !lsn.is_null() && log.durable_lsn() < lsn => log.flush(lsn),
+            Some(log) if !self.temporary && !lsn.is_null() && log.durable_lsn() < lsn => {
+                log.flush(lsn)
+            }
             _ => Ok(()),
         }
     }

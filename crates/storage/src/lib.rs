@@ -8,6 +8,7 @@
 //! | `change` | changes to pages as data: logged, applied, redone, undone |
 //! | `alloc`, `anchor` | extents and pages, file growth; where allocation units begin |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
+//! | `tempdb` | what is different about the database that dies with the process |
 //! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
 //! | `ghosts` | cleanup of deleted B-tree rows |
 //!
@@ -36,6 +37,7 @@ mod lob;
 mod pool;
 mod recovery;
 mod rowset;
+mod tempdb;
 #[cfg(test)]
 mod tests;
 mod undo;

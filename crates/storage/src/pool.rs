@@ -462,6 +462,9 @@ impl Pool {
                 store.flush_log(*lsn)?;
             }
         }
+        for (store, page, bytes) in copies.iter().filter(|c| c.0.temporary) {
+            store.expect_file(*page)?.write_page(page.page, bytes)?;
+        }
         self.doublewrite.write_batch(copies)
     }
 

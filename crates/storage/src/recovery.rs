@@ -84,7 +84,10 @@ impl Database {
         for record in RecordBuilder::active_xacts(begin, &active) {
             self.access.append(&record, 0)?;
         }
-        let written = self.engine.pool.flush_database(self.id)?;
+        let written = match self.store.temporary {
+            true => 0,
+            false => self.engine.pool.flush_database(self.id)?,
+        };
         let min = active
             .iter()
             .map(|a| a.begin_lsn)
@@ -95,7 +98,11 @@ impl Database {
             0,
         )?;
         self.access.flush(end)?;
-        self.write_boot_checkpoint(begin)?;
+        if self.store.temporary {
+            self.boot.lock().checkpoint_lsn = begin;
+        } else {
+            self.write_boot_checkpoint(begin)?;
+        }
         if let Some(log) = &self.log {
             log.set_reuse_reason(if min < begin {
                 "ACTIVE_TRANSACTION"
@@ -103,7 +110,9 @@ impl Database {
                 "NOTHING"
             });
         }
-        if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
+        if self.store.temporary {
+            self.access.truncate(min);
+        } else if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
             for other in self.engine.open_databases() {
                 let owed = other.transactions.commits.last_full();
                 if other.id != self.id && other.access.flush(owed).is_err() {
@@ -352,7 +361,9 @@ impl Database {
         let space = log.space();
         log.bytes_since(self.boot.lock().checkpoint_lsn) > REDO_BYTES
             || space.used * 10 > space.total * 7
-            || steps >= IDLE_STEPS && self.engine.pool.dirty_count(self.id) > 0
+            || steps >= IDLE_STEPS
+                && !self.store.temporary
+                && self.engine.pool.dirty_count(self.id) > 0
     }
 }
 

@@ -5,4 +5,5 @@ mod crash;
 mod fixture;
 mod rows;
 mod speed;
+mod temporary;
 mod two;

@@ -37,6 +37,8 @@ pub struct LogConfig {
     /// After this long, records are hardened although nobody waits for them.
     pub harden_after: Duration,
     pub on_grow: Option<GrowHook>,
+    /// The log dies with the process (tempdb): no call waits for the disk, files are made over what is there.
+    pub volatile: bool,
 }
 
 impl Default for LogConfig {
@@ -49,6 +51,7 @@ impl Default for LogConfig {
             first_seq: 1,
             harden_after: Duration::from_millis(5),
             on_grow: None,
+            volatile: false,
         }
     }
 }

@@ -197,7 +197,7 @@ impl Log {
         };
         let written = allocated.and_then(|()| {
             let _wait = wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
-            write_vlfs(&**file, &plan.vlfs, stamp)
+            write_vlfs(&**file, &plan.vlfs, stamp && !self.cfg.volatile)
         });
         match written {
             Ok(()) => {

@@ -142,11 +142,15 @@ pub(super) fn make_file(
         return Err(fail(IoError::NoSpace));
     }
     let options = OpenOptions {
-        create_new: true,
-        direct: true,
+        create: cfg.volatile,
+        create_new: !cfg.volatile,
+        direct: !cfg.volatile,
         ..OpenOptions::default()
     };
-    let file = env.disk.open(&spec.path, &options).map_err(&fail)?;
+    let mut file = env.disk.open(&spec.path, &options).map_err(&fail)?;
+    if cfg.volatile {
+        file = duramen_os::volatile(file);
+    }
     let mut vlfs = Vec::new();
     let mut offset = HEADER_BYTES;
     for size in sizes {
@@ -167,11 +171,14 @@ pub(super) fn make_file(
         });
         offset += size;
     }
+    if cfg.volatile && file.len().map_err(&fail)? > offset {
+        file.set_len(offset).map_err(&fail)?;
+    }
     file.allocate(0, offset).map_err(&fail)?;
     file.write_at(header_page, 0).map_err(&fail)?;
-    write_vlfs(&*file, &vlfs, true).map_err(&fail)?;
+    write_vlfs(&*file, &vlfs, !cfg.volatile).map_err(&fail)?;
     file.sync().map_err(&fail)?;
-    if let Some(dir) = spec.path.parent() {
+    if let (Some(dir), false) = (spec.path.parent(), cfg.volatile) {
         env.disk.sync_dir(dir).map_err(&fail)?;
     }
     let state = FileState {

@@ -1,0 +1,264 @@
+//! Start and end of the databases of an instance.
+//!
+//! A first start makes the system databases and writes a marker last, so that a first start that was cut short begins
+//! again. A later start opens `master`, then what it lists, side by side: recovery of one waits for its own disk most of
+//! the time. `tempdb` is made anew beside them, over the files of the former life. Nothing may let go of log before all
+//! are open: a database may have to look for a decision in the log of another.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::{CatalogDb, DatabaseEntry, Registry};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::{Env, IoError, OpenOptions, thread};
+use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig};
+use duramen_txn::gate::GateHub;
+use duramen_wal::Growth;
+
+use crate::databases::{Databases, NewFile, StorageConfig, build, entry_of, os_error};
+
+const MARKER: &str = "duramen.instance";
+const MB: u64 = 1 << 20;
+/// Where the logs of the system databases begin; those of others begin above model's.
+const FIRST_LOG_SEQ: u32 = 31;
+/// As SQL Server's setup: a data file of tempdb for each processor, but no more than this.
+const MOST_TEMPDB_FILES: usize = 8;
+
+type Files = (Vec<NewFile>, Vec<NewFile>);
+type Opened = SqlResult<(Arc<Database>, Arc<CatalogDb>)>;
+type Job = Box<dyn FnOnce() -> Opened + Send>;
+
+impl Databases {
+    /// Opens every database, with recovery where it is due; a first start makes the system databases.
+    pub fn start(env: &Env, config: StorageConfig) -> SqlResult<Databases> {
+        let disk = &env.disk;
+        let dir = config.data_dir.clone();
+        disk.create_dir_all(&dir).map_err(|e| os_error(&e, &dir))?;
+        let marker = dir.join(MARKER);
+        let fresh = !disk.exists(&marker);
+        if fresh {
+            for name in ["master", "model", "msdb"] {
+                remove_files(env, &dir, name)?;
+            }
+        }
+        let engine_config = EngineConfig {
+            memory: config.memory,
+            doublewrite_path: dir.join("duramen.dwb"),
+        };
+        let engine = Engine::new(env, &engine_config)?;
+        let all = Databases {
+            engine,
+            gate: GateHub::new(),
+            config,
+            open: RwLock::new(BTreeMap::new()),
+            generation: AtomicU64::new(1),
+        };
+        if fresh {
+            all.make_system(env, &marker)?;
+        } else {
+            all.open_all()?;
+        }
+        Ok(all)
+    }
+
+    fn file(&self, logical: &str, file: &str, mb: u64) -> NewFile {
+        let path = self.config.data_dir.join(file);
+        NewFile {
+            path: path.to_string_lossy().into_owned(),
+            logical_name: logical.to_owned(),
+            size: mb * MB,
+            max_size: None,
+            growth: Growth::Bytes(64 * MB),
+        }
+    }
+
+    /// Data and log of master, model and msdb.
+    fn system_files(&self, name: &str) -> Files {
+        let (data, log) = match name {
+            "master" => ("master", "mastlog"),
+            "model" => ("modeldev", "modellog"),
+            _ => ("MSDBData", "MSDBLog"),
+        };
+        (
+            vec![self.file(data, &format!("{name}.mdf"), 4)],
+            vec![self.file(log, &format!("{name}.ldf"), 4)],
+        )
+    }
+
+    /// `tempdev`, `temp2`, ... and `templog`, named as SQL Server's setup names them.
+    fn tempdb_files(&self) -> Files {
+        let count = thread::available_parallelism().clamp(1, MOST_TEMPDB_FILES);
+        let data = (1..=count)
+            .map(|n| match n {
+                1 => self.file("tempdev", "tempdb.mdf", 8),
+                n => self.file(&format!("temp{n}"), &format!("tempdb_mssql_{n}.ndf"), 8),
+            })
+            .collect();
+        (data, vec![self.file("templog", "templog.ldf", 8)])
+    }
+
+    fn tempdb_spec(&self) -> SqlResult<(CreateDatabase, DatabaseEntry)> {
+        let files = self.tempdb_files();
+        let spec = self.create_spec(DbId::TEMPDB, "tempdb", &files, FIRST_LOG_SEQ)?;
+        let entry = entry_of(DbId::TEMPDB, "tempdb", &files.0, &files.1);
+        Ok((spec, entry))
+    }
+
+    fn build_job(&self, spec: CreateDatabase) -> Job {
+        let engine = self.engine.clone();
+        Box::new(move || build(&engine, &spec))
+    }
+
+    fn open_job(&self, entry: &DatabaseEntry) -> Job {
+        let (engine, spec) = (self.engine.clone(), self.open_spec(entry));
+        Box::new(move || {
+            let db = Database::open(&engine, &spec)?;
+            let catalog = CatalogDb::open(&db);
+            Ok((db, catalog))
+        })
+    }
+
+    fn make_system(&self, env: &Env, marker: &Path) -> SqlResult<()> {
+        let mut jobs = Vec::new();
+        let mut entries = Vec::new();
+        for (id, name) in [
+            (DbId::MASTER, "master"),
+            (DbId::MODEL, "model"),
+            (DbId::MSDB, "msdb"),
+        ] {
+            let files = self.system_files(name);
+            jobs.push(self.build_job(self.create_spec(id, name, &files, FIRST_LOG_SEQ)?));
+            entries.push(entry_of(id, name, &files.0, &files.1));
+        }
+        let (spec, entry) = self.tempdb_spec()?;
+        jobs.push(self.build_job(spec));
+        entries.push(entry);
+        let made = in_parallel("create database", jobs)
+            .into_iter()
+            .collect::<SqlResult<Vec<_>>>()?;
+        for ((db, catalog), entry) in made.into_iter().zip(entries) {
+            let open = self.admit(db, catalog, entry.clone());
+            if open.db.id != DbId::TEMPDB {
+                let master = self.master()?;
+                self.in_master(&master.catalog, |r, tx| r.add(tx, &entry))?;
+            }
+        }
+        let options = OpenOptions {
+            create: true,
+            ..OpenOptions::default()
+        };
+        let file = env
+            .disk
+            .open(marker, &options)
+            .map_err(|e| os_error(&e, marker))?;
+        file.write_at(b"duramen 1\n", 0)
+            .map_err(|e| os_error(&e, marker))?;
+        file.sync().map_err(|e| os_error(&e, marker))?;
+        env.disk
+            .sync_dir(&self.config.data_dir)
+            .map_err(|e| os_error(&e, marker))
+    }
+
+    /// Opens `master`, then side by side every database that it lists, and makes tempdb.
+    fn open_all(&self) -> SqlResult<()> {
+        let (data, log) = self.system_files("master");
+        let entry = entry_of(DbId::MASTER, "master", &data, &log);
+        let master = Database::open(&self.engine, &self.open_spec(&entry))?;
+        let catalog = CatalogDb::open(&master);
+        let tx = self.transaction("startup");
+        let listed = Registry::new(&catalog).list(&tx);
+        self.engine.locks.release_all(&tx.owner);
+        let (tempdb, tempdb_entry) = self.tempdb_spec()?;
+        let mut master_entry = entry;
+        let mut jobs = vec![self.build_job(tempdb)];
+        let mut entries = vec![tempdb_entry];
+        for entry in listed? {
+            match entry.id {
+                DbId::MASTER => master_entry = entry,
+                DbId::TEMPDB => {}
+                _ => {
+                    jobs.push(self.open_job(&entry));
+                    entries.push(entry);
+                }
+            }
+        }
+        let opened = in_parallel("recover database", jobs)
+            .into_iter()
+            .collect::<SqlResult<Vec<_>>>()?;
+        self.admit(master, catalog, master_entry);
+        for ((db, catalog), entry) in opened.into_iter().zip(entries) {
+            self.admit(db, catalog, entry);
+        }
+        Ok(())
+    }
+
+    /// Checkpoints and closes everything: what users made first, then the system databases, tempdb last.
+    pub fn shutdown(&self) -> SqlResult<()> {
+        let mut all = self.all();
+        all.sort_by_key(|d| match d.db.id {
+            DbId::TEMPDB => (2, 0),
+            DbId::MASTER => (1, 1),
+            DbId(id @ ..=4) => (1, 6 - id),
+            DbId(id) => (0, id),
+        });
+        let mut result = Ok(());
+        for d in all {
+            let closed = d.catalog.flush_identities().and_then(|()| d.db.close());
+            result = result.and(closed);
+        }
+        self.open.write().clear();
+        result
+    }
+}
+
+/// Runs the jobs on a few threads; the results are in the order of the jobs.
+fn in_parallel(name: &str, jobs: Vec<Job>) -> Vec<Opened> {
+    let count = jobs.len();
+    let threads = count.min(2 * thread::available_parallelism());
+    let queue: VecDeque<(usize, Job)> = jobs.into_iter().enumerate().collect();
+    let queue = Arc::new(Mutex::new(queue));
+    let results: Arc<Mutex<BTreeMap<usize, Opened>>> = Arc::default();
+    let work = {
+        let (queue, results) = (queue.clone(), results.clone());
+        move || {
+            loop {
+                // The guard must not live as long as the job.
+                let next = queue.lock().pop_front();
+                let Some((at, job)) = next else { return };
+                let result = job();
+                results.lock().insert(at, result);
+            }
+        }
+    };
+    let handles: Vec<_> = (1..threads)
+        .filter_map(|_| thread::try_spawn(name, work.clone()).ok())
+        .collect();
+    // The calling thread works too: also where no thread could be started, everything is done.
+    work();
+    for handle in handles {
+        // A job that panicked has left no result.
+        let _ = handle.join();
+    }
+    let mut results = std::mem::take(&mut *results.lock());
+    (0..count)
+        .map(|at| results.remove(&at).unwrap_or_else(|| Err(panicked(name))))
+        .collect()
+}
+
+fn panicked(what: &str) -> SqlError {
+    SqlError::new(&messages::RECOVERY_ERROR, &[&what, &0, &0])
+}
+
+fn remove_files(env: &Env, dir: &Path, name: &str) -> SqlResult<()> {
+    for extension in ["mdf", "ldf"] {
+        let path = dir.join(format!("{name}.{extension}"));
+        match env.disk.remove(&path) {
+            Ok(()) | Err(IoError::NotFound) => {}
+            Err(e) => return Err(os_error(&e, &path)),
+        }
+    }
+    Ok(())
+}

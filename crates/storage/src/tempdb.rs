@@ -1,0 +1,49 @@
+//! tempdb: the database that is made anew at every start and dies with the process.
+//!
+//! What follows from that:
+//! 1. Nothing of it is ever synced, and nobody waits for its log: a flush of it returns at once, commits in it owe the
+//!    client nothing (`txn::gate`), and it takes no part in a decision over several databases (`txn::txlog`).
+//! 2. Its files lie in the page cache and are made over those of the former life, in place: making it costs no I/O worth
+//!    speaking of. What a page held before does not matter, because a page is formatted before it is read.
+//! 3. A checkpoint of it only lets go of log. Its pages leave memory when the frames are needed, without a copy in the
+//!    double-write file.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::{Env, OpenOptions, volatile};
+
+use crate::error::io_error;
+use crate::files::{DataFile, DataFileSpec};
+
+/// Database 2, as everywhere.
+pub(crate) fn is_temporary(id: DbId) -> bool {
+    id == DbId::TEMPDB
+}
+
+/// Makes a data file, over the one of the former life when there is one.
+pub(crate) fn make_file(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let name = spec.path.display().to_string();
+    let fail = |e| io_error(&e, "create", PageId::NULL, &name);
+    let file = env.disk.open(&spec.path, &options).map_err(fail)?;
+    let handle = volatile(file);
+    let bytes = u64::from(spec.size) * PAGE_BYTES as u64;
+    if handle.len().map_err(fail)? > bytes {
+        handle.set_len(bytes).map_err(fail)?;
+    }
+    Ok(DataFile {
+        id: spec.file_id,
+        handle: Arc::clone(&handle),
+        path: spec.path.clone(),
+        size: AtomicU32::new(spec.size),
+        spec: RwLock::new(spec.clone()),
+        alloc: Mutex::new(0),
+        free_extents: AtomicU32::new(0),
+    })
+}
