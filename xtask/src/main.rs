@@ -5,6 +5,7 @@
 mod clients;
 mod rooms;
 mod server;
+mod sim;
 mod test;
 
 use std::process::ExitCode;
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--install]   run every test this machine can, name what is skipped
                                --install adds missing foreign clients below the target folder
+cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
+                               crash and recovery of the whole engine, seed after seed; --seed runs one again
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test::run(false),
         ["test", "--install"] => test::run(true),
+        ["sim", rest @ ..] => sim::run(rest),
         ["rooms"] => {
             let wrong = rooms::violations();
             for line in &wrong {

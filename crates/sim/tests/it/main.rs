@@ -1,3 +1,4 @@
 //! Tests of the whole, from outside.
 
+mod crash;
 mod fuzz;

@@ -1,0 +1,102 @@
+//! `sim [--seeds N | --seconds N] [--first S] [--seed S]`: crash and recovery of the whole engine, seed after seed.
+//!
+//! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
+
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
+
+use duramen_os::time;
+use duramen_sim::crash::{Report, run_seed};
+
+struct Options {
+    first: u64,
+    step: u64,
+    seeds: u64,
+    time: Option<Duration>,
+    /// Say every failure instead of stopping at the first.
+    keep_going: bool,
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let options = match parse(&args) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!(
+                "{message}\nusage: sim [--seeds N | --seconds N] [--first S] [--step N] [--keep-going on] | --seed S"
+            );
+            std::process::exit(2);
+        }
+    };
+    std::process::exit(i32::from(run(&options) > 0));
+}
+
+/// Runs; the number of failures.
+fn run(o: &Options) -> u64 {
+    let start = time::now();
+    let mut total = Report::default();
+    let (mut done, mut failures, mut slowest) = (0u64, 0u64, (Duration::ZERO, 0));
+    let mut seed = o.first;
+    while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
+        let began = time::now();
+        match run_seed(seed) {
+            Ok(report) => total.add(&report),
+            Err(e) => {
+                println!("FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed} runs it again");
+                failures += 1;
+                if !o.keep_going {
+                    break;
+                }
+            }
+        }
+        slowest = slowest.max((began.elapsed(), seed));
+        done += 1;
+        seed += o.step;
+    }
+    println!(
+        "{done} seeds from {} in {:.1} s: {failures} failed; {} statements, {} commits, {} packets, {} crashes, \
+         {} of them in a recovery, {:.1} s of virtual time; trace {:016x}; slowest {} ({} ms)",
+        o.first,
+        start.elapsed().as_secs_f64(),
+        total.statements,
+        total.commits,
+        total.packets,
+        total.crashes,
+        total.recoveries_cut,
+        total.simulated.as_secs_f64(),
+        total.trace,
+        slowest.1,
+        slowest.0.as_millis(),
+    );
+    failures
+}
+
+fn parse(args: &[String]) -> Result<Options, String> {
+    let mut o = Options {
+        first: 1,
+        step: 1,
+        seeds: u64::MAX,
+        time: None,
+        keep_going: false,
+    };
+    for pair in args.chunks(2) {
+        let [flag, value] = pair else {
+            return Err(format!("{} needs a value", pair[0]));
+        };
+        let number = || value.parse().map_err(|_| format!("'{value}' is no number"));
+        match flag.as_str() {
+            "--seed" => (o.first, o.seeds) = (number()?, 1),
+            "--first" => o.first = number()?,
+            "--step" => o.step = number()?,
+            "--seeds" => o.seeds = number()?,
+            "--seconds" => o.time = Some(Duration::from_secs(number()?)),
+            "--keep-going" => o.keep_going = value == "on",
+            _ => return Err(format!("unknown option '{flag}'")),
+        }
+    }
+    if o.seeds == u64::MAX && o.time.is_none() {
+        o.seeds = 100;
+    }
+    Ok(o)
+}

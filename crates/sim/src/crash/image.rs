@@ -1,0 +1,127 @@
+//! The prepared disk: an instance with two databases and their tables, made once a process and copied for each seed.
+
+use std::sync::{Arc, OnceLock};
+
+use duramen_os::sim::{SimDisk, Simulation};
+use duramen_session::{CancelToken, Instance, InstanceConfig, LoginRequest, Session};
+use duramen_session::{StorageConfig, TextSink};
+
+use super::model::{ACCOUNTS, DATABASES, MAX_SESSIONS};
+
+const PASSWORD: &str = "Secret-1";
+
+/// The prepared disks, by sector size.
+pub struct Prepared {
+    small: Arc<SimDisk>,
+    large: Arc<SimDisk>,
+}
+
+/// Made at the first call, the same in every process.
+pub fn prepared() -> &'static Prepared {
+    static PREPARED: OnceLock<Prepared> = OnceLock::new();
+    PREPARED.get_or_init(|| Prepared {
+        small: prepare(512),
+        large: prepare(4096),
+    })
+}
+
+impl Prepared {
+    /// A copy whose behaviour follows from `seed`.
+    pub fn of(&self, sector: u32, seed: u64) -> Arc<SimDisk> {
+        let disk = if sector == 512 {
+            &self.small
+        } else {
+            &self.large
+        };
+        disk.crash(seed)
+    }
+}
+
+/// How the instance is started.
+pub fn config(memory: u64, sector: u32) -> InstanceConfig {
+    InstanceConfig {
+        sa_password: PASSWORD.to_owned(),
+        server_name: "SIM".to_owned(),
+        storage: StorageConfig {
+            data_dir: "/data".into(),
+            drives: Default::default(),
+            memory,
+            profile: Default::default(),
+            sector,
+        },
+    }
+}
+
+/// A session in database a.
+pub fn login(instance: &Arc<Instance>) -> Result<Session, String> {
+    let request = LoginRequest {
+        user: "sa".to_owned(),
+        password: PASSWORD.to_owned(),
+        database: DATABASES[0].to_owned(),
+        ..LoginRequest::default()
+    };
+    instance
+        .login(&request)
+        .map_err(|e| format!("login fails: {e}"))
+}
+
+fn script() -> Vec<String> {
+    let mut all = Vec::new();
+    for db in DATABASES {
+        all.push(format!(
+            "CREATE DATABASE {db} ON (NAME = {db}, FILENAME = '/data/{db}.mdf', SIZE = 1MB, FILEGROWTH = 512KB) \
+             LOG ON (NAME = {db}_log, FILENAME = '/data/{db}.ldf', SIZE = 1MB, FILEGROWTH = 512KB)"
+        ));
+        all.push(format!(
+            "ALTER DATABASE {db} SET DELAYED_DURABILITY = ALLOWED"
+        ));
+        all.push(format!(
+            "USE {db};
+             CREATE TABLE seq (sess int NOT NULL CONSTRAINT pk_seq PRIMARY KEY, n bigint NOT NULL);
+             CREATE TABLE acct (id int NOT NULL CONSTRAINT pk_acct PRIMARY KEY, ver int NOT NULL, bal bigint NOT NULL);
+             CREATE TABLE hist (acct int NOT NULL, ver int NOT NULL, delta bigint NOT NULL, sess int NOT NULL,
+                                txn bigint NOT NULL, CONSTRAINT pk_hist PRIMARY KEY (acct, ver));
+             CREATE TABLE t (id int NOT NULL CONSTRAINT pk_t PRIMARY KEY, pad varchar(3000) NOT NULL, n int NULL,
+                             f char(300) NOT NULL);
+             CREATE INDEX t_n ON t (n);
+             CREATE TABLE h (id int NOT NULL, pad varchar(1500) NOT NULL, n int NULL, f char(1600) NOT NULL);
+             CREATE INDEX h_id ON h (id);
+             CREATE TABLE l (id int NOT NULL CONSTRAINT pk_l PRIMARY KEY, body varchar(max) NOT NULL)"
+        ));
+        for n in 1..=MAX_SESSIONS {
+            all.push(format!("INSERT {db}.dbo.seq VALUES ({n}, 0)"));
+        }
+        for n in 0..ACCOUNTS {
+            all.push(format!("INSERT {db}.dbo.acct VALUES ({n}, 0, 0)"));
+        }
+    }
+    all
+}
+
+fn prepare(sector: u32) -> Arc<SimDisk> {
+    let disk = SimDisk::with_sector(1, sector);
+    Simulation::new(1).on_disk(disk.clone()).run(|sim| {
+        let instance = Instance::start(&sim.env(), config(32 << 20, sector))
+            .unwrap_or_else(|e| panic!("the prepared instance does not start: {e}"));
+        let request = LoginRequest {
+            user: "sa".to_owned(),
+            password: PASSWORD.to_owned(),
+            ..LoginRequest::default()
+        };
+        let mut session = instance
+            .login(&request)
+            .unwrap_or_else(|e| panic!("no login to the prepared instance: {e}"));
+        for batch in script() {
+            let mut sink = TextSink::default();
+            session.execute_batch(&batch, &mut sink, &CancelToken::default());
+            if let Some(line) = sink.lines.iter().find(|l| l.starts_with("Msg")) {
+                panic!("{batch}: {line}");
+            }
+        }
+        drop(session);
+        instance
+            .shutdown()
+            .unwrap_or_else(|e| panic!("the prepared instance does not stop: {e}"));
+    });
+    disk
+}

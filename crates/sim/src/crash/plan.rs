@@ -1,0 +1,143 @@
+//! What a seed decides before anything runs.
+
+use std::time::Duration;
+
+use duramen_os::IoError;
+use duramen_os::random::Rng;
+use duramen_os::sim::{DiskOp, Fault, SimDisk};
+
+/// How a round ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// Power fails in the middle of a change of the disk, after so many.
+    Changes(u64),
+    /// Power fails after this virtual time.
+    After(Duration),
+    /// Power fails when all sessions are through.
+    Never,
+}
+
+/// Something that goes wrong without a loss of power.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Trouble {
+    /// The n-th operation fails once, in any file or in one.
+    Fails(DiskOp, u64, Option<&'static str>),
+    /// The disk takes so many bytes more.
+    DiskFull(u64),
+}
+
+/// One life of the process.
+#[derive(Clone, Debug)]
+pub(super) struct Round {
+    /// Starts before it that are cut short after so many changes of the disk.
+    pub cuts: Vec<u64>,
+    /// `None`: look, shut down, check; nothing else.
+    pub stop: Option<Stop>,
+    pub faults: Vec<Trouble>,
+    /// Steps of each session.
+    pub steps: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub seed: u64,
+    pub sector: u32,
+    /// Bytes of the buffer pool.
+    pub memory: u64,
+    pub sessions: usize,
+    /// Some commits ask for delayed durability.
+    pub delayed: bool,
+    /// Tables are made and dropped now and then.
+    pub ddl: bool,
+    /// A checkpoint is about every so many steps.
+    pub checkpoint_odds: u64,
+    /// The files of every database are checked at the end, not only looked into.
+    pub check_all: bool,
+    pub rounds: Vec<Round>,
+}
+
+impl Plan {
+    pub fn new(seed: u64) -> Plan {
+        let mut rng = Rng::new(seed ^ 0x0005_e551_0435);
+        let mut rounds = Vec::new();
+        let count = 1 + rng.below(2);
+        let with_faults = rng.one_in(4);
+        for n in 0..count {
+            let cuts = if n == 0 { Vec::new() } else { cuts(&mut rng) };
+            let stop = match rng.below(8) {
+                0..4 => Stop::Changes(rng.below(700)),
+                4..7 => Stop::After(Duration::from_micros(rng.below(150_000))),
+                _ => Stop::Never,
+            };
+            let faults = if with_faults && rng.one_in(2) {
+                vec![trouble(&mut rng)]
+            } else {
+                Vec::new()
+            };
+            rounds.push(Round {
+                cuts,
+                stop: Some(stop),
+                faults,
+                steps: 10 + rng.below(30) as u32,
+            });
+        }
+        rounds.push(Round {
+            cuts: cuts(&mut rng),
+            stop: None,
+            faults: Vec::new(),
+            steps: 0,
+        });
+        Plan {
+            seed,
+            sector: if rng.one_in(2) { 512 } else { 4096 },
+            memory: [512 << 10, 1 << 20, 4 << 20][rng.below(3) as usize],
+            sessions: 1 + rng.below(4) as usize,
+            delayed: rng.one_in(4),
+            ddl: rng.one_in(4),
+            checkpoint_odds: [8, 20, 60][rng.below(3) as usize],
+            check_all: rng.one_in(4),
+            rounds,
+        }
+    }
+}
+
+/// Crashes in the middle of recoveries: mostly none, sometimes two.
+fn cuts(rng: &mut Rng) -> Vec<u64> {
+    let count = [0, 0, 0, 1, 1, 2][rng.below(6) as usize];
+    (0..count).map(|_| rng.below(120)).collect()
+}
+
+fn trouble(rng: &mut Rng) -> Trouble {
+    let nth = 1 + rng.below(60);
+    let file = [
+        None,
+        Some("/data/a.mdf"),
+        Some("/data/b.mdf"),
+        Some("/data/a.ldf"),
+        Some("/data/b.ldf"),
+        Some("/data/duramen.dwb"),
+    ][rng.below(6) as usize];
+    match rng.below(5) {
+        0 => Trouble::DiskFull(rng.below(400_000)),
+        1 => Trouble::Fails(DiskOp::Read, nth, file),
+        2 => Trouble::Fails(DiskOp::Sync, 1 + nth / 4, file),
+        _ => Trouble::Fails(DiskOp::Write, nth, file),
+    }
+}
+
+/// Orders a trouble from the disk.
+pub(super) fn order(disk: &SimDisk, trouble: &Trouble) {
+    match trouble {
+        Trouble::Fails(op, nth, file) => disk.add_fault(Fault {
+            op: *op,
+            path: file.map(Into::into),
+            nth: *nth,
+            error: IoError::device("simulated"),
+            lasting: false,
+        }),
+        Trouble::DiskFull(room) => {
+            let free = duramen_os::Disk::free_space(disk, "/data".as_ref()).unwrap_or(0);
+            disk.set_capacity((1u64 << 40) - free + room);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Replies as packets: what a session tells, held by the gate, and what the client may believe once it left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use duramen_base::SqlError;
+use duramen_os::sync::{Condvar, Mutex};
+use duramen_session::{CancelToken, ColumnMeta, Done, EnvChange, Instance, ResultSink, Session};
+use duramen_txn::gate::{Outcome, Outlet, Submit};
+use duramen_types::Value;
+
+use super::model::{Claim, Ledger};
+
+#[derive(Default)]
+struct Net {
+    ledger: Ledger,
+    /// Claims of packets that have not left.
+    held: BTreeMap<u64, Vec<Claim>>,
+    next: u64,
+    released: u64,
+    ended: BTreeSet<u64>,
+    violation: Option<String>,
+}
+
+/// The network of one process: packets in, claims out.
+pub struct Wire {
+    net: Mutex<Net>,
+    moved: Condvar,
+}
+
+impl Wire {
+    pub fn new(instance: &Instance, ledger: Ledger) -> Arc<Wire> {
+        let wire = Arc::new(Wire {
+            net: Mutex::new(Net {
+                ledger,
+                ..Net::default()
+            }),
+            moved: Condvar::new(),
+        });
+        let out = Arc::downgrade(&wire);
+        instance.databases.gate.set_deliver(Box::new(move |what| {
+            let Some(wire) = out.upgrade() else { return };
+            match what {
+                Outcome::Packet { bytes, .. } => wire.left(&bytes),
+                Outcome::End { connection } => {
+                    wire.net.lock().ended.insert(connection);
+                    wire.moved.notify_all();
+                }
+            }
+        }));
+        wire
+    }
+
+    fn left(&self, packet: &[u8]) {
+        let mut net = self.net.lock();
+        let mut id = [0; 8];
+        id.copy_from_slice(&packet[..8]);
+        for claim in net.held.remove(&u64::from_le_bytes(id)).unwrap_or_default() {
+            net.ledger.keep(claim);
+        }
+        net.released += 1;
+        drop(net);
+        self.moved.notify_all();
+    }
+
+    /// Reads or changes what is promised.
+    pub fn with<T>(&self, f: impl FnOnce(&mut Ledger) -> T) -> T {
+        f(&mut self.net.lock().ledger)
+    }
+
+    /// Something that must not be.
+    pub fn violate(&self, what: String) {
+        self.net.lock().violation.get_or_insert(what);
+        self.moved.notify_all();
+    }
+
+    pub fn has_violation(&self) -> bool {
+        self.net.lock().violation.is_some()
+    }
+
+    pub fn violation(&self) -> Option<String> {
+        self.net.lock().violation.clone()
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        self.net.lock().ledger.clone()
+    }
+
+    pub fn released(&self) -> u64 {
+        self.net.lock().released
+    }
+}
+
+/// What a batch gave.
+#[derive(Default)]
+pub struct Reply {
+    pub rows: Vec<Vec<Value>>,
+    pub errors: Vec<SqlError>,
+    pub in_transaction: bool,
+}
+
+impl ResultSink for Reply {
+    fn columns(&mut self, _columns: &[ColumnMeta]) {}
+
+    fn row(&mut self, values: &[Value]) {
+        self.rows.push(values.to_vec());
+    }
+
+    fn done(&mut self, done: &Done) {
+        self.in_transaction = done.in_transaction;
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.errors.push(error.clone());
+    }
+
+    fn info(&mut self, _message: &SqlError) {}
+
+    fn env_change(&mut self, _change: &EnvChange) {}
+}
+
+/// Runs a batch to its end.
+pub fn execute(session: &mut Session, sql: &str) -> Reply {
+    let mut reply = Reply::default();
+    session.execute_batch(sql, &mut reply, &CancelToken::default());
+    reply
+}
+
+/// One connection: a session and its way out.
+pub struct Connection {
+    pub session: Session,
+    wire: Arc<Wire>,
+    outlet: Outlet,
+    id: u64,
+    /// What the packet under construction will tell.
+    claims: Vec<Claim>,
+    last: u64,
+}
+
+impl Connection {
+    pub fn new(instance: &Instance, wire: &Arc<Wire>, session: Session, id: u64) -> Connection {
+        let outlet = instance.databases.gate.outlet(id, session.deps());
+        Connection {
+            session,
+            wire: wire.clone(),
+            outlet,
+            id,
+            claims: Vec::new(),
+            last: 0,
+        }
+    }
+
+    pub fn claim(&mut self, claim: Claim) {
+        self.claims.push(claim);
+    }
+
+    /// Seals what was told into a packet and gives it to the gate. False: the connection is at its end.
+    pub fn send(&mut self) -> bool {
+        let claims = std::mem::take(&mut self.claims);
+        let packet = {
+            let mut net = self.wire.net.lock();
+            net.next += 1;
+            let packet = net.next;
+            net.held.insert(packet, claims);
+            packet
+        };
+        self.last = packet;
+        let answer = self.outlet.submit(packet.to_le_bytes().to_vec());
+        self.outlet.request_done();
+        match answer {
+            Submit::Released(bytes) => self.wire.left(&bytes),
+            Submit::Held(_) => {}
+            Submit::Ended => {
+                self.wire.net.lock().ended.insert(self.id);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until the last packet has left. False: it never will.
+    pub fn wait(&self) -> bool {
+        let mut net = self.wire.net.lock();
+        loop {
+            if net.ended.contains(&self.id) || net.violation.is_some() {
+                return false;
+            }
+            if !net.held.contains_key(&self.last) {
+                return true;
+            }
+            self.wire.moved.wait(&mut net);
+        }
+    }
+}
