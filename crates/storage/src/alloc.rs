@@ -13,7 +13,7 @@ use duramen_base::{AllocUnitId, PageId, SqlResult};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
-use crate::change::{NEXT_LINK, PageOp, Role};
+use crate::change::{NEXT_LINK, PageOp, Role, difference};
 use crate::engine::{Database, Storage, StorageRoots};
 use crate::files::{DataFile, FileGrowth, filegroup_full};
 use crate::format::alloc::{
@@ -529,20 +529,20 @@ impl Database {
             let mut p = self.write_page(id)?;
             let mut header = FileHeader::read(p.bytes()).map_err(|e| self.corrupt(id, e))?;
             header.size = to;
-            let mut copy = *p.bytes();
-            header.write(&mut copy).map_err(|e| self.corrupt(id, e))?;
             let old = p
                 .page()
                 .expect_record(0)
                 .map_err(|e| self.corrupt(id, e))?
                 .to_vec();
-            let new = crate::format::page::PageRef::new(&copy);
-            let new = new.expect_record(0).map_err(|e| self.corrupt(id, e))?;
+            let new = header
+                .changed_row(p.bytes())
+                .map_err(|e| self.corrupt(id, e))?;
+            let (offset, before, after) = difference(&old, &new);
             let op = PageOp::Modify {
                 slot: 0,
-                offset: 0,
-                before: &old,
-                after: new,
+                offset,
+                before,
+                after,
                 key: &[],
             };
             self.change(sys, id, &mut p, &op, Lcx::FILE_HEADER, Role::Normal)?;

@@ -32,6 +32,7 @@ use duramen_base::PageId;
 use duramen_os::{Disk, IoError};
 use duramen_wal::{LogReport, verify_file};
 
+use crate::format::boot::FileHeader;
 use source::DataFile;
 
 /// How deep directories are looked into.
@@ -169,7 +170,7 @@ fn check_log(disk: &dyn Disk, path: &Path) -> FileReport {
         Ok(page) => {
             let id = PageId::new(PageId::from_bytes(&page[32..]).unwrap_or_default().file, 0);
             source::verify_page(&mut report, &page, id, false);
-            if let Err(e) = source::file_header(&page) {
+            if let Err(e) = FileHeader::read(&page) {
                 let text = format!("The file header page is not one: {e}.");
                 report.add(number::BAD_FILE_HEADER, Some(id), text);
             }

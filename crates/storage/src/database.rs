@@ -15,14 +15,11 @@ use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
 use crate::error::{io_error, logical_error};
-use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore, FileGrowth};
+use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
+use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
 use crate::format::PageBytes;
-use crate::format::alloc::{
-    GAM_INTERVAL, PFS_INTERVAL, bit_set, diff_page_of, format_bitmap, format_pfs, gam_page_of,
-    ml_page_of, pfs, pfs_set, sgam_page_of,
-};
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
-use crate::format::page::{page_type, seal};
+use crate::format::page::seal;
 use crate::tempdb;
 
 /// CREATE DATABASE, as storage needs it.
@@ -80,7 +77,7 @@ impl Database {
         let files = spec
             .data
             .iter()
-            .map(|f| create_file(engine, spec.id, f, &guid).map(Arc::new))
+            .map(|f| create_file(engine, spec.id, f, &guid, Lsn::NULL).map(Arc::new))
             .collect::<SqlResult<Vec<_>>>()?;
         let now = time::wall().unix_nanos();
         let created = duramen_wal::record::datetime_from_unix_ns(u64::try_from(now).unwrap_or(0));
@@ -383,97 +380,6 @@ fn assemble(
     }))
 }
 
-fn header_of(spec: &DataFileSpec, guid: &[u8; 16]) -> FileHeader {
-    let (growth, percent) = match spec.growth {
-        FileGrowth::None => (0, false),
-        FileGrowth::Pages(n) => (n, false),
-        FileGrowth::Percent(p) => (p, true),
-    };
-    FileHeader {
-        binding: *guid,
-        file_id: spec.file_id,
-        filegroup: spec.filegroup,
-        size: spec.size,
-        max_size: spec.max_size,
-        growth,
-        growth_percent: percent,
-        logical_name: spec.logical_name.clone(),
-        own: true,
-    }
-}
-
-/// Makes a data file with its header and allocation maps.
-fn create_file(
-    engine: &Engine,
-    db: DbId,
-    spec: &DataFileSpec,
-    guid: &[u8; 16],
-) -> SqlResult<DataFile> {
-    let mut spec = spec.clone();
-    spec.size = (spec.size.max(64) + 7) & !7;
-    let file = if tempdb::is_temporary(db) {
-        tempdb::make_file(&engine.env, &spec)?
-    } else {
-        DataFile::open(&engine.env, &spec, true)?
-    };
-    file.extend(spec.size)?;
-    let mut page: PageBytes = [0; PAGE_BYTES];
-    let put = |n: u32, page: &mut PageBytes| {
-        seal(page);
-        file.write_page(n, page)
-    };
-    header_of(&spec, guid).format(&mut page)?;
-    put(0, &mut page)?;
-    let used = if spec.file_id == 1 { 2 } else { 1 };
-    let mut n = 0;
-    while n < spec.size {
-        let at = if n == 0 { 1 } else { n };
-        format_pfs(&mut page, PageId::new(spec.file_id, at))?;
-        if n == 0 {
-            for fixed in [0, 1, 2, 3, 6, 7] {
-                pfs_set(&mut page, fixed, pfs::ALLOCATED | 4);
-            }
-            if spec.file_id == 1 {
-                pfs_set(&mut page, BOOT_PAGE, pfs::ALLOCATED | 4);
-            }
-        }
-        put(at, &mut page)?;
-        n += PFS_INTERVAL;
-    }
-    let mut n = 0;
-    while n < spec.size {
-        let start = PageId::new(spec.file_id, n);
-        for (at, kind, fill) in [
-            (gam_page_of(n), page_type::GAM, true),
-            (sgam_page_of(n), page_type::SGAM, false),
-            (diff_page_of(n), page_type::DIFF_MAP, false),
-            (ml_page_of(n), page_type::ML_MAP, false),
-        ] {
-            if at >= spec.size {
-                continue;
-            }
-            format_bitmap(&mut page, PageId::new(spec.file_id, at), kind, start, fill)?;
-            if n == 0 && kind == page_type::GAM {
-                (0..used).for_each(|e| bit_set(&mut page, e, false));
-            }
-            put(at, &mut page)?;
-        }
-        n += GAM_INTERVAL;
-    }
-    Ok(file)
-}
-
-fn sync_parent(engine: &Engine, file: &DataFile) -> SqlResult<()> {
-    if let Some(dir) = file.path.parent() {
-        engine
-            .env
-            .disk
-            .sync_dir(dir)
-            .map_err(|e| io_error(&e, "sync", PageId::NULL, &file.path.display().to_string()))?;
-    }
-    Ok(())
-}
-
 fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {
     let config = LogConfig {
         db_name: spec.name.clone(),
@@ -493,10 +399,8 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
             filegroup: 0,
             size: (file.size / PAGE_BYTES as u64) as u32,
             max_size: file.max_size.map(|m| (m / PAGE_BYTES as u64) as u32),
-            growth: 0,
-            growth_percent: false,
-            logical_name: String::new(),
             own: true,
+            ..FileHeader::default()
         }
         .format(&mut page)?;
         seal(&mut page);
@@ -518,55 +422,4 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
             .map_err(|e| e.to_sql(&spec.name))?;
     }
     Ok(log)
-}
-
-fn read_raw(file: &DataFile, page: u32) -> SqlResult<PageBytes> {
-    let mut bytes: PageBytes = [0; PAGE_BYTES];
-    file.handle
-        .read_at(&mut bytes, u64::from(page) * PAGE_BYTES as u64)
-        .map_err(|e| {
-            let name = file.path.display().to_string();
-            io_error(&e, "read", PageId::new(file.id, page), &name)
-        })?;
-    Ok(bytes)
-}
-
-fn find_guid(files: &[Arc<DataFile>], id: DbId) -> SqlResult<[u8; 16]> {
-    for file in files {
-        if let Ok(header) = FileHeader::read(&read_raw(file, 0)?)
-            && header.binding != [0; 16]
-        {
-            return Ok(header.binding);
-        }
-        if file.id == 1
-            && let Ok(boot) = Boot::read(&read_raw(file, BOOT_PAGE)?)
-            && let Some(own) = boot.own
-        {
-            return Ok(own.database_guid);
-        }
-    }
-    Err(logical_error(
-        "file header",
-        "read",
-        id,
-        PageId::new(1, 0),
-        "",
-    ))
-}
-
-fn read_boot(store: &DbStore) -> SqlResult<Boot> {
-    let id = PageId::new(1, BOOT_PAGE);
-    let mut page: PageBytes = [0; PAGE_BYTES];
-    store.read_page(id, &mut page)?;
-    let boot = Boot::read(&page)?;
-    if boot.own.is_none() {
-        return Err(logical_error(
-            "not a database of ours",
-            "read",
-            store.id,
-            id,
-            "",
-        ));
-    }
-    Ok(boot)
 }

@@ -1,5 +1,7 @@
 //! The data files of a database, and what the buffer pool needs to know of a database: its files and its log.
 
+pub(crate) mod make;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -70,7 +72,11 @@ impl DataFile {
             .disk
             .open(&spec.path, &options)
             .map_err(|e| io_error(&e, "open", PageId::NULL, &name))?;
-        Ok(DataFile {
+        Ok(DataFile::new(spec, handle))
+    }
+
+    pub fn new(spec: &DataFileSpec, handle: Arc<dyn DiskFile>) -> DataFile {
+        DataFile {
             id: spec.file_id,
             handle,
             path: spec.path.clone(),
@@ -78,7 +84,7 @@ impl DataFile {
             spec: RwLock::new(spec.clone()),
             alloc: Mutex::new(0),
             free_extents: AtomicU32::new(0),
-        })
+        }
     }
 
     fn name(&self) -> String {

@@ -8,11 +8,7 @@
 //! 3. A checkpoint of it only lets go of log. Its pages leave memory when the frames are needed, without a copy in the
 //!    double-write file.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
-use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::{Env, OpenOptions, volatile};
 
 use crate::error::io_error;
@@ -37,13 +33,5 @@ pub(crate) fn make_file(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
     if handle.len().map_err(fail)? > bytes {
         handle.set_len(bytes).map_err(fail)?;
     }
-    Ok(DataFile {
-        id: spec.file_id,
-        handle: Arc::clone(&handle),
-        path: spec.path.clone(),
-        size: AtomicU32::new(spec.size),
-        spec: RwLock::new(spec.clone()),
-        alloc: Mutex::new(0),
-        free_extents: AtomicU32::new(0),
-    })
+    Ok(DataFile::new(spec, handle))
 }

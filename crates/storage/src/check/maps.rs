@@ -12,9 +12,6 @@ use crate::format::alloc::{
 };
 use crate::format::page::{PageRef, page_type};
 
-/// Page offset of the bitmap, as the codecs have it.
-const BITMAP_AT: usize = 194;
-
 /// The maps of one file that could be read; each under its own page number.
 #[derive(Default)]
 pub(super) struct Maps {
@@ -97,7 +94,7 @@ fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<Pa
         return None;
     }
     let id = file.page_id(at);
-    let page = file.sound_page(at).map(align_bitmap);
+    let page = file.sound_page(at);
     let sound = page.filter(|p| PageRef::new(p).page_type() == kind);
     if sound.is_none() {
         let text = format!(
@@ -108,30 +105,13 @@ fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<Pa
     sound
 }
 
-/// Some maps of old foreign files have their bitmap two bytes later than the codecs look for it; record 1 says where.
-fn align_bitmap(mut page: Box<PageBytes>) -> Box<PageBytes> {
-    let p = PageRef::new(&page);
-    let bitmap = matches!(
-        p.page_type(),
-        page_type::IAM | page_type::GAM | page_type::SGAM
-    );
-    if bitmap && let Ok(record) = p.slot_offset(1) {
-        let from = usize::from(record) + 4;
-        let end = from + (GAM_INTERVAL / EXTENT_PAGES).div_ceil(8) as usize;
-        if from > BITMAP_AT && end <= page.len() {
-            page.copy_within(from..end, BITMAP_AT);
-        }
-    }
-    page
-}
-
 /// Reads every IAM page of the database's files and enters what they claim, wherever it lies.
 pub(super) fn read_owners(files: &mut [DataFile], maps: &mut [Maps]) {
     let mut next = Vec::new();
     let mut seen = BTreeMap::new();
     for f in 0..files.len() {
         for n in maps[f].iam_pages(files[f].pages) {
-            let Some(page) = files[f].sound_page(n).map(align_bitmap) else {
+            let Some(page) = files[f].sound_page(n) else {
                 continue;
             };
             let id = files[f].page_id(n);

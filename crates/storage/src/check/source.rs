@@ -7,9 +7,9 @@ use duramen_base::{PAGE_BYTES, PageId};
 use duramen_os::{AlignedBuf, Disk, DiskFile, IoError, OpenOptions};
 
 use super::{FileReport, number};
-use crate::format::boot::{FileHeader, variable_columns};
-use crate::format::page::{PageRef, Verify, page_type, restore_torn_bits, verify};
-use crate::format::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
+use crate::format::PageBytes;
+use crate::format::boot::FileHeader;
+use crate::format::page::{PageRef, Verify, restore_torn_bits, verify};
 
 /// Pages read at once.
 const CHUNK_PAGES: u32 = 128;
@@ -37,32 +37,6 @@ pub(super) fn read_header(disk: &dyn Disk, path: &Path) -> Result<Box<PageBytes>
     Ok(page)
 }
 
-/// The file header in either dialect. In foreign rows an empty column stands between the binding and the file id.
-pub(super) fn file_header(page: &PageBytes) -> FormatResult<FileHeader> {
-    let ours = FileHeader::read(page);
-    if ours.as_ref().is_ok_and(|h| h.own) {
-        return ours;
-    }
-    let p = PageRef::new(page);
-    if p.page_type() != page_type::FILE_HEADER {
-        return Err(FormatError::Corrupt("file header page type"));
-    }
-    let columns = variable_columns(p.expect_record(0)?)?;
-    let get = |i: usize| columns.get(i).copied().unwrap_or(&[]);
-    let max_size = u32_at(get(5), 0)?;
-    Ok(FileHeader {
-        binding: get(0).try_into().unwrap_or_default(),
-        file_id: u16_at(get(2), 0)?,
-        filegroup: u16_at(get(3), 0)?,
-        size: u32_at(get(4), 0)?,
-        max_size: (max_size != u32::MAX).then_some(max_size),
-        growth: u32_at(get(6), 0)?,
-        growth_percent: get(7).first().is_some_and(|b| *b & 1 == 1),
-        logical_name: String::new(),
-        own: false,
-    })
-}
-
 impl DataFile {
     /// Opens a file and reads its header; without one there is nothing to go by, so that the report is all there is.
     pub fn open(disk: &dyn Disk, path: &Path) -> Result<DataFile, Box<FileReport>> {
@@ -81,7 +55,7 @@ impl DataFile {
         let id = PageRef::new(&page).page_id();
         let sound = verify_page(&mut report, &page, PageId::new(id.file, 0), false);
         restore_torn_bits(&mut page);
-        let header = match file_header(&page) {
+        let header = match FileHeader::read(&page) {
             Ok(header) if sound && header.file_id == id.file && header.file_id != 0 => header,
             other => {
                 let text = match other {

@@ -65,9 +65,10 @@ fn header(file: u16) -> FileHeader {
         size: PAGES,
         max_size: None,
         growth: 8,
-        growth_percent: false,
+        min_size: PAGES,
         logical_name: "t".into(),
         own: true,
+        ..FileHeader::default()
     }
 }
 

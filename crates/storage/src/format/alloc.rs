@@ -1,12 +1,13 @@
 //! Allocation maps: PFS, GAM, SGAM, DIFF, ML and IAM pages.
 //!
 //! A PFS page has one byte per page of its interval of 8,088 pages. The bitmap pages have one bit per extent of their
-//! interval of 63,904 extents (511,232 pages): record 0 is a head of 94 bytes, record 1 the bitmap of 7,988 bytes, at
-//! page offset 194. Bits count from the low end of each byte.
+//! interval of 63,904 extents (511,232 pages): record 0 is a head of 94 bytes, record 1 a head of 4 bytes and the bitmap
+//! of 7,988. The slot of record 1 says where: the bitmap is at page offset 194, and at 196 on a few pages of files that
+//! come from old versions. Bits count from the low end of each byte.
 
 use duramen_base::{AllocUnitId, PageId};
 
-use super::page::{PageMut, PageRef, page_type};
+use super::page::{HEADER_BYTES, PageMut, PageRef, page_type};
 use super::{FormatError, FormatResult, PageBytes};
 
 /// Pages covered by one PFS page.
@@ -17,9 +18,13 @@ pub const GAM_INTERVAL: u32 = 511_232;
 pub const GAM_EXTENTS: u32 = GAM_INTERVAL / 8;
 /// Page offset of a PFS page's first byte.
 const PFS_DATA: usize = 100;
-/// Page offset of the bitmap.
+/// The PFS byte of a page that stands at a fixed place: in use and full.
+pub const FIXED_PAGE: u8 = pfs::ALLOCATED | 4;
+/// Page offset of the bitmap on the pages that we make.
 const BITMAP_AT: usize = 194;
 const BITMAP_BYTES: usize = 7988;
+/// Bytes before the bitmap in its record.
+const RECORD_HEAD: usize = 4;
 /// Page offset of an IAM page's first covered page, and of its 8 single-page slots.
 const IAM_START_AT: usize = 96 + 40;
 const IAM_SINGLES_AT: usize = 96 + 46;
@@ -105,16 +110,24 @@ pub fn is_fixed_page(page: u32) -> bool {
     page < 8 || page.is_multiple_of(PFS_INTERVAL) || matches!(page % GAM_INTERVAL, 0 | 1 | 6 | 7)
 }
 
-/// Makes an empty PFS page.
+/// Makes a PFS page in which only the fixed pages of its interval are in use: file header and allocation maps.
 pub fn format_pfs(b: &mut PageBytes, id: PageId) -> FormatResult<()> {
     let mut p = PageMut::new(b);
     p.format(id, page_type::PFS, AllocUnitId::from_parts(0, 99), 0, 0);
     let mut row = vec![0u8; 4 + PFS_INTERVAL as usize];
     row[2..4].copy_from_slice(&(4 + PFS_INTERVAL as u16).to_le_bytes());
+    let first = id.page / PFS_INTERVAL * PFS_INTERVAL;
+    for i in 0..PFS_INTERVAL {
+        // Pages 4 and 5 have no use.
+        if is_fixed_page(first + i) && !matches!(first + i, 4 | 5) {
+            row[4 + i as usize] = FIXED_PAGE;
+        }
+    }
     p.insert_record(0, &row)
 }
 
-/// Makes a bitmap page (GAM, SGAM, DIFF, ML) that starts at `start`, every bit as `fill` says.
+/// Makes a bitmap page (GAM, SGAM, DIFF, ML) that starts at `start`, every bit as `fill` says; in a GAM the first
+/// extent, which has the maps themselves, is never free.
 pub fn format_bitmap(
     b: &mut PageBytes,
     id: PageId,
@@ -122,7 +135,11 @@ pub fn format_bitmap(
     start: PageId,
     fill: bool,
 ) -> FormatResult<()> {
-    format_map(b, id, kind, AllocUnitId::from_parts(0, 99), start, fill)
+    format_map(b, id, kind, AllocUnitId::from_parts(0, 99), start, fill)?;
+    if kind == page_type::GAM {
+        bit_set(b, 0, false);
+    }
+    Ok(())
 }
 
 /// Makes an empty IAM page of `au` for the interval that starts at `start`; `sequence` counts along the chain.
@@ -152,9 +169,9 @@ fn format_map(
     head[2..4].copy_from_slice(&94u16.to_le_bytes());
     head[40..46].copy_from_slice(&start.to_bytes());
     p.insert_record(0, &head)?;
-    let mut bits = vec![if fill { 0xff } else { 0 }; 4 + BITMAP_BYTES];
+    let mut bits = vec![if fill { 0xff } else { 0 }; RECORD_HEAD + BITMAP_BYTES];
     bits[..4].copy_from_slice(&[0, 0, 0, 0]);
-    bits[2..4].copy_from_slice(&(4 + BITMAP_BYTES as u16).to_le_bytes());
+    bits[2..4].copy_from_slice(&((RECORD_HEAD + BITMAP_BYTES) as u16).to_le_bytes());
     p.insert_record(1, &bits)
 }
 
@@ -167,9 +184,20 @@ pub fn pfs_set(b: &mut PageBytes, page: u32, value: u8) {
     b[PFS_DATA + (page % PFS_INTERVAL) as usize] = value;
 }
 
+/// Page offset of the bitmap, from the slot of record 1; where the slot points nowhere, the usual place.
+fn bitmap_at(b: &PageBytes) -> usize {
+    let slot = usize::from(u16::from_le_bytes([b[8188], b[8189]]));
+    let at = slot + RECORD_HEAD;
+    if slot >= HEADER_BYTES && at + BITMAP_BYTES <= 8188 {
+        at
+    } else {
+        BITMAP_AT
+    }
+}
+
 /// The bit of extent `extent`, counted from the start of the page's interval; extents beyond it read as 0.
 pub fn bit_get(b: &PageBytes, extent: u32) -> bool {
-    extent < GAM_EXTENTS && b[BITMAP_AT + (extent / 8) as usize] >> (extent % 8) & 1 == 1
+    extent < GAM_EXTENTS && b[bitmap_at(b) + (extent / 8) as usize] >> (extent % 8) & 1 == 1
 }
 
 /// Sets or clears a bit; extents beyond the interval are ignored.
@@ -177,7 +205,7 @@ pub fn bit_set(b: &mut PageBytes, extent: u32, value: bool) {
     if extent >= GAM_EXTENTS {
         return;
     }
-    let byte = &mut b[BITMAP_AT + (extent / 8) as usize];
+    let byte = &mut b[bitmap_at(b) + (extent / 8) as usize];
     if value {
         *byte |= 1 << (extent % 8);
     } else {
@@ -188,9 +216,10 @@ pub fn bit_set(b: &mut PageBytes, extent: u32, value: bool) {
 /// The first set bit at or after `from`, below `limit` (extents counted from the start of the interval).
 pub fn bit_find(b: &PageBytes, from: u32, limit: u32) -> Option<u32> {
     let limit = limit.min(GAM_EXTENTS);
+    let base = bitmap_at(b);
     let mut e = from;
     while e < limit {
-        let byte = b[BITMAP_AT + (e / 8) as usize] >> (e % 8);
+        let byte = b[base + (e / 8) as usize] >> (e % 8);
         if byte != 0 {
             let found = e + byte.trailing_zeros();
             return (found < limit).then_some(found);
@@ -204,22 +233,12 @@ pub fn bit_find(b: &PageBytes, from: u32, limit: u32) -> Option<u32> {
 pub fn bit_count(b: &PageBytes, limit: u32) -> u32 {
     let limit = limit.min(GAM_EXTENTS);
     let whole = (limit / 8) as usize;
-    let mut n: u32 = b[BITMAP_AT..BITMAP_AT + whole]
-        .iter()
-        .map(|x| x.count_ones())
-        .sum();
+    let base = bitmap_at(b);
+    let mut n: u32 = b[base..base + whole].iter().map(|x| x.count_ones()).sum();
     if !limit.is_multiple_of(8) {
-        n += (b[BITMAP_AT + whole] & ((1u8 << (limit % 8)) - 1)).count_ones();
+        n += (b[base + whole] & ((1u8 << (limit % 8)) - 1)).count_ones();
     }
     n
-}
-
-/// Page offset and bit of an extent: what LOP_SET_BITS records.
-pub fn bit_position(extent: u32) -> (u16, u8) {
-    (
-        (BITMAP_AT + (extent / 8) as usize) as u16,
-        (extent % 8) as u8,
-    )
 }
 
 /// An IAM page to read.

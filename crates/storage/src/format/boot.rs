@@ -1,4 +1,4 @@
-//! The boot page (1:9) and the file header page (page 0 of every file).
+//! The boot page (1:9).
 //!
 //! The boot page holds one record whose fields stand at fixed offsets from the record's start (page offset 96). Fields
 //! whose meaning is not public stay zero in our files. Our own mark stands at record offset 1,400, beyond every field
@@ -6,6 +6,7 @@
 
 use duramen_base::{AllocUnitId, Lsn, PageId};
 
+pub use super::file_header::FileHeader;
 use super::page::{HEADER_BYTES, PageMut, PageRef, page_type};
 use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
 
@@ -27,7 +28,8 @@ const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
 const NAME_AT: usize = 52;
 const NAME_UNITS: usize = 128;
-const PAD: u16 = 0x20;
+/// What the name is padded with, U+2020: two bytes 0x20.
+const PAD: u16 = 0x2020;
 
 /// The fields of the boot page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ impl Boot {
             status: u32_at(row, 36)?,
             next_object_id: u32_at(row, 40)?,
             created: (u32_at(row, 48)? as i32, u32_at(row, 44)?),
-            name: name.trim_end().to_owned(),
+            name: name.trim_end_matches(['\u{2020}', ' ']).to_owned(),
             database_id: u16_at(row, 312)?,
             compatibility_level: u16_at(row, 314)?,
             checkpoint_lsn: lsn(348)?,
@@ -173,139 +175,6 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         next_alloc_unit: super::u64_at(row, NEXT_AU_AT)?,
         database_guid: guid,
     })
-}
-
-/// The fields of a file header page: one row, every column of variable length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileHeader {
-    /// Binds the files of one database together.
-    pub binding: [u8; 16],
-    pub file_id: u16,
-    pub filegroup: u16,
-    /// Pages.
-    pub size: u32,
-    /// Pages; `None` is unlimited.
-    pub max_size: Option<u32>,
-    /// Pages, or percent (see `growth_percent`).
-    pub growth: u32,
-    pub growth_percent: bool,
-    pub logical_name: String,
-    /// Whether the file carries our mark.
-    pub own: bool,
-}
-
-/// Columns of our file header row. 0-6 are as in foreign files; 7-9 are backup LSNs there and empty here.
-const NAME_COLUMN: usize = 10;
-const MARK_COLUMN: usize = 11;
-const COLUMNS: usize = 12;
-
-impl FileHeader {
-    pub fn read(page: &PageBytes) -> FormatResult<FileHeader> {
-        let p = PageRef::new(page);
-        if p.page_type() != page_type::FILE_HEADER {
-            return Err(FormatError::Corrupt("file header page type"));
-        }
-        let columns = variable_columns(p.expect_record(0)?)?;
-        let get = |i: usize| columns.get(i).copied().unwrap_or(&[]);
-        let mut binding = [0; 16];
-        let guid = get(0);
-        if guid.len() == 16 {
-            binding.copy_from_slice(guid);
-        }
-        let own = get(MARK_COLUMN) == MARK;
-        let max_size = u32_at(get(4), 0)?;
-        Ok(FileHeader {
-            binding,
-            file_id: u16_at(get(1), 0)?,
-            filegroup: u16_at(get(2), 0)?,
-            size: u32_at(get(3), 0)?,
-            max_size: (max_size != u32::MAX).then_some(max_size),
-            growth: u32_at(get(5), 0)?,
-            growth_percent: get(6).first().is_some_and(|b| *b & 1 == 1),
-            logical_name: if own {
-                utf16(get(NAME_COLUMN))
-            } else {
-                String::new()
-            },
-            own,
-        })
-    }
-
-    /// Makes a whole file header page.
-    pub fn format(&self, page: &mut PageBytes) -> FormatResult<()> {
-        let mut p = PageMut::new(page);
-        p.format(
-            PageId::new(self.file_id, 0),
-            page_type::FILE_HEADER,
-            AllocUnitId::from_parts(0, 99),
-            0,
-            0,
-        );
-        p.insert_record(0, &self.row())
-    }
-
-    /// Replaces the row of an existing file header page that we made.
-    pub fn write(&self, page: &mut PageBytes) -> FormatResult<()> {
-        PageMut::new(page).replace_record(0, &self.row())
-    }
-
-    fn row(&self) -> Vec<u8> {
-        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); COLUMNS];
-        columns[0] = self.binding.to_vec();
-        columns[1] = self.file_id.to_le_bytes().to_vec();
-        columns[2] = self.filegroup.to_le_bytes().to_vec();
-        columns[3] = self.size.to_le_bytes().to_vec();
-        columns[4] = self.max_size.unwrap_or(u32::MAX).to_le_bytes().to_vec();
-        columns[5] = self.growth.to_le_bytes().to_vec();
-        columns[6] = u32::from(self.growth_percent).to_le_bytes().to_vec();
-        columns[NAME_COLUMN] = self
-            .logical_name
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
-        columns[MARK_COLUMN] = MARK.to_vec();
-        let mut row = vec![0x30, 0, 4, 0];
-        row.extend((COLUMNS as u16).to_le_bytes());
-        row.extend(vec![0u8; COLUMNS.div_ceil(8)]);
-        row.extend((COLUMNS as u16).to_le_bytes());
-        let mut end = row.len() + 2 * COLUMNS;
-        for c in &columns {
-            end += c.len();
-            row.extend((end as u16).to_le_bytes());
-        }
-        for c in &columns {
-            row.extend(c);
-        }
-        row
-    }
-}
-
-fn utf16(b: &[u8]) -> String {
-    let units: Vec<u16> = b
-        .chunks_exact(2)
-        .map(|c| u16::from_le_bytes([c[0], c[1]]))
-        .collect();
-    String::from_utf16_lossy(&units)
-}
-
-/// The variable-length columns of a FixedVar row.
-pub(crate) fn variable_columns(row: &[u8]) -> FormatResult<Vec<&[u8]>> {
-    let mut at = usize::from(u16_at(row, 2)?);
-    let columns = usize::from(u16_at(row, at)?);
-    at += 2 + columns.div_ceil(8);
-    let count = usize::from(u16_at(row, at)?);
-    at += 2;
-    let mut start = at + 2 * count;
-    let mut out = Vec::with_capacity(count);
-    for i in 0..count {
-        let end = usize::from(u16_at(row, at + 2 * i)? & 0x7fff);
-        out.push(
-            row.get(start..end)
-                .ok_or(FormatError::Corrupt("variable column end offset"))?,
-        );
-        start = end;
-    }
-    Ok(out)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 pub mod alloc;
 pub mod backup;
 pub mod boot;
+pub mod file_header;
 pub mod foreign;
 pub mod layout;
 pub mod lob;
@@ -92,3 +93,6 @@ pub(crate) fn u32_at(b: &[u8], at: usize) -> FormatResult<u32> {
 pub(crate) fn u64_at(b: &[u8], at: usize) -> FormatResult<u64> {
     Ok(u64::from(u32_at(b, at)?) | u64::from(u32_at(b, at + 4)?) << 32)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -355,7 +355,7 @@ pub fn back_pointer(row: &[u8]) -> FormatResult<(PageId, u16)> {
     if row.first().map(|s| kind_of(*s)) != Some(record_kind::FORWARDED) {
         return Err(FormatError::Corrupt("forwarded row"));
     }
-    let columns = super::boot::variable_columns(row)?;
+    let columns = super::file_header::variable_columns(row)?;
     let b = columns
         .last()
         .filter(|b| b.len() == 10)

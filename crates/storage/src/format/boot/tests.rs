@@ -33,26 +33,3 @@ fn boot_page_round_trip() {
     assert_eq!(Boot::read(&b), Ok(boot));
     PageRef::new(&b).check().expect("consistent");
 }
-
-#[test]
-fn file_header_round_trip() {
-    let mut header = FileHeader {
-        binding: [3; 16],
-        file_id: 1,
-        filegroup: 1,
-        size: 1024,
-        max_size: None,
-        growth: 8192,
-        growth_percent: false,
-        logical_name: "credit_data".into(),
-        own: true,
-    };
-    let mut b = Box::new([0u8; PAGE_BYTES]);
-    header.format(&mut b).expect("fits");
-    assert_eq!(FileHeader::read(&b), Ok(header.clone()));
-    header.size = 2048;
-    header.logical_name = "another_longer_name".into();
-    header.max_size = Some(4096);
-    header.write(&mut b).expect("fits");
-    assert_eq!(FileHeader::read(&b), Ok(header));
-}

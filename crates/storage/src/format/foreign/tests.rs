@@ -4,22 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::*;
-use std::path::PathBuf;
-
-fn material(name: &str) -> Option<Vec<u8>> {
-    let Some(dir) = std::env::var_os("DURAMEN_MATERIAL") else {
-        println!("skipped: DURAMEN_MATERIAL is not set");
-        return None;
-    };
-    let dir = PathBuf::from(dir);
-    ["", "real-files", "fixtures/real-files"]
-        .iter()
-        .find_map(|sub| std::fs::read(dir.join(sub).join(name)).ok())
-        .or_else(|| {
-            println!("skipped: {name} is not in DURAMEN_MATERIAL");
-            None
-        })
-}
+use crate::format::tests::material;
 
 /// Every checksum right, every table read, every row count as the catalog says.
 fn check(db: &ForeignDatabase, tables: &[(&str, usize)]) {
