@@ -89,6 +89,14 @@ pub fn yield_now() {
     }
 }
 
+/// Between two steps of a lock-free algorithm: in a simulation another thread may run here, otherwise nothing happens.
+#[inline]
+pub fn interleave() {
+    if let Some(here) = sched::here() {
+        here.point();
+    }
+}
+
 /// The name given to [`spawn`], or nothing.
 pub fn current_name() -> Option<Arc<str>> {
     std::thread::current().name().map(Arc::from)

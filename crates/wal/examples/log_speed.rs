@@ -43,6 +43,32 @@ fn main() {
         u128::from(n * rounds) * record.len() as u128 / started.elapsed().as_micros().max(1)
     );
 
+    let sessions = 16;
+    let mut appending = 0;
+    for _ in 0..rounds {
+        let started = time::now();
+        let threads: Vec<_> = (0..sessions)
+            .map(|_| {
+                let (log, record) = (log.clone(), record.clone());
+                thread::spawn("session", move || {
+                    for _ in 0..n / sessions {
+                        log.append(&record, 0).expect("room");
+                    }
+                })
+            })
+            .collect();
+        for t in threads {
+            let _ = t.join();
+        }
+        appending += started.elapsed().as_nanos();
+        log.flush_all().expect("the disk works");
+    }
+    println!(
+        "append of {} B, {sessions} sessions: {} k records/s",
+        record.len(),
+        u128::from(n * rounds) * 1_000_000 / appending
+    );
+
     let mut waits: Vec<u128> = (0..2000)
         .map(|_| {
             let started = time::now();

@@ -7,7 +7,7 @@
 //! something that was not appended; (3) a failed write ends the log for good ([`LogError::Poisoned`]): nothing is tried
 //! again, and what was not durable then is never reported as durable later.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod block;
 mod config;

@@ -32,13 +32,13 @@ impl State {
     /// Takes the next batch when one may be submitted now. The open block is sealed when somebody wants what is in it.
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let crowded = self.writing >= DEPTH
-            || self.writing > 0 && self.queue_bytes + self.open.len() < self.parallel_bytes;
+            || self.writing > 0 && self.queue_bytes + self.head().used() < self.parallel_bytes;
         if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded {
             return None;
         }
         if self.queue_bytes < BATCH_BYTES
-            && !self.open_offsets.is_empty()
-            && self.wanted > self.last_sealed()
+            && self.head().slots() > 0
+            && self.wanted > self.before_open()
         {
             self.seal_open();
         }
@@ -59,8 +59,8 @@ impl State {
         }
     }
 
-    /// The last record that is in a sealed block.
-    fn last_sealed(&self) -> Lsn {
+    /// Sorts before every record of the open block and behind all sealed ones.
+    fn before_open(&self) -> Lsn {
         let vlf = self.vlfs[self.current].header.seq;
         let block = (self.offset / block::UNIT as u64) as u32;
         Lsn::new(vlf, block, 0)
@@ -88,7 +88,7 @@ impl State {
 
     /// Whether a batch could be taken if there were room for it.
     fn has_work(&self) -> bool {
-        (!self.queue.is_empty() || !self.open_offsets.is_empty()) && self.wanted > self.durable
+        (!self.queue.is_empty() || self.head().slots() > 0) && self.wanted > self.durable
     }
 }
 
@@ -124,7 +124,7 @@ impl Log {
         mut s: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
         let _wait = wait(WaitType::LOGBUFFER);
-        s.wanted = s.wanted.max(s.last);
+        s.wanted = s.wanted.max(s.last());
         match s.take_batch() {
             Some(batch) => self.write_batch(s, batch),
             None => {
@@ -275,7 +275,7 @@ impl Log {
         s.trim_cache();
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
-        let wake_flusher = s.waiters == 0 && s.has_work();
+        let wake_flusher = std::mem::take(&mut s.wake_flusher) || s.waiters == 0 && s.has_work();
         let wake_waiters = s.waiters > 0;
         drop(s);
         if wake_waiters {
@@ -320,6 +320,7 @@ impl Log {
                 cause,
             });
         }
+        self.head.close();
         self.work.notify_all();
         self.progress.notify_all();
     }
@@ -360,15 +361,18 @@ impl Log {
         if s.has_work() {
             // Others write; a completion wakes us when it leaves work behind.
             self.work.wait_for(&mut s, harden_after);
-        } else if s.last > s.durable {
-            let goal = s.last;
+        } else if s.last() > s.durable {
+            let goal = s.last();
             if self.work.wait_for(&mut s, harden_after) {
                 s.wanted = s.wanted.max(goal);
             }
         } else {
-            s.flusher_idle = true;
-            self.work.wait(&mut s);
-            s.flusher_idle = false;
+            self.head.set_idle(true);
+            // An append that did not see the flag is seen here.
+            if s.last() <= s.durable {
+                self.work.wait(&mut s);
+            }
+            self.head.set_idle(false);
         }
         true
     }

@@ -4,7 +4,8 @@
 //! append -> open block -> sealed queue -> flights (up to four writes at once) -> durable prefix
 //!           (memory)      (memory, <= 8 MB)  any order of completion             in log order
 //! ```
-//! One mutex guards the whole state; an append holds it for a copy of the record. No file is touched while it is held.
+//! Appends go to the open block beside each other, without a lock ([`head`]). One mutex guards everything else; an append
+//! comes to it when its block is full. No file is touched while it is held.
 //! Whoever needs durability writes: [`Log::flush`] takes the next batch itself when no write is in flight (or
 //! much waits), and otherwise waits; one flusher thread per log does the same for those who only asked ([`Log::request_flush`])
 //! and for records that nobody asked for within `harden_after`.
@@ -21,6 +22,8 @@
 
 mod flush;
 mod grow;
+#[allow(unsafe_code, reason = "appends copy into disjoint parts of one buffer")]
+mod head;
 mod open;
 mod read;
 mod scan;
@@ -40,13 +43,15 @@ use duramen_observe::{DbCounter, WaitType, count_db, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
 
+use crate::block::MAX_RECORD_BYTES;
 use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, LogScan, LogSpace, VlfInfo};
 use crate::planted::Planted;
 use crate::record::RecordView;
 use crate::vlf::HEADER_BYTES;
 
+use head::Head;
 pub use read::{LogReader, LogRecord};
-use state::{Append, State};
+use state::{Room, State};
 pub use verify::{LogFinding, LogReport, verify_file};
 
 /// Writes in flight at once.
@@ -72,6 +77,7 @@ pub struct Log {
     env: Env,
     cfg: LogConfig,
     planted: Planted,
+    head: Arc<Head>,
     state: Mutex<State>,
     /// Something became durable, or failed, or there is room again.
     progress: Condvar,
@@ -122,20 +128,36 @@ impl Log {
         if RecordView::parse(record).map(|v| v.length()) != Some(record.len()) {
             return Err(LogError::BadRecord);
         }
-        let mut s = self.state.lock();
-        loop {
-            match s.append(record, u64::from(undo_reserve))? {
-                Append::Done { lsn, wake_flusher } => {
-                    drop(s);
-                    if wake_flusher {
-                        self.work.notify_one();
-                    }
-                    return Ok(lsn);
-                }
-                Append::NeedsSpace => s = self.make_space(s)?,
-                Append::QueueFull => s = self.wait_for_queue(s),
-            }
+        if record.len() > MAX_RECORD_BYTES {
+            return Err(LogError::BadRecord);
         }
+        let reserve = u64::from(undo_reserve);
+        loop {
+            if let Some(lsn) = self.head.append(record, reserve) {
+                if self.head.take_idle() {
+                    // The flusher looks at the head under the mutex before it sleeps.
+                    drop(self.state.lock());
+                    self.work.notify_one();
+                }
+                return Ok(lsn);
+            }
+            self.make_room(record.len().next_multiple_of(8), reserve)?;
+        }
+    }
+
+    /// The head refused a record: a new block, VLF or growth, or a wait for the disk.
+    fn make_room(&self, need: usize, reserve: u64) -> Result<(), LogError> {
+        let mut s = self.state.lock();
+        match s.make_room(need, reserve)? {
+            Room::Made => {}
+            Room::NeedsSpace => s = self.make_space(s)?,
+            Room::QueueFull => s = self.wait_for_queue(s),
+        }
+        if std::mem::take(&mut s.wake_flusher) {
+            drop(s);
+            self.work.notify_one();
+        }
+        Ok(())
     }
 
     /// The last record that is durable together with all before it.
@@ -145,7 +167,7 @@ impl Log {
 
     /// The last record appended.
     pub fn last_lsn(&self) -> Lsn {
-        self.state.lock().last
+        self.state.lock().last()
     }
 
     /// Where the next record will be at the earliest; for checkpoints that need a position, not a record.
@@ -156,7 +178,7 @@ impl Log {
     /// Asks for everything up to `lsn` to become durable soon; does not wait.
     pub fn request_flush(&self, lsn: Lsn) {
         let mut s = self.state.lock();
-        let lsn = lsn.min(s.last);
+        let lsn = lsn.min(s.last());
         if lsn > s.durable && lsn > s.wanted {
             s.wanted = lsn;
             drop(s);
@@ -168,7 +190,7 @@ impl Log {
     /// last record means the last record. A volatile log has nothing to wait for.
     pub fn flush(&self, lsn: Lsn) -> Result<(), LogError> {
         let s = self.state.lock();
-        let lsn = lsn.min(s.last);
+        let lsn = lsn.min(s.last());
         if s.durable >= lsn {
             return Ok(());
         }
@@ -204,8 +226,7 @@ impl Log {
 
     /// Gives back reserve that is no longer needed: at commit, or as compensation records are written.
     pub fn release_reserve(&self, bytes: u64) {
-        let mut s = self.state.lock();
-        s.reserved = s.reserved.saturating_sub(bytes);
+        self.head.release(bytes);
     }
 
     /// What 9002 reports while the log is full (`log_reuse_wait_desc`).
@@ -260,7 +281,10 @@ impl Log {
 
     /// Ends the flusher without a last flush, as a crash would: for tests, and after a log is poisoned.
     pub fn abandon(&self) {
-        self.state.lock().closed = true;
+        let mut s = self.state.lock();
+        s.closed = true;
+        self.head.close();
+        drop(s);
         self.work.notify_all();
         self.progress.notify_all();
         // The flusher starts growths, so it ends first. One that panicked has nothing to tell that the log does not.

@@ -92,7 +92,7 @@ impl Log {
         };
         s.chain = end.chain;
         s.previous_bytes = end.previous_bytes;
-        s.last = end.last;
+        s.last_sealed = end.last;
         s.durable = end.last;
         s.durable_end = (seq, (end.offset / 512) as u32);
         s.start_block(end.offset);
@@ -110,6 +110,7 @@ impl Log {
             env: env.clone(),
             cfg,
             planted,
+            head: s.sealer.head().clone(),
             state: Mutex::new(s),
             progress: Condvar::new(),
             work: Condvar::new(),

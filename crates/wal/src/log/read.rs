@@ -81,7 +81,7 @@ impl LogReader {
                 .map(|v| v.header.seq)
                 .min()
                 .unwrap_or_default();
-            (from.max(Lsn::new(oldest, FIRST_BLOCK, 1)), s.last)
+            (from.max(Lsn::new(oldest, FIRST_BLOCK, 1)), s.last())
         };
         let next = Lsn {
             block: next.block.max(FIRST_BLOCK),
@@ -162,8 +162,9 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
     let s = log.lock();
     let key = (at.vlf, at.block);
     let head = s.next_lsn();
-    if key == (head.vlf, head.block) && !s.open_offsets.is_empty() {
+    if key == (head.vlf, head.block) && s.head().slots() > 0 {
         let vlf = &s.vlfs[s.current];
+        let (data, offsets) = s.sealer.copy();
         return Ok(Held::Memory(Arc::new(Sealed {
             file: vlf.file,
             file_offset: 0,
@@ -172,8 +173,8 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
             number: at.block,
             bytes: 0,
             previous_bytes: 0,
-            data: s.open.clone(),
-            offsets: s.open_offsets.clone(),
+            data,
+            offsets,
         })));
     }
     if let Ok(i) = s.cache.binary_search_by_key(&key, |b| (b.vlf, b.number)) {

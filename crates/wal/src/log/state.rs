@@ -1,4 +1,4 @@
-//! The state under the log's mutex: VLFs, the open block, the queue of sealed blocks. No I/O here.
+//! The state under the log's mutex: VLFs, the place of the open block, the queue of sealed blocks. No I/O here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use duramen_base::Lsn;
 use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
+use super::head::{Head, Sealer};
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
-use crate::block::{self, MAX_BYTES, MAX_RECORD_BYTES, UNIT};
+use crate::block::{self, MAX_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, VlfHeader};
 
@@ -99,8 +100,10 @@ pub(super) struct Flight {
     pub done: bool,
 }
 
-pub(super) enum Append {
-    Done { lsn: Lsn, wake_flusher: bool },
+/// What an append that the head refused can do.
+pub(super) enum Room {
+    /// Try again.
+    Made,
     NeedsSpace,
     QueueFull,
 }
@@ -115,15 +118,13 @@ pub(super) struct State {
     pub current: usize,
     /// Where the open block begins in it.
     pub offset: u64,
-    /// The open block: header area and records.
-    pub open: Vec<u8>,
-    pub open_offsets: Vec<u16>,
+    /// Opens and empties the block that [`Head`] fills.
+    pub sealer: Sealer,
     /// Buffers of blocks that left the cache, for blocks to come.
     pub spare: Vec<Vec<u8>>,
-    /// How large the open block may become.
-    pub open_limit: usize,
     pub previous_bytes: u16,
-    pub last: Lsn,
+    /// The last record of a sealed block.
+    pub last_sealed: Lsn,
     pub queue: VecDeque<Item>,
     pub queue_bytes: usize,
     pub flights: VecDeque<Flight>,
@@ -147,10 +148,10 @@ pub(super) struct State {
     pub wanted: Lsn,
     /// Threads waiting in flush.
     pub waiters: usize,
-    pub flusher_idle: bool,
+    /// The flusher has to be told of something by whoever holds the mutex.
+    pub wake_flusher: bool,
     pub free_bytes: u64,
     pub slack: u64,
-    pub reserved: u64,
     pub growing: bool,
     /// Growth is prepared in the background (native profile).
     pub native: bool,
@@ -173,12 +174,10 @@ impl State {
             vlfs,
             current: 0,
             offset: HEADER_BYTES,
-            open: Vec::with_capacity(MAX_BYTES),
-            open_offsets: Vec::with_capacity(512),
+            sealer: Sealer::new(),
             spare: Vec::new(),
-            open_limit: 0,
             previous_bytes: 0,
-            last: Lsn::NULL,
+            last_sealed: Lsn::NULL,
             queue: VecDeque::new(),
             queue_bytes: 0,
             flights: VecDeque::new(),
@@ -196,10 +195,9 @@ impl State {
             cache_bytes: 0,
             wanted: Lsn::NULL,
             waiters: 0,
-            flusher_idle: false,
+            wake_flusher: false,
             free_bytes: 0,
             slack: MIN_SLACK,
-            reserved: 0,
             growing: false,
             native: false,
             prepare: false,
@@ -231,17 +229,41 @@ impl State {
             .filter(|v| !v.active)
             .map(|v| usable_bytes(v.header.size))
             .sum();
+        self.sealer.set_budget(self.budget());
     }
 
-    /// Puts the write head at `offset` of the current VLF.
+    pub fn head(&self) -> &Head {
+        self.sealer.head()
+    }
+
+    /// Bytes that the open block's records and all reserve may come to together.
+    fn budget(&self) -> u64 {
+        let left = self.vlfs[self.current].header.size - self.offset;
+        (self.free_bytes + left).saturating_sub(self.slack)
+    }
+
+    /// Puts the write head at `offset` of the current VLF. At its end the head stays closed.
     pub fn start_block(&mut self, offset: u64) {
         self.offset = offset;
-        self.open.clear();
-        self.open.resize(block::HEADER_BYTES, 0);
-        self.open_offsets.clear();
-        let left = self.vlfs[self.current].header.size - offset;
-        let bytes = left.min(MAX_BYTES as u64) as usize;
-        self.open_limit = bytes - bytes / UNIT;
+        let vlf = &self.vlfs[self.current].header;
+        let bytes = (vlf.size - offset).min(MAX_BYTES as u64) as usize;
+        if bytes > 0 {
+            let (seq, number) = (vlf.seq, self.open_number());
+            let budget = self.budget();
+            self.sealer.open(seq, number, bytes - bytes / UNIT, budget);
+        }
+    }
+
+    /// The last record appended.
+    pub fn last(&self) -> Lsn {
+        match self.head().slots() {
+            0 => self.last_sealed,
+            n => Lsn::new(
+                self.vlfs[self.current].header.seq,
+                self.open_number(),
+                n as u16,
+            ),
+        }
     }
 
     fn open_number(&self) -> u32 {
@@ -253,90 +275,67 @@ impl State {
         if self.offset >= vlf.size {
             return Lsn::new(vlf.seq + 1, (HEADER_BYTES / UNIT as u64) as u32, 1);
         }
-        Lsn::new(
-            vlf.seq,
-            self.open_number(),
-            self.open_offsets.len() as u16 + 1,
-        )
+        Lsn::new(vlf.seq, self.open_number(), self.head().slots() as u16 + 1)
     }
 
-    pub fn append(&mut self, record: &[u8], reserve: u64) -> Result<Append, LogError> {
+    /// Makes room for a record of `need` bytes that the head did not take.
+    pub fn make_room(&mut self, need: usize, reserve: u64) -> Result<Room, LogError> {
         self.check()?;
-        if record.len() > MAX_RECORD_BYTES {
-            return Err(LogError::BadRecord);
+        if reserve > 0 && !self.has_room(need as u64, reserve) {
+            return Ok(Room::NeedsSpace);
         }
-        let need = record.len().next_multiple_of(8);
-        if reserve > 0 && !self.has_room(need as u64 + reserve) {
-            return Ok(Append::NeedsSpace);
+        if self.head().fits(need) {
+            return Ok(Room::Made);
         }
-        while self.open.len() + need + 2 * (self.open_offsets.len() + 1) > self.open_limit {
-            if self.queue_bytes > QUEUE_BYTES {
-                return Ok(Append::QueueFull);
-            }
-            if !self.next_block(need) {
-                return Ok(Append::NeedsSpace);
-            }
+        if self.queue_bytes > QUEUE_BYTES {
+            return Ok(Room::QueueFull);
         }
-        let at = self.open.len();
-        self.open.extend_from_slice(record);
-        self.open.resize(at + need, 0);
-        self.open_offsets.push(at as u16);
-        self.reserved += reserve;
-        self.last = Lsn::new(
-            self.vlfs[self.current].header.seq,
-            self.open_number(),
-            self.open_offsets.len() as u16,
-        );
-        let wake_flusher = self.flusher_idle;
-        self.flusher_idle = false;
-        Ok(Append::Done {
-            lsn: self.last,
-            wake_flusher,
-        })
+        match self.next_block(need) {
+            true => Ok(Room::Made),
+            false => Ok(Room::NeedsSpace),
+        }
     }
 
-    /// Whether `extra` bytes fit while every reservation stays good.
-    pub fn has_room(&self, extra: u64) -> bool {
-        let head = self.offset + self.open.len() as u64;
-        let left = self.vlfs[self.current].header.size.saturating_sub(head);
-        self.free_bytes + left >= extra + self.reserved + self.reserved / 8 + self.slack
+    /// Whether `need` bytes with `reserve` fit while every reservation stays good: what [`Head::append`] asks, too.
+    pub fn has_room(&self, need: u64, reserve: u64) -> bool {
+        let reserved = self.head().reserved() + reserve;
+        self.budget() >= need + self.head().used() as u64 + reserved + reserved / 8
     }
 
     /// Makes room for `need` bytes in a fresh block. False when a new VLF is needed and there is none.
     fn next_block(&mut self, need: usize) -> bool {
-        if !self.open_offsets.is_empty() {
-            self.seal_open();
-            if self.open.len() + need + 2 <= self.open_limit {
-                return true;
-            }
-        }
+        self.close_block();
         let left = self.vlfs[self.current].header.size - self.offset;
-        if left > 0 && left < MAX_BYTES as u64 {
+        let limit = (left as usize).min(MAX_BYTES);
+        if left < MAX_BYTES as u64 && block::HEADER_BYTES + need + 2 > limit - limit / UNIT {
             // What is left of the VLF takes no record of this size: an empty block covers it.
-            self.seal(left as usize);
+            if left > 0 {
+                self.queue_block(left as usize, vec![0; block::HEADER_BYTES], Vec::new());
+            }
+            return self.activate_next();
         }
-        self.vlfs[self.current].header.size > self.offset || self.activate_next()
+        self.start_block(self.offset);
+        true
     }
 
-    /// Seals the open block at the size its records need.
+    /// Seals the open block at the size its records need, and opens the next.
     pub fn seal_open(&mut self) {
-        let bytes = block::bytes_needed(self.open.len(), self.open_offsets.len(), self.sector);
-        self.seal(bytes);
+        self.close_block();
+        self.start_block(self.offset);
     }
 
-    fn seal(&mut self, bytes: usize) {
+    /// Closes the head and queues what is in it.
+    fn close_block(&mut self) {
+        let spare = &mut self.spare;
+        let (data, offsets) = self.sealer.take(|| spare.pop());
+        if !offsets.is_empty() {
+            let bytes = block::bytes_needed(data.len(), offsets.len(), self.sector);
+            self.queue_block(bytes, data, offsets);
+        }
+    }
+
+    fn queue_block(&mut self, bytes: usize, data: Vec<u8>, offsets: Vec<u16>) {
         let vlf = &self.vlfs[self.current];
-        let offsets = self.open_offsets.clone();
-        // A large buffer moves on; a small block is copied out, or a thousand small commits would hold 60 MB.
-        let data = if self.open.len() > MAX_BYTES / 4 {
-            let fresh = self.spare.pop();
-            std::mem::replace(
-                &mut self.open,
-                fresh.unwrap_or_else(|| Vec::with_capacity(MAX_BYTES)),
-            )
-        } else {
-            self.open.clone()
-        };
         let sealed = Arc::new(Sealed {
             file: vlf.file,
             file_offset: vlf.header.offset + self.offset,
@@ -348,27 +347,27 @@ impl State {
             data,
             offsets,
         });
+        self.last_sealed = self.last_sealed.max(sealed.last_lsn());
         self.previous_bytes = bytes as u16;
         self.queue_bytes += bytes;
         self.cache_bytes += sealed.data.len();
         self.cache.push_back(sealed.clone());
         self.queue.push_back(Item::Block(sealed));
+        self.offset += bytes as u64;
         if self.queue_bytes > EAGER_BYTES {
-            // Wakes the flusher with the append that follows.
-            self.flusher_idle = true;
-            self.wanted = self.wanted.max(self.last);
+            self.wake_flusher = true;
+            self.wanted = self.wanted.max(self.last_sealed);
         }
-        self.start_block(self.offset + bytes as u64);
         if self.native && !self.prepare && !self.growing && self.runs_short() {
             self.prepare = true;
             self.start_growth = true;
-            self.flusher_idle = true;
+            self.wake_flusher = true;
         }
     }
 
     /// Whether less than half a VLF is left beyond what is reserved: time to grow, before anybody must wait for it.
     pub fn runs_short(&self) -> bool {
-        !self.has_room(self.vlfs[self.current].header.size / 2)
+        !self.has_room(self.vlfs[self.current].header.size / 2, 0)
     }
 
     /// Moves the write head to the next reusable VLF: the next in physical order, else the first from the front.
@@ -416,6 +415,7 @@ impl State {
                 freed += 1;
             }
         }
+        self.sealer.set_budget(self.budget());
         self.prepare &= freed == 0;
         freed
     }
@@ -467,8 +467,8 @@ impl State {
             .sum();
         LogSpace {
             total,
-            used: behind + self.offset + self.open.len() as u64,
-            reserved: self.reserved,
+            used: behind + self.offset + self.head().used() as u64,
+            reserved: self.head().reserved(),
         }
     }
 
@@ -480,7 +480,7 @@ impl State {
             .filter(|v| v.active && v.header.seq >= lsn.vlf && v.header.seq < current)
             .map(|v| v.header.size)
             .sum();
-        let head = ahead + self.offset + self.open.len() as u64;
+        let head = ahead + self.offset + self.head().used() as u64;
         head.saturating_sub(u64::from(lsn.block) * UNIT as u64)
     }
 }
