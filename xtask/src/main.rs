@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod clients;
+mod ledger;
 mod rooms;
 mod server;
 mod sim;
@@ -15,6 +16,8 @@ cargo xtask test [--install]   run every test this machine can, name what is ski
                                --install adds missing foreign clients below the target folder
 cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
                                crash and recovery of the whole engine, seed after seed; --seed runs one again
+cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
+                               kill -9 under writing sessions; what was acknowledged must be there, whole
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--install"] => test::run(true),
         ["sim", rest @ ..] => sim::run(rest),
+        ["ledger", options @ ..] => ledger::run(options),
         ["rooms"] => {
             let wrong = rooms::violations();
             for line in &wrong {

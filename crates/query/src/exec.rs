@@ -67,7 +67,13 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             Operator::Rows(table.rows(cx.host, &args)?.into())
         }
         Node::Filter { input, predicate } => {
-            Operator::Filter(Box::new(open(input, cx)?), predicate)
+            let mut input = open(input, cx)?;
+            if let Operator::Scan(scan) = &mut input
+                && scan.take_filter(predicate)
+            {
+                return Ok(input);
+            }
+            Operator::Filter(Box::new(input), predicate)
         }
         Node::Project { input, exprs } => Operator::Project(Box::new(open(input, cx)?), exprs),
         Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),

@@ -54,6 +54,9 @@ pub struct Bounds {
 /// A cursor over a table. Rows come with all columns in order.
 pub trait RowCursor {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>>;
+
+    /// The row given last will be changed: its update lock stays, where the next call would give it back.
+    fn keep(&mut self) {}
 }
 
 /// A table that holds rows: stored, temporary, or a variable.

@@ -5,6 +5,7 @@ use duramen_types::Value;
 
 use crate::cx::Cx;
 use crate::exec::BATCH_ROWS;
+use crate::expr::Expr;
 use crate::host::{Bounds, RowCursor};
 use crate::plan::{Node, Plan, Row, ScanLock, Seek};
 
@@ -12,6 +13,8 @@ pub struct TableScan<'p> {
     cursor: Option<Box<dyn RowCursor>>,
     /// Give each row's place out as one more column.
     with_locators: bool,
+    /// Of a scan for rows to change: rows for which this does not hold are passed over and their locks given back.
+    filter: Option<&'p Expr>,
     _plan: &'p Plan,
 }
 
@@ -31,6 +34,7 @@ impl<'p> TableScan<'p> {
                     return Ok(TableScan {
                         cursor: None,
                         with_locators,
+                        filter: None,
                         _plan: plan,
                     });
                 }
@@ -42,8 +46,21 @@ impl<'p> TableScan<'p> {
         Ok(TableScan {
             cursor: Some(cursor),
             with_locators,
+            filter: None,
             _plan: plan,
         })
+    }
+
+    /// Takes the condition above a scan for rows to change, so that each row's lock is kept or given back while the
+    /// cursor stands on it. False for other scans.
+    pub fn take_filter(&mut self, predicate: &'p Expr) -> bool {
+        if self.with_locators && self.filter.is_none() {
+            self.filter = Some(predicate);
+        }
+        self.with_locators
+            && self
+                .filter
+                .is_some_and(|taken| std::ptr::eq(taken, predicate))
     }
 
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
@@ -56,6 +73,14 @@ impl<'p> TableScan<'p> {
                 Some((locator, mut row)) => {
                     if self.with_locators {
                         row.push(Value::BigInt(cx.locators.len() as i64));
+                        if let Some(filter) = self.filter
+                            && filter.test(&row, cx)? != Some(true)
+                        {
+                            cx.check_cancelled()?;
+                            continue;
+                        }
+                        // The change comes after the scan: until then nobody else may change the row.
+                        cursor.keep();
                         cx.locators.push(locator);
                     }
                     rows.push(row);

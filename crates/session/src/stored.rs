@@ -253,6 +253,10 @@ impl RowCursor for DataCursor {
             (to_locator(at), row)
         }))
     }
+
+    fn keep(&mut self) {
+        self.cursor.keep();
+    }
 }
 
 /// Entries of a nonclustered index, each looked up in the table.
@@ -287,5 +291,9 @@ impl RowCursor for IndexCursor {
             }
         }
         Ok(None)
+    }
+
+    fn keep(&mut self) {
+        self.cursor.keep();
     }
 }

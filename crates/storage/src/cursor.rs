@@ -104,6 +104,11 @@ impl Cursor {
         })
     }
 
+    /// The row given last will be changed: its update lock stays until the transaction ends.
+    pub fn keep(&mut self) {
+        self.held = None;
+    }
+
     pub(crate) fn keep_last_lock(&mut self) {
         self.keep_locks = true;
     }

@@ -1,0 +1,8 @@
+//! The binary as its users have it: a process that is started, asked over TDS, killed, and started again.
+
+// Processes and their directories are real: nothing here runs in a simulated world.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod ledger;
+mod process;
+mod together;
