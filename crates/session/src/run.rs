@@ -6,6 +6,7 @@ mod define;
 mod options;
 mod query;
 mod raise;
+mod scoped;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::dml;
@@ -321,6 +322,7 @@ impl<'r> Run<'r> {
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
+            StatementKind::AlterDatabaseScopedConfiguration(stmt) => self.configure(stmt),
             StatementKind::DropDatabase { if_exists, names } => {
                 self.outside_transaction("DROP DATABASE")?;
                 for n in names {

@@ -1,6 +1,7 @@
 //! Views computed from the engine's state. Each is a column table and a function from a snapshot to rows.
 
 mod database_files;
+mod database_scoped_configurations;
 mod databases;
 mod dblog;
 mod exec_sessions;
@@ -30,6 +31,7 @@ const VIEWS: &[&View] = &[
     &exec_sessions::VIEW,
     &databases::VIEW,
     &database_files::VIEW,
+    &database_scoped_configurations::VIEW,
     &tables::TABLES,
     &tables::OBJECTS,
     &tables::COLUMNS,

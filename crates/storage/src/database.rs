@@ -12,6 +12,7 @@ use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction,
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
+use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
 use crate::error::{io_error, logical_error};
@@ -49,26 +50,6 @@ pub struct OpenDatabase {
     pub sector: u32,
 }
 
-fn profile_number(p: LogProfile) -> u32 {
-    match p {
-        LogProfile::V2012 => 2012,
-        LogProfile::V2014 => 2014,
-        LogProfile::V2019 => 2019,
-        LogProfile::V2022 => 2022,
-        LogProfile::Native => 0,
-    }
-}
-
-fn profile_of(number: u32) -> LogProfile {
-    match number {
-        2012 => LogProfile::V2012,
-        2014 => LogProfile::V2014,
-        2019 => LogProfile::V2019,
-        2022 => LogProfile::V2022,
-        _ => LogProfile::Native,
-    }
-}
-
 impl Database {
     /// Makes the files with their fixed pages and an empty log, and opens the database. It has no table yet: the
     /// catalog makes sysallocunits first and names it with `set_boot_first_sysallocunits`.
@@ -100,6 +81,7 @@ impl Database {
             first_sysallocunits: PageId::NULL,
             own: Some(OwnBoot {
                 log_profile: profile_number(spec.profile),
+                options: first_options(spec.id, spec.profile),
                 database_guid: guid,
                 next_xdes: 1,
                 ..OwnBoot::default()
@@ -254,8 +236,9 @@ impl Engine {
         self.databases.read().get(&id.0)?.upgrade()
     }
 
-    /// Commits: appends the records, gives dropped pages back, releases the locks. Durability is owed to the client up
-    /// to the LSNs returned; nobody waits for it here. `delayed` is COMMIT's DELAYED_DURABILITY option.
+    /// Commits: appends the records, gives dropped pages back, waits where COMMIT_WAIT says so, releases the locks.
+    /// Durability is owed to the client up to the LSNs returned. `delayed` is COMMIT's DELAYED_DURABILITY option. An error
+    /// with no parts left in `tx` (9001) comes after the decision: the restart knows, nobody may roll back.
     pub fn commit(&self, tx: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
         let parts: Vec<(DbId, XdesId)> = tx.parts().iter().map(|p| (p.db, p.xdes)).collect();
         let lsns = txlog::commit(tx, delayed)?;
@@ -361,7 +344,7 @@ fn assemble(
     });
     let _ = store.log.set(access.clone() as Arc<dyn RecordLog>);
     engine.pool.add_store(&store);
-    Ok(Arc::new(Database {
+    let db = Arc::new(Database {
         engine: engine.clone(),
         id,
         name: name.to_owned(),
@@ -377,7 +360,9 @@ fn assemble(
         in_doubt: Mutex::new(Vec::new()),
         closed: AtomicBool::new(false),
         log: Some(log),
-    }))
+    });
+    db.follow_configuration();
+    Ok(db)
 }
 
 fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {

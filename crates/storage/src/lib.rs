@@ -22,6 +22,7 @@ mod anchor;
 mod btree;
 mod change;
 pub mod check;
+mod configuration;
 mod cursor;
 mod database;
 mod dblog;
@@ -43,6 +44,7 @@ mod tests;
 mod undo;
 
 pub use anchor::SYSALLOCUNITS;
+pub use configuration::default_commit_wait;
 pub use cursor::Cursor;
 pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};

@@ -319,6 +319,7 @@ impl Database {
             crate::format::boot::Boot::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
         };
         *self.boot.lock() = fresh;
+        self.follow_configuration();
         Ok(())
     }
 

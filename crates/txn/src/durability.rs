@@ -21,6 +21,34 @@ impl DelayedDurability {
     }
 }
 
+/// `ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT`: when a fully durable COMMIT goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[repr(u8)]
+pub enum CommitWait {
+    /// At once: the reply packet waits for the log, not the statement.
+    #[default]
+    Packet = 0,
+    /// When its record is hardened; locks are kept until then.
+    Statement = 1,
+}
+
+impl CommitWait {
+    /// The word the configuration takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitWait::Packet => "PACKET",
+            CommitWait::Statement => "STATEMENT",
+        }
+    }
+
+    /// The inverse of [`CommitWait::name`].
+    pub fn parse(word: &str) -> Option<CommitWait> {
+        [CommitWait::Packet, CommitWait::Statement]
+            .into_iter()
+            .find(|w| w.name().eq_ignore_ascii_case(word))
+    }
+}
+
 /// What a commit promises when it returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Durability {

@@ -26,7 +26,7 @@ pub mod txlog;
 pub mod versions;
 
 pub use commits::CommitTracker;
-pub use durability::{DelayedDurability, Durability, decide};
+pub use durability::{CommitWait, DelayedDurability, Durability, decide};
 pub use lock::{
     Acquired, Entity, LockDuration, LockError, LockInfo, LockManager, LockMode, LockOutcome,
     LockOwner, Resource,

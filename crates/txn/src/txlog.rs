@@ -4,10 +4,12 @@
 //! 1. whatever the transaction read from or wrote to *other* databases becomes durable;
 //! 2. the COMMIT record is appended;
 //! 3. the commit is noted in the database's [`CommitTracker`] (full durability only);
-//! 4. the caller makes it visible: publishes row versions, releases locks.
+//! 4. where the database says COMMIT_WAIT = STATEMENT, the record is hardened (WRITELOG);
+//! 5. the transaction leaves the table of active ones: readers may now take its pages for committed without a lock;
+//! 6. the caller makes it visible: publishes row versions, releases locks.
 //!
-//! Nothing here waits for the COMMIT record itself to become durable (unless a second database must follow it): that
-//! is owed to the client, and the packet gate or the caller waits for it.
+//! Otherwise nothing here waits for the COMMIT record itself to become durable (unless a second database must follow
+//! it): that is owed to the client, and the packet gate waits for it.
 //!
 //! Two databases or more: every participant but the first (the *coordinator*) gets a PREP_XACT and is made durable; the
 //! COMMIT record in the coordinator's log, made durable, is the decision; then the participants commit, and a
@@ -23,7 +25,7 @@ use duramen_os::time;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns};
 
 use crate::commits::CommitTracker;
-use crate::durability::{DelayedDurability, Durability, decide};
+use crate::durability::{CommitWait, DelayedDurability, Durability, decide};
 use crate::lock::LockMark;
 use crate::log::RecordLog;
 use crate::table::TxnTable;
@@ -39,6 +41,7 @@ pub struct TransactionLog {
     pub table: TxnTable,
     pub commits: Arc<CommitTracker>,
     delayed: AtomicU8,
+    commit_wait: AtomicU8,
 }
 
 impl fmt::Debug for TransactionLog {
@@ -112,6 +115,7 @@ impl TransactionLog {
             table: TxnTable::new(next_xdes),
             commits: Arc::new(CommitTracker::new(db, durable)),
             delayed: AtomicU8::new(DelayedDurability::Disabled as u8),
+            commit_wait: AtomicU8::new(CommitWait::Packet as u8),
         })
     }
 
@@ -124,6 +128,17 @@ impl TransactionLog {
             1 => DelayedDurability::Allowed,
             2 => DelayedDurability::Forced,
             _ => DelayedDurability::Disabled,
+        }
+    }
+
+    pub fn set_commit_wait(&self, setting: CommitWait) {
+        self.commit_wait.store(setting as u8, Ordering::Relaxed);
+    }
+
+    pub fn commit_wait(&self) -> CommitWait {
+        match self.commit_wait.load(Ordering::Relaxed) {
+            1 => CommitWait::Statement,
+            _ => CommitWait::Packet,
         }
     }
 
@@ -227,9 +242,19 @@ impl TransactionLog {
         if durability == Durability::Full {
             self.commits.note(lsn);
         }
-        self.table.end(part.xdes);
         self.log.release_reserve(part.reserved);
         Ok(lsn)
+    }
+
+    /// The commit of `part` at `lsn` ends its transaction here, once it is hardened where that is asked for. An error
+    /// (9001) is final: whether the commit is on disk is known after the restart. The transaction stays listed then, so
+    /// that nobody reads it as committed.
+    fn end_committed(&self, part: &DbPart, lsn: Lsn, durability: Durability) -> SqlResult<()> {
+        if durability == Durability::Full && self.commit_wait() == CommitWait::Statement {
+            self.log.flush(lsn)?;
+        }
+        self.table.end(part.xdes);
+        Ok(())
     }
 
     fn append_prepare(
@@ -284,7 +309,8 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
 
 /// Appends the commit records of every part. `option` is the DELAYED_DURABILITY option of COMMIT. On success the
 /// transaction has no parts left; the caller then publishes versions, releases locks and owes the client durability
-/// up to the LSNs given. An error before the decision leaves the transaction to be rolled back.
+/// up to the LSNs given. An error before the decision leaves the transaction to be rolled back; one after it (9001, a log
+/// has failed) leaves it without parts.
 pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     let mut state = tx.state.lock();
     if state.parts.is_empty() {
@@ -325,11 +351,16 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
             }
         }
     }
+    let mut ended = Ok(());
     for part in std::mem::take(&mut state.parts) {
         tx.owner.sub_log_used(part.bytes);
+        if let Some((_, lsn)) = lsns.iter().find(|(db, _)| *db == part.db) {
+            ended = ended.and(part.log.end_committed(&part, *lsn, durability));
+        }
     }
     state.savepoints.clear();
     state.reads.clear();
+    ended?;
     Ok(CommitLsns {
         parts: lsns,
         durability,

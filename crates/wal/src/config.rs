@@ -29,6 +29,7 @@ pub type GrowHook = Arc<dyn Fn(&LogGrowth) + Send + Sync>;
 pub struct LogConfig {
     pub db_name: String,
     pub db_id: DbId,
+    /// Until [`crate::Log::set_profile`] says otherwise.
     pub profile: LogProfile,
     /// Blocks are padded to a multiple of this: 512 or 4096.
     pub sector: u32,

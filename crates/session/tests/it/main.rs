@@ -1,5 +1,6 @@
 //! Batches over an instance, results as text.
 
+mod commit_wait;
 mod dbcc;
 mod golden;
 
@@ -17,11 +18,15 @@ fn instance() -> Arc<Instance> {
 }
 
 fn start(env: &Env) -> Arc<Instance> {
+    start_with(env, Default::default())
+}
+
+fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Arc<Instance> {
     let storage = StorageConfig {
         data_dir: "/data".into(),
         drives: Default::default(),
         memory: 32 << 20,
-        profile: Default::default(),
+        profile,
         sector: 4096,
     };
     let config = InstanceConfig {

@@ -60,7 +60,7 @@ pub struct OwnBoot {
     pub log_epoch: u32,
     /// The log profile's number.
     pub log_profile: u32,
-    /// Option bits, meaning given by the catalog.
+    /// Option bits: see `configuration`.
     pub options: u64,
     /// No transaction id at or above this one was given out when the page was written.
     pub next_xdes: u64,

@@ -43,19 +43,17 @@ impl Log {
         mut s: MutexGuard<'a, State>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         let _wait = wait(WaitType::LOGMGR_RESERVE_APPEND);
-        if s.native {
+        if s.native() {
             s.ahead = (s.ahead * 2).min(MOST_AHEAD);
         }
         if s.growing {
             self.progress.wait(&mut s);
             return Ok(s);
         }
-        let plan = s
-            .plan_growth(self.cfg.profile)
-            .ok_or_else(|| LogError::Full {
-                db_name: self.cfg.db_name.clone(),
-                reason: s.reuse_reason,
-            })?;
+        let plan = s.plan_growth().ok_or_else(|| LogError::Full {
+            db_name: self.cfg.db_name.clone(),
+            reason: s.reuse_reason,
+        })?;
         let (s, result) = self.grow_by(s, plan);
         result.map(|()| s)
     }
@@ -69,7 +67,7 @@ impl Log {
             return;
         }
         // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
-        if let Some(plan) = s.plan_growth(self.cfg.profile) {
+        if let Some(plan) = s.plan_growth() {
             drop(self.grow_by(s, plan));
         }
     }
@@ -87,7 +85,7 @@ impl Log {
             .position(|f| f.spec.file_id == file_id)
             .and_then(|file| {
                 let growth = new_bytes.checked_sub(s.files[file].bytes)?;
-                s.plan(file, growth, self.cfg.profile, false)
+                s.plan(file, growth, false)
             })
             .ok_or_else(|| LogError::Full {
                 db_name: self.cfg.db_name.clone(),
@@ -103,6 +101,16 @@ impl Log {
             f.spec.growth = spec.growth;
             f.spec.max_size = spec.max_size;
         }
+    }
+
+    /// Makes the log follow another version's rules from its next growth on.
+    pub fn set_profile(&self, profile: LogProfile) {
+        self.lock().profile = profile;
+    }
+
+    /// Which version's rules it follows.
+    pub fn profile(&self) -> LogProfile {
+        self.lock().profile
     }
 
     /// Adds a log file; it is filled after those that exist.
@@ -134,11 +142,11 @@ impl Log {
         s.growing = true;
         let file = s.files[plan.file].file.clone();
         let spec = s.files[plan.file].spec.clone();
+        let profile = s.profile;
         drop(s);
         let started = time::now();
         let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
-        let skip_stamp =
-            plan.automatic && self.cfg.profile == LogProfile::V2022 && added <= INSTANT_GROWTH;
+        let skip_stamp = plan.automatic && profile == LogProfile::V2022 && added <= INSTANT_GROWTH;
         let result = self.write_growth(&spec, &file, &plan, added, !skip_stamp);
         let event = LogGrowth {
             file_id: spec.file_id,
@@ -216,22 +224,22 @@ impl Log {
 
 impl State {
     /// The growth of the first file that may grow.
-    fn plan_growth(&self, profile: LogProfile) -> Option<Plan> {
+    fn plan_growth(&self) -> Option<Plan> {
         (0..self.files.len()).find_map(|i| {
             let file = &self.files[i];
             let mut growth = file.spec.growth.increment(file.bytes)?;
-            if self.native {
+            if self.native() {
                 growth = growth.max(growth.saturating_mul(self.ahead).min(INSTANT_GROWTH));
             }
             if let Some(max) = file.spec.max_size {
                 let left = max.saturating_sub(file.bytes) / 8192 * 8192;
                 growth = growth.min(left);
             }
-            self.plan(i, growth, profile, true)
+            self.plan(i, growth, true)
         })
     }
 
-    fn plan(&self, file: usize, growth: u64, profile: LogProfile, automatic: bool) -> Option<Plan> {
+    fn plan(&self, file: usize, growth: u64, automatic: bool) -> Option<Plan> {
         if growth < MIN_GROWTH {
             return None;
         }
@@ -239,7 +247,7 @@ impl State {
         let total: u64 = self.files.iter().map(|f| f.bytes).sum();
         let create_lsn = self.next_lsn();
         let mut offset = old_bytes;
-        let vlfs = split_growth(profile, total, growth)
+        let vlfs = split_growth(self.profile, total, growth)
             .into_iter()
             .map(|size| {
                 let header = VlfHeader {

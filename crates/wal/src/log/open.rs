@@ -18,7 +18,7 @@ use super::state::{FileState, State, Vlf};
 use super::{Log, WINDOW};
 use crate::config::{LogConfig, LogError, LogFileSpec, LogScan};
 use crate::planted::{Bug, Planted};
-use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, STAMP, VlfHeader, split_initial};
+use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, STAMP, VlfHeader, split_initial};
 
 const STAMP_BYTES: u64 = 1 << 20;
 
@@ -105,7 +105,7 @@ impl Log {
     }
 
     fn start(env: &Env, cfg: LogConfig, mut s: State, planted: Planted) -> Arc<Log> {
-        s.native = cfg.profile == LogProfile::Native;
+        s.profile = cfg.profile;
         let log = Arc::new(Log {
             env: env.clone(),
             cfg,

@@ -11,7 +11,7 @@ use super::head::{Head, Sealer};
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
 use crate::block::{self, MAX_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
-use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, VlfHeader};
+use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader};
 
 /// Room that only records without reserve may use: commits and a checkpoint must fit a full log, and each flush may
 /// waste most of a sector. A sixteenth of the log between these.
@@ -153,8 +153,8 @@ pub(super) struct State {
     pub free_bytes: u64,
     pub slack: u64,
     pub growing: bool,
-    /// Growth is prepared in the background (native profile).
-    pub native: bool,
+    /// Whose rules growths follow.
+    pub profile: LogProfile,
     /// Background growth has been asked for; stays set when it failed, until something is truncated.
     pub prepare: bool,
     /// The flusher shall start it.
@@ -199,7 +199,7 @@ impl State {
             free_bytes: 0,
             slack: MIN_SLACK,
             growing: false,
-            native: false,
+            profile: LogProfile::Native,
             prepare: false,
             start_growth: false,
             ahead: 1,
@@ -209,6 +209,11 @@ impl State {
         };
         s.count_free();
         s
+    }
+
+    /// Growth is prepared in the background.
+    pub fn native(&self) -> bool {
+        self.profile == LogProfile::Native
     }
 
     pub fn check(&self) -> Result<(), LogError> {
@@ -358,7 +363,7 @@ impl State {
             self.wake_flusher = true;
             self.wanted = self.wanted.max(self.last_sealed);
         }
-        if self.native && !self.prepare && !self.growing && self.runs_short() {
+        if self.native() && !self.prepare && !self.growing && self.runs_short() {
             self.prepare = true;
             self.start_growth = true;
             self.wake_flusher = true;
