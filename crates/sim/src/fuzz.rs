@@ -4,9 +4,11 @@
 //! panic: the process is meant to die of it. [`Trace`] lives on the stack of the run, and its drop, which the unwinding
 //! reaches, prints the input as hex.
 //!
-//! What a target must fulfil: no panic, whatever the input (law: bytes from outside are never trusted).
+//! What a target must fulfil: no panic and an answer in reasonable time, whatever the input (law: bytes from outside
+//! are never trusted).
 
 mod corpus;
+mod files;
 mod mutate;
 mod targets;
 
@@ -20,6 +22,8 @@ pub use targets::{TARGETS, Target, target};
 
 /// Longest input that mutations may make.
 pub const MAX_INPUT_BYTES: usize = 1 << 16;
+/// An input that keeps its reader busy for longer is a finding: nothing here is longer than 64 KB.
+const MAX_TIME: Duration = Duration::from_secs(5);
 /// Inputs kept besides the built-in ones: those that a target accepted.
 const MAX_POOL: usize = 256;
 
@@ -62,7 +66,10 @@ pub fn run(target: &Target, run: Run) -> Outcome {
             Some(seed) => seed.clone(),
             None => mutate(&mut rng, &pool, target.fix),
         };
+        let before = time::now();
         let accepted = (target.feed)(&trace.input);
+        let took = before.elapsed();
+        assert!(took < MAX_TIME, "an input took {took:?}");
         outcome.inputs += 1;
         outcome.accepted += u64::from(accepted);
         // Accepted inputs breed; the built-in ones stay.

@@ -1,5 +1,6 @@
 //! The inputs that mutations start from: small, valid, and together of every shape.
 
+use super::files;
 use duramen_base::{AllocUnitId, Lsn, PAGE_BYTES, PageId, XdesId};
 use duramen_storage::format::alloc::{format_bitmap, format_iam, format_pfs};
 use duramen_storage::format::page::{PageMut, page_type, seal};
@@ -170,6 +171,20 @@ pub fn layout() -> RowLayout {
     layout_for(&specs, RowKind::Data)
 }
 
+/// A layout that a row of any table may fit: its fixed part as one column, the rest of variable length.
+pub fn layout_of(row: &[u8]) -> RowLayout {
+    const MOST_COLUMNS: u16 = 64;
+    let u16_at = |at: usize| Some(u16::from_le_bytes([*row.get(at)?, *row.get(at + 1)?]));
+    let fixed = u16_at(2).unwrap_or(4).clamp(5, 8000);
+    let columns = u16_at(usize::from(fixed))
+        .unwrap_or(1)
+        .clamp(1, MOST_COLUMNS);
+    let mut specs = vec![ColumnSpec::new(SqlType::binary(fixed - 4), true)];
+    let variable = ColumnSpec::new(SqlType::varbinary(8000), true);
+    specs.resize(usize::from(columns), variable);
+    layout_for(&specs, RowKind::Data)
+}
+
 pub fn rows() -> Vec<Vec<u8>> {
     let values: Vec<Value> = typed().into_iter().map(|(_, v)| v).collect();
     let nulls = vec![Value::Null; values.len()];
@@ -178,6 +193,13 @@ pub fn rows() -> Vec<Vec<u8>> {
         .filter_map(|v| encode_row(&layout(), v).ok())
         .collect();
     out.push(row::forwarding_stub(PageId::new(1, 80), 3).to_vec());
+    out
+}
+
+/// Built rows, and rows of files.
+pub fn rows_and_files() -> Vec<Vec<u8>> {
+    let mut out = rows();
+    out.extend(files::seeds().rows.iter().cloned());
     out
 }
 
@@ -201,7 +223,8 @@ pub fn pages() -> Vec<Vec<u8>> {
     let _ = format_iam(&mut page, id, unit, PageId::new(1, 0), 0);
     out.push(page);
     out.iter_mut().for_each(seal);
-    out.iter().map(|p| p.to_vec()).collect()
+    let built = out.iter().map(|p| p.to_vec());
+    built.chain(files::seeds().pages.iter().cloned()).collect()
 }
 
 pub fn records() -> Vec<Vec<u8>> {
@@ -215,6 +238,7 @@ pub fn records() -> Vec<Vec<u8>> {
         RecordBuilder::savepoint(xdes, lsn, "s"),
     ];
     out.extend(RecordBuilder::active_xacts(lsn, &[]));
+    out.extend(files::seeds().records.iter().cloned());
     out
 }
 
@@ -250,21 +274,33 @@ pub fn blocks() -> Vec<Vec<u8>> {
         fix_block(&mut b);
         out.push(b);
     }
+    out.extend(files::seeds().blocks.iter().cloned());
     out
 }
 
-/// Whole sectors, their marks, and the XOR checksum of a block that another program wrote (ours have a CRC32C beside).
+/// Whole sectors, their marks, the CRC32C where the block says that it is one of ours, and the XOR checksum.
 pub fn fix_block(b: &mut Vec<u8>) {
-    const PARITY: u8 = 0x40;
+    const OUR_MAGIC: &[u8] = b"DuLB";
+    let parity = match b.first() {
+        Some(first) if first & 0x80 != 0 => 0x80,
+        _ => 0x40,
+    };
     let sectors = b.len().div_ceil(512).clamp(1, 120);
     b.resize(sectors * 512, 0);
     b[6..8].copy_from_slice(&((sectors * 512) as u16).to_le_bytes());
-    b[24..28].fill(0);
-    let mut sum = 0u32;
     for (s, sector) in b.chunks_exact_mut(512).enumerate() {
         let first = if s == 0 { 0x10 } else { 0 };
         let last = if s + 1 == sectors { 8 } else { 0 };
-        sector[0] = PARITY | first | last;
+        sector[0] = parity | first | last;
+    }
+    b[24..28].fill(0);
+    if &b[28..32] == OUR_MAGIC {
+        b[44..48].fill(0);
+        let crc = crc32c::crc32c(b);
+        b[44..48].copy_from_slice(&crc.to_le_bytes());
+    }
+    let mut sum = 0u32;
+    for (s, sector) in b.chunks_exact(512).enumerate() {
         let words = sector.chunks_exact(4);
         let word = words.fold(0, |x, w| x ^ u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
         sum ^= word.rotate_left(((sectors - 1 - s) % 32) as u32);

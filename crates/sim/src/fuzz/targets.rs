@@ -77,7 +77,7 @@ pub const TARGETS: [Target; 10] = [
     },
     Target {
         name: "row",
-        corpus: corpus::rows,
+        corpus: corpus::rows_and_files,
         fix: as_is,
         feed: data_row,
     },
@@ -216,7 +216,8 @@ fn records_of_page(record: &[u8], pminlen: u16) {
 fn data_row(input: &[u8]) -> bool {
     records_of_page(input, 12);
     let _ = lob::decode_pointer(input);
-    decode_row(&corpus::layout(), input).is_ok()
+    let own = decode_row(&corpus::layout(), input).is_ok();
+    decode_row(&corpus::layout_of(input), input).is_ok() || own
 }
 
 fn block(input: &[u8]) -> bool {
