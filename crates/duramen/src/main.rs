@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod options;
 mod serve;
+mod server_log;
 mod sql;
 
 use std::process::ExitCode;

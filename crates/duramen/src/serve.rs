@@ -8,6 +8,7 @@ use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
 use crate::options::{self, Options, Parsed};
+use crate::server_log::ServerLog;
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -57,6 +58,7 @@ fn serve(options: &Options) -> Result<(), String> {
         storage: storage(&env, options),
     };
     let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
+    let log = ServerLog::start(Arc::clone(&instance));
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
@@ -76,6 +78,7 @@ fn serve(options: &Options) -> Result<(), String> {
     }
     server.wait();
     instance.shutdown().map_err(|e| text(&e))?;
+    drop(log);
     println!("SQL Server is terminating; all databases are closed.");
     Ok(())
 }

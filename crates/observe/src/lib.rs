@@ -1,8 +1,8 @@
-//! Waits and counters: cheap to record, plain snapshots out. Written by every room, reads nobody.
+//! Waits, counters and events: cheap to record, plain snapshots out. Written by every room, reads nobody.
 //!
 //! Law: what is measured is real. A wait is the time a worker (or a finished request held by the packet gate) was
 //! blocked in the primitive it names; a counter counts the thing it names. Names are SQL Server's; the lists
-//! ([`WaitType`], [`Counter`]) are declared once and everything else is made from them.
+//! ([`WaitType`], [`Counter`], [`events::EventId`]) are declared once and everything else is made from them.
 //!
 //! Invariants
 //! 1. `waiting_tasks_count` rises when a wait starts; the times are added when it ends.
@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod counters;
+pub mod events;
 mod files;
 mod latches;
 mod session;

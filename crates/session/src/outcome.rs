@@ -1,6 +1,9 @@
 //! What an error ends: the statement, the batch, the transaction, the connection. The one place that decides.
 
 use duramen_base::SqlError;
+use duramen_observe::events::{ErrorReported, emit};
+
+use crate::sink::ResultSink;
 
 /// How far an error reaches, outside TRY and with XACT_ABORT OFF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,4 +84,15 @@ mod tests {
         let commit = SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]);
         assert_eq!(reach(&commit, true), Reach::Statement);
     }
+}
+
+/// Gives an error to the client, and to whoever listens to `error_reported`.
+pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
+    emit(|| ErrorReported {
+        error_number: i64::from(error.number),
+        severity: u64::from(error.severity),
+        state: u64::from(error.state),
+        message: error.message.clone(),
+    });
+    sink.error(error);
 }

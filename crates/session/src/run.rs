@@ -102,7 +102,7 @@ impl<'r> Run<'r> {
         {
             let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]);
             let rolled = self.session.rollback_transaction(None, self.sink);
-            self.sink.error(&rolled.err().unwrap_or(error));
+            outcome::report(self.sink, &rolled.err().unwrap_or(error));
             self.done(None, 0, true);
         } else if !self.reported {
             self.done(None, 0, false);
@@ -141,10 +141,10 @@ impl<'r> Run<'r> {
             self.session.state.caught.push(error);
             return Some(catch);
         }
-        self.sink.error(&error);
+        outcome::report(self.sink, &error);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
             if let Err(e) = self.session.rollback_all() {
-                self.sink.error(&e);
+                outcome::report(self.sink, &e);
             }
         } else if outcome::says_terminated(&error, reach) && self.writes(at) {
             self.sink

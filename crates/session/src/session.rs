@@ -113,7 +113,7 @@ impl Session {
             Ok(program) => Run::new(self, &program, sink, cancel).batch(),
             Err(error) => {
                 self.state.error = error.number;
-                sink.error(&error);
+                crate::outcome::report(sink, &error);
                 sink.done(&Done {
                     rows: None,
                     command: 0,

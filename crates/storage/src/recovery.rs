@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
+use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
 use duramen_os::time;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lop, RecordBuilder, RecordView, datetime_from_unix_ns};
@@ -73,6 +74,8 @@ impl Database {
     /// CHECKPOINT. Returns the pages written.
     pub fn checkpoint(&self) -> SqlResult<u32> {
         let _one = self.checkpoint_lock.lock();
+        let database_id = u64::from(self.id.0);
+        emit(|| CheckpointBegin { database_id });
         let previous = self.boot.lock().checkpoint_lsn;
         let version = self.boot.lock().version;
         let max_xdes = self.transactions.table.next_xdes();
@@ -98,6 +101,7 @@ impl Database {
             0,
         )?;
         self.access.flush(end)?;
+        emit(|| CheckpointEnd { database_id });
         if self.store.temporary {
             self.boot.lock().checkpoint_lsn = begin;
         } else {

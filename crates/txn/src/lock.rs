@@ -29,6 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_observe::events::{LockEscalation, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::{Mutex, MutexGuard};
 use duramen_os::time;
@@ -440,6 +441,7 @@ impl LockManager {
             return false;
         }
         let mut held = owner.0.held.lock();
+        let before = held.map.len();
         held.map.retain(|resource, lock| {
             let goes = mine(resource, lock) && lock.session.is_none();
             if goes {
@@ -447,8 +449,15 @@ impl LockManager {
             }
             !goes
         });
+        let traded = before - held.map.len();
+        drop(held);
         self.escalations.fetch_add(1, Ordering::Relaxed);
         count(Counter::TableLockEscalations, 1);
+        emit(|| LockEscalation {
+            database_id: u64::from(db.0),
+            object_id: u64::from(object.0.unsigned_abs()),
+            escalated_lock_count: traded as u64,
+        });
         true
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use duramen_base::SessionId;
+use duramen_observe::events::{LockDeadlock, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::MutexGuard;
 use duramen_os::time;
@@ -143,6 +144,10 @@ impl LockManager {
             self.deadlocks
                 .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             count(Counter::Deadlocks, 1);
+            emit(|| LockDeadlock {
+                cycle_length: report.processes.len() as u64,
+                victim_session_id: u64::from(report.victim.0),
+            });
             if let Some(hook) = self.on_deadlock.get() {
                 hook(report);
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::Lsn;
+use duramen_observe::events::{LogFlushComplete, LogFlushStart, emit};
 use duramen_observe::{DbCounter, WaitType, count_db, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
@@ -17,6 +18,14 @@ use crate::vlf::{HEADER_BYTES, VlfHeader};
 
 /// Below this a batch is made ready under the mutex: cheaper than taking it twice.
 const SEAL_INLINE_BYTES: usize = 16 << 10;
+
+/// The operating system's number of an error; 1 for one that has none.
+fn error_number(error: &IoError) -> u64 {
+    match error {
+        IoError::Os { code, .. } => u64::from(code.unsigned_abs()),
+        _ => 1,
+    }
+}
 
 /// What one write consists of.
 pub(super) enum Batch {
@@ -147,6 +156,10 @@ impl Log {
         let id = s.next_flight;
         s.next_flight += 1;
         s.writing += 1;
+        let log_block_id = match &batch {
+            Batch::Header { header, .. } => u64::from(header.seq) << 32,
+            Batch::Blocks(blocks) => u64::from(blocks[0].vlf) << 32 | u64::from(blocks[0].number),
+        };
         let (file_index, offset, buf, s) = match batch {
             Batch::Header { file, header } => {
                 s.flights.push_back(Flight {
@@ -166,13 +179,29 @@ impl Log {
         let file = s.files[file_index].file.clone();
         let io = s.files[file_index].io.clone();
         let more = s.waiters > 0 && s.has_work() && s.writing < DEPTH;
+        let pending_writes = s.writing as u64;
         drop(s);
         if more {
             self.progress.notify_one();
         }
+        let (database_id, write_size) = (u64::from(self.cfg.db_id.0), buf.len() as u64);
+        emit(|| LogFlushStart {
+            database_id,
+            log_block_id,
+            write_size,
+            pending_writes,
+        });
         let started = time::now();
         let result = self.write_once(&*file, &buf, offset);
         let took = started.elapsed();
+        emit(|| LogFlushComplete {
+            database_id,
+            log_block_id,
+            duration: took.as_millis() as u64,
+            write_size,
+            pending_writes,
+            error: result.as_ref().err().map_or(0, error_number),
+        });
         io.write(buf.len() as u64, took);
         count_db(self.cfg.db_id, DbCounter::LogFlushes, 1);
         count_db(self.cfg.db_id, DbCounter::LogBytesFlushed, buf.len() as u64);

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use duramen_base::FileId;
+use duramen_observe::events::{DatabaseFileSizeChange, emit};
 use duramen_observe::{DbCounter, WaitType, count_db, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
@@ -178,6 +179,15 @@ impl Log {
         self.progress.notify_all();
         if answer.is_ok() {
             count_db(self.cfg.db_id, DbCounter::LogGrowths, 1);
+            emit(|| DatabaseFileSizeChange {
+                duration: event.duration.as_micros() as u64,
+                database_id: u64::from(self.cfg.db_id.0),
+                file_id: u64::from(event.file_id.0),
+                file_type: 1,
+                is_automatic: event.automatic,
+                total_size_kb: event.new_bytes / 1024,
+                size_change_kb: (event.new_bytes - event.old_bytes) as i64 / 1024,
+            });
             if let Some(hook) = &self.cfg.on_grow {
                 drop(s);
                 hook(&event);

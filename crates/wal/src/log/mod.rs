@@ -39,6 +39,7 @@ mod tests;
 use std::sync::Arc;
 
 use duramen_base::{FileId, Lsn};
+use duramen_observe::events::{LogTruncation, emit};
 use duramen_observe::{DbCounter, WaitType, count_db, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
@@ -219,6 +220,10 @@ impl Log {
         let freed = self.state.lock().truncate(min_lsn);
         if freed > 0 {
             count_db(self.cfg.db_id, DbCounter::LogTruncations, 1);
+            emit(|| LogTruncation {
+                database_id: u64::from(self.cfg.db_id.0),
+                count: freed as u64,
+            });
             self.progress.notify_all();
         }
         freed

@@ -1,6 +1,8 @@
 //! Shrinking a log file: VLFs go from its end, as far as they are not in use and at least two stay in the log.
 
 use duramen_base::FileId;
+use duramen_observe::events::{DatabaseFileSizeChange, emit};
+use duramen_os::time;
 
 use super::Log;
 use crate::config::{LogError, LogShrink, ShrinkLimit};
@@ -13,6 +15,7 @@ impl Log {
     /// DBCC SHRINKFILE: brings a file down to the VLF boundary at or above `target_bytes`, or as near as it goes. The
     /// VLFs leave the list first, so that the write head cannot enter them while the file is cut.
     pub fn shrink_file(&self, file_id: FileId, target_bytes: u64) -> Result<LogShrink, LogError> {
+        let started = time::now();
         let mut s = self.lock();
         while s.growing {
             self.progress.wait(&mut s);
@@ -38,9 +41,17 @@ impl Log {
                 limit = Some(ShrinkLimit::MinimumVlfs);
                 break;
             }
-            s.vlfs.remove(tail);
-            if s.current > tail {
-                s.current -= 1;
+            let vlf = s.vlfs.remove(tail);
+            let before_head = s.current > tail;
+            s.current -= usize::from(before_head);
+            s.count_free();
+            if !s.has_room(0, 0) {
+                // What rollbacks may need is not given away.
+                s.vlfs.insert(tail, vlf);
+                s.current += usize::from(before_head);
+                s.count_free();
+                limit = Some(ShrinkLimit::InUse);
+                break;
             }
             new_bytes = start;
             removed += 1;
@@ -60,6 +71,15 @@ impl Log {
                 self.poison(&mut s, cause.clone());
                 return Err(LogError::Io { path, cause });
             }
+            emit(|| DatabaseFileSizeChange {
+                duration: started.elapsed().as_micros() as u64,
+                database_id: u64::from(self.cfg.db_id.0),
+                file_id: u64::from(file_id.0),
+                file_type: 1,
+                is_automatic: false,
+                total_size_kb: new_bytes / 1024,
+                size_change_kb: new_bytes as i64 / 1024 - old_bytes as i64 / 1024,
+            });
         }
         Ok(LogShrink {
             old_bytes,

@@ -1,0 +1,62 @@
+use super::*;
+
+fn mine(ring: &EventRing, number: i64) -> Vec<Event> {
+    let found = |e: &Event| e.value("error_number") == Some(&EventValue::Signed(number));
+    ring.snapshot().into_iter().filter(found).collect()
+}
+
+fn report(number: i64) {
+    emit(|| ErrorReported {
+        error_number: number,
+        severity: 16,
+        state: 1,
+        message: "no".to_owned(),
+    });
+}
+
+#[test]
+fn a_ring_hears_what_it_asked_for_and_only_while_it_lives() {
+    let ring = EventRing::start(&[EventId::ErrorReported], 10_000);
+    report(-101);
+    emit(|| CheckpointBegin {
+        database_id: 60_001,
+    });
+    let heard = mine(&ring, -101);
+    assert_eq!(heard.len(), 1);
+    assert_eq!(
+        heard[0].value("message"),
+        Some(&EventValue::Text("no".to_owned()))
+    );
+    assert!(
+        ring.snapshot()
+            .iter()
+            .all(|e| e.id == EventId::ErrorReported)
+    );
+    drop(ring);
+    let later = EventRing::start(&[EventId::ErrorReported], 10_000);
+    assert!(mine(&later, -101).is_empty());
+}
+
+#[test]
+fn the_oldest_goes_first() {
+    let ring = EventRing::start(&[EventId::LogTruncation], 3);
+    for count in 0..5 {
+        emit(|| LogTruncation {
+            database_id: 1,
+            count,
+        });
+    }
+    let kept: Vec<_> = ring.drain().iter().map(|e| e.values[1].clone()).collect();
+    assert_eq!(kept, [2, 3, 4].map(EventValue::Unsigned));
+    assert_eq!(ring.dropped(), 2);
+    assert!(ring.snapshot().is_empty());
+}
+
+#[test]
+fn every_event_has_its_bit() {
+    assert!(EventId::ALL.len() <= 64);
+    for (i, id) in EventId::ALL.iter().enumerate() {
+        assert_eq!(*id as usize, i);
+        assert!(!id.fields().is_empty(), "{}", id.name());
+    }
+}
