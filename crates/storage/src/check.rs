@@ -107,11 +107,28 @@ impl FileReport {
 }
 
 /// Checks every `.mdf`, `.ndf` and `.ldf` below `dir`, in path order. The error is for a directory that cannot be read.
+/// What tempdb has left is named and not looked at: nothing in it is meant to be whole.
 pub fn check_directory(disk: &dyn Disk, dir: &Path) -> Result<Vec<FileReport>, IoError> {
     let mut paths = Vec::new();
     collect(disk, disk.list(dir)?, 0, &mut paths);
-    paths.sort();
-    Ok(check_files(disk, &paths))
+    let (left_over, paths): (Vec<_>, Vec<_>) =
+        paths.into_iter().partition(|p| is_tempdb(disk, dir, p));
+    let mut reports = check_files(disk, &paths);
+    for path in left_over {
+        let mut report = FileReport::new(&path);
+        report.summary = "tempdb, made anew at every start: not checked".to_owned();
+        reports.push(report);
+    }
+    reports.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(reports)
+}
+
+/// Whether a file is one of tempdb's, by the names they have in a server's data directory.
+fn is_tempdb(disk: &dyn Disk, dir: &Path, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let named = matches!(&*name, "tempdb.mdf" | "templog.ldf")
+        || name.starts_with("tempdb_mssql_") && name.ends_with(".ndf");
+    named && path.parent() == Some(dir) && disk.exists(&dir.join("master.mdf"))
 }
 
 /// Checks these files; data files of one database are checked together.
