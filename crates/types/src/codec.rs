@@ -67,10 +67,11 @@ fn unpack_days(b: &[u8]) -> SqlResult<i32> {
     Ok(days)
 }
 
-fn pad(out: &mut Vec<u8>, data: &[u8], length: usize, fill: u8) {
-    let n = data.len().min(length);
-    out.extend_from_slice(&data[..n]);
-    out.resize(out.len() + length - n, fill);
+fn pad(out: &mut Vec<u8>, data: &[u8], length: usize, fill: u8) -> SqlResult<()> {
+    check(data.len() <= length)?;
+    out.extend_from_slice(data);
+    out.resize(out.len() + length - data.len(), fill);
+    Ok(())
 }
 
 impl Value {
@@ -99,13 +100,16 @@ impl Value {
             (TypeId::Real, Value::Real(v)) => out.extend_from_slice(&v.to_le_bytes()),
             (TypeId::Float, Value::Float(v)) => out.extend_from_slice(&v.to_le_bytes()),
             (TypeId::Decimal | TypeId::Numeric, Value::Decimal(d)) => {
-                let d = d
-                    .rescale(ty.precision, ty.scale)
-                    .ok_or_else(|| inconsistent(BAD_VALUE))?;
-                let m = d.mantissa();
+                let rescaled = match d.scale() == ty.scale {
+                    true => Some(*d),
+                    false => d.rescale(ty.precision, ty.scale),
+                };
+                let m = rescaled.ok_or_else(|| inconsistent(BAD_VALUE))?.mantissa();
+                let magnitude = m.unsigned_abs().to_le_bytes();
+                let (kept, beyond) = magnitude.split_at(decimal_bytes(ty.precision) - 1);
+                check(beyond.iter().all(|b| *b == 0))?;
                 out.push((m >= 0) as u8);
-                let n = decimal_bytes(ty.precision) - 1;
-                out.extend_from_slice(&m.unsigned_abs().to_le_bytes()[..n]);
+                out.extend_from_slice(kept);
             }
             (TypeId::Money, Value::Money(v)) => {
                 // Two 32-bit halves would be the wire's order; rows hold a plain i64.
@@ -132,12 +136,13 @@ impl Value {
                 out.extend_from_slice(&d.offset.to_le_bytes());
             }
             (TypeId::UniqueIdentifier, Value::Guid(g)) => out.extend_from_slice(g),
-            (TypeId::Char, Value::VarChar(b)) => pad(out, b, ty.length as usize, b' '),
+            (TypeId::Char, Value::VarChar(b)) => pad(out, b, ty.length as usize, b' ')?,
             (TypeId::Binary | TypeId::RowVersion, Value::Binary(b)) => {
-                pad(out, b, ty.length as usize, 0)
+                pad(out, b, ty.length as usize, 0)?
             }
             (TypeId::NChar, Value::NVarChar(u)) => {
                 let n = ty.length as usize / 2;
+                check(u.len() <= n)?;
                 for i in 0..n {
                     let unit = u.get(i).copied().unwrap_or(b' ' as u16);
                     out.extend_from_slice(&unit.to_le_bytes());

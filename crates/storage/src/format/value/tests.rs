@@ -1,5 +1,7 @@
 //! Known bytes of values, and round trips.
 
+use duramen_types::{CollationId, DateTime, DateTime2, DateTimeOffset, Decimal, Time, TypeId};
+
 use super::*;
 
 fn round_trip(ty: SqlType, value: Value) -> Vec<u8> {
