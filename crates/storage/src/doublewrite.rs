@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crc32c::crc32c;
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
 use duramen_os::sync::Mutex;
 use duramen_os::{AlignedBuf, DiskFile, Env, OpenOptions};
@@ -29,57 +30,6 @@ const MAGIC: [u8; 16] = *b"DURAMEN-DWRITE-1";
 const ENTRY_AT: usize = 64;
 const ENTRY_BYTES: usize = 32;
 const MAX_ENTRIES: usize = (PAGE_BYTES - ENTRY_AT) / ENTRY_BYTES;
-
-/// CRC-32C (Castagnoli), by table.
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
-    const TABLE: [[u32; 256]; 8] = crc_tables();
-    let mut crc = u32::MAX;
-    let mut chunks = bytes.chunks_exact(8);
-    for c in &mut chunks {
-        let low = crc ^ u32::from_le_bytes([c[0], c[1], c[2], c[3]]);
-        crc = TABLE[7][(low & 0xff) as usize]
-            ^ TABLE[6][(low >> 8 & 0xff) as usize]
-            ^ TABLE[5][(low >> 16 & 0xff) as usize]
-            ^ TABLE[4][(low >> 24) as usize]
-            ^ TABLE[3][c[4] as usize]
-            ^ TABLE[2][c[5] as usize]
-            ^ TABLE[1][c[6] as usize]
-            ^ TABLE[0][c[7] as usize];
-    }
-    for b in chunks.remainder() {
-        crc = crc >> 8 ^ TABLE[0][((crc ^ u32::from(*b)) & 0xff) as usize];
-    }
-    !crc
-}
-
-const fn crc_tables() -> [[u32; 256]; 8] {
-    let mut t = [[0u32; 256]; 8];
-    let mut i = 0;
-    while i < 256 {
-        let mut c = i as u32;
-        let mut k = 0;
-        while k < 8 {
-            c = if c & 1 == 1 {
-                c >> 1 ^ 0x82f6_3b78
-            } else {
-                c >> 1
-            };
-            k += 1;
-        }
-        t[0][i] = c;
-        i += 1;
-    }
-    let mut n = 1;
-    while n < 8 {
-        let mut i = 0;
-        while i < 256 {
-            t[n][i] = t[n - 1][i] >> 8 ^ t[0][(t[n - 1][i] & 0xff) as usize];
-            i += 1;
-        }
-        n += 1;
-    }
-    t
-}
 
 struct Entry {
     guid: [u8; 16],
@@ -235,14 +185,4 @@ fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoEr
         });
     }
     Ok((batch, entries))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::crc32c;
-
-    #[test]
-    fn crc_of_the_standard_check_string() {
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-    }
 }
