@@ -434,6 +434,7 @@ messages! {
     WINDOW_ORDER_CONSTANT = 5309, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support constants as ORDER BY clause expressions.";
     CHANGED_DATABASE = 5701, 10, "Changed database context to '%.*ls'.";
     CHANGED_LANGUAGE = 5703, 10, "Changed language setting to %.*ls.";
+    SESSION_ID_INVALID = 6101, 16, "Session ID %d is not valid.";
     KILL_PERMISSION = 6102, 14, "User does not have permission to use the KILL statement.";
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";
     KILL_NOT_ACTIVE = 6106, 16, "Process ID %d is not an active process ID.";

@@ -154,6 +154,14 @@ impl CatalogDb {
         Ok(self.block(&mut blocks, tx, table)?.state.last)
     }
 
+    /// The same, read without a user's transaction: `IDENT_CURRENT`, `sys.identity_columns`.
+    pub fn peek_identity(&self, table: &TableDef) -> SqlResult<Option<i64>> {
+        let tx = system_transaction(&self.db, "IdentRead");
+        let last = self.current_identity(&tx, table);
+        self.db.engine.locks.release_all(&tx.owner);
+        last
+    }
+
     /// Sets the value given out last (CHECKIDENT RESEED, explicit values); `None` starts again at the seed.
     pub fn set_identity(
         &self,

@@ -26,5 +26,5 @@ pub mod system_tables;
 pub use catalog::{CatalogDb, now};
 pub use ddl::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text};
 pub use def::*;
-pub use registry::{DatabaseEntry, FileEntry, FileKind, Registry};
+pub use registry::{DatabaseEntry, FileEntry, FileKind, Registry, broker_guid};
 pub use snapshot::Snapshot;

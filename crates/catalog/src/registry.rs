@@ -118,7 +118,7 @@ impl<'a> Registry<'a> {
                 .set("crdate", Value::DateTime(entry.created))
                 .set("modified", Value::DateTime(entry.created))
                 // The broker's GUID is unique per database: ours has the id in it.
-                .set("svcbrkrguid", Value::Guid(guid_of(entry.id)))
+                .set("svcbrkrguid", Value::Guid(broker_guid(entry.id)))
                 .int("cmptlevel", i64::from(entry.compatibility_level)),
         )?;
         for f in &entry.files {
@@ -148,7 +148,8 @@ impl<'a> Registry<'a> {
     }
 }
 
-fn guid_of(database: DbId) -> [u8; 16] {
+/// `sys.databases.service_broker_guid`.
+pub fn broker_guid(database: DbId) -> [u8; 16] {
     let mut guid = [0; 16];
     guid[..2].copy_from_slice(&database.0.to_le_bytes());
     guid

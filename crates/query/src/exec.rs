@@ -8,6 +8,7 @@ use duramen_types::Value;
 use crate::aggregate::Groups;
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::host::RowStream;
 use crate::key::{RowKey, RowSet, compare_keys};
 use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
 use crate::scan::TableScan;
@@ -18,6 +19,7 @@ pub const BATCH_ROWS: usize = 256;
 /// A started plan.
 pub enum Operator<'p> {
     Rows(VecDeque<Row>),
+    Stream(RowStream),
     Scan(Box<TableScan<'p>>),
     Filter(Box<Operator<'p>>, &'p Expr),
     Project(Box<Operator<'p>>, &'p [Expr]),
@@ -64,7 +66,7 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
         Node::Scan { .. } => Operator::Scan(Box::new(TableScan::open(plan, cx)?)),
         Node::Virtual { table, args } => {
             let args = eval_all(args, &[], cx)?;
-            Operator::Rows(table.rows(cx.host, &args)?.into())
+            Operator::Stream(table.rows(cx.host, &args)?)
         }
         Node::Filter { input, predicate } => {
             let mut input = open(input, cx)?;
@@ -206,6 +208,10 @@ impl Operator<'_> {
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         cx.check_cancelled()?;
         match self {
+            Operator::Stream(rows) => {
+                let batch: Vec<Row> = rows.take(BATCH_ROWS).collect::<SqlResult<_>>()?;
+                Ok((!batch.is_empty()).then_some(batch))
+            }
             Operator::Rows(rows) => {
                 let n = rows.len().min(BATCH_ROWS);
                 Ok((n > 0).then(|| rows.drain(..n).collect()))

@@ -88,8 +88,12 @@ pub struct TableSource {
 pub trait VirtualTable: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
     fn columns(&self) -> &[TableColumn];
-    fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<Vec<Row>>;
+    /// The rows, made as they are asked for.
+    fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<RowStream>;
 }
+
+/// Rows that come one by one.
+pub type RowStream = Box<dyn Iterator<Item = SqlResult<Row>>>;
 
 /// What a name in FROM turned out to be.
 pub enum Source {

@@ -303,6 +303,12 @@ impl Databases {
         self.open.read().values().cloned().collect()
     }
 
+    /// Every database with what is known of it; those that are not open have no second part.
+    pub fn listed(&self) -> Vec<(DatabaseEntry, Option<Arc<OpenDb>>)> {
+        let entry = |d: Arc<OpenDb>| (d.entry.read().clone(), Some(d.clone()));
+        self.all().into_iter().map(entry).collect()
+    }
+
     pub fn next_id(&self) -> DbId {
         let open = self.open.read();
         (5..)

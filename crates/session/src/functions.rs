@@ -3,6 +3,7 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{SqlType, Value};
 
+use crate::metadata;
 use crate::session::Session;
 
 struct Function {
@@ -54,11 +55,6 @@ const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "session_user",
-        ty: SqlType::SYSNAME,
-        run: |_, _| Value::nvarchar("dbo"),
-    },
-    Function {
-        name: "schema_name",
         ty: SqlType::SYSNAME,
         run: |_, _| Value::nvarchar("dbo"),
     },
@@ -128,11 +124,15 @@ pub fn type_of(name: &str) -> Option<SqlType> {
         .iter()
         .find(|f| f.name.eq_ignore_ascii_case(name))
         .map(|f| f.ty)
+        .or_else(|| metadata::type_of(name))
 }
 
 pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
     if name.eq_ignore_ascii_case("databaseproperty") {
         return database_property(session, args);
+    }
+    if let Some(value) = metadata::call(session, name, args) {
+        return value;
     }
     let found = FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name));
     Ok(found.map_or(Value::Null, |f| (f.run)(session, args)))

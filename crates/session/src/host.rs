@@ -17,6 +17,7 @@ use crate::session::{CancelToken, Session};
 use crate::{functions, globals};
 
 /// What tables and views find again behind `Host::session`.
+#[derive(Clone)]
 pub struct Context {
     pub instance: Arc<Instance>,
     /// The transaction of the running statement; none while binding.
@@ -56,16 +57,36 @@ impl<'s> HostView<'s> {
     }
 }
 
+impl HostView<'_> {
+    /// The database part of a name, as it was created: `Some(None)` without one, `None` for one that is not there.
+    fn named_database(&self, name: &ast::ObjectName) -> Option<Option<String>> {
+        match name.database() {
+            None => Some(None),
+            Some(d) => self.session.instance.database_name(d).map(Some),
+        }
+    }
+}
+
 impl Host for HostView<'_> {
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
-        if let Some(v) = crate::views::view(name.schema(), name.name()) {
+        let Some(database) = self.named_database(name) else {
+            return Ok(None);
+        };
+        if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
             return Ok(Some(Source::Virtual(v)));
         }
         self.session.instance.table(&self.session.database, name)
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
-        Ok(crate::views::function(name.schema(), name.name()))
+        let Some(database) = self.named_database(name) else {
+            return Ok(None);
+        };
+        Ok(crate::views::function(
+            database.as_deref(),
+            name.schema(),
+            name.name(),
+        ))
     }
 
     fn function_type(&self, name: &str) -> Option<SqlType> {

@@ -10,6 +10,7 @@ use duramen_query::host::Source;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
+use crate::activity::Activity;
 use crate::databases::{Databases, StorageConfig};
 use crate::session::{LoginRequest, Session};
 use crate::stored::StoredTable;
@@ -24,20 +25,11 @@ pub struct InstanceConfig {
     pub storage: StorageConfig,
 }
 
-/// A session as the DMVs show it.
-#[derive(Clone, Debug)]
-pub struct SessionInfo {
-    pub spid: SessionId,
-    pub login: LoginRequest,
-    /// Nanoseconds since 1970.
-    pub login_time: i128,
-}
-
 pub struct Instance {
     config: InstanceConfig,
     pub(crate) locks: Arc<LockManager>,
     pub databases: Databases,
-    sessions: Mutex<BTreeMap<SessionId, SessionInfo>>,
+    sessions: Mutex<BTreeMap<SessionId, Arc<Activity>>>,
 }
 
 impl Instance {
@@ -82,40 +74,31 @@ impl Instance {
                 .database_name(wanted)
                 .ok_or_else(|| SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]))?,
         };
-        let spid = self.admit(request)?;
+        let activity = self.admit(request)?;
         let mut login = request.clone();
         login.password.clear();
-        login.database = database.clone();
-        Ok(Session::new(self.clone(), spid, login, database))
+        login.database = database;
+        Session::new(self.clone(), activity, login)
     }
 
     /// The lowest free session id.
-    fn admit(&self, request: &LoginRequest) -> SqlResult<SessionId> {
+    fn admit(&self, request: &LoginRequest) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
         let free = (FIRST_USER_SESSION..=32767)
             .map(SessionId)
             .find(|id| !sessions.contains_key(id));
         let spid =
             free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
-        let mut login = request.clone();
-        login.password.clear();
-        let login_time = duramen_os::time::wall().unix_nanos();
-        sessions.insert(
-            spid,
-            SessionInfo {
-                spid,
-                login,
-                login_time,
-            },
-        );
-        Ok(spid)
+        let activity = Arc::new(Activity::new(self.locks.owner(spid), request));
+        sessions.insert(spid, activity.clone());
+        Ok(activity)
     }
 
     pub(crate) fn session_ended(&self, spid: SessionId) {
         self.sessions.lock().remove(&spid);
     }
 
-    pub fn sessions(&self) -> Vec<SessionInfo> {
+    pub(crate) fn sessions(&self) -> Vec<Arc<Activity>> {
         self.sessions.lock().values().cloned().collect()
     }
 

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 mod database_ddl;
 pub mod databases;
 mod dbcc;
@@ -10,6 +11,8 @@ mod functions;
 mod globals;
 mod host;
 mod instance;
+mod kill;
+mod metadata;
 mod names;
 mod options;
 mod outcome;
@@ -24,7 +27,7 @@ pub mod version;
 mod views;
 
 pub use databases::StorageConfig;
-pub use instance::{Instance, InstanceConfig, SessionInfo};
+pub use instance::{Instance, InstanceConfig};
 pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};
 pub use text::TextSink;

@@ -211,6 +211,7 @@ impl<'r> Run<'r> {
             Op::Return(None) => Ok(Next::End),
             Op::Return(Some(_)) => Err(SqlError::new(&messages::RETURN_VALUE_NOT_ALLOWED, &[])),
             Op::Run(kind) => {
+                self.session.activity.at_statement(kind);
                 self.run(at, kind)?;
                 self.session.state.error = 0;
                 Ok(Next::Step)
@@ -275,6 +276,7 @@ impl<'r> Run<'r> {
             }
             StatementKind::SetOption(option) => {
                 self.set_option(at, option)?;
+                self.session.activity.note_options(&self.session.options);
                 self.done(None, command::SET, false);
                 Ok(())
             }
@@ -343,7 +345,20 @@ impl<'r> Run<'r> {
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
-            StatementKind::Dbcc(stmt) => self.dbcc(stmt),
+            StatementKind::Dbcc(stmt) => self.dbcc(at, stmt),
+            StatementKind::Kill {
+                session,
+                status_only,
+            } => {
+                if *status_only {
+                    return Err(not_supported("KILL WITH STATUSONLY"));
+                }
+                let spid = self.constant(session)?.as_i64().unwrap_or(0);
+                self.outside_transaction("KILL")?;
+                self.session.instance.kill(spid, self.session.spid)?;
+                self.done(None, command::OTHER, false);
+                Ok(())
+            }
             StatementKind::Exec(stmt) => self.exec(stmt),
             other => Err(not_supported(crate::names::statement_name(other))),
         }

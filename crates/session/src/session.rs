@@ -7,6 +7,7 @@ use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
+use crate::activity::Activity;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::program::compile;
@@ -52,6 +53,8 @@ pub struct Session {
     pub(crate) deps: Arc<SessionDeps>,
     /// The open transaction has changed a catalog: its rollback makes what catalogs remember untrue.
     pub(crate) defined: bool,
+    /// What others see of this session.
+    pub(crate) activity: Arc<Activity>,
 }
 
 /// What the globals show of the last statement.
@@ -66,23 +69,24 @@ pub(crate) struct State {
 impl Session {
     pub(crate) fn new(
         instance: Arc<Instance>,
-        spid: SessionId,
+        activity: Arc<Activity>,
         login: LoginRequest,
-        database: String,
-    ) -> Session {
-        let owner = instance.locks.owner(spid);
-        Session {
+    ) -> SqlResult<Session> {
+        let id = instance.database_id(&login.database);
+        activity.set_database(id.map_or(1, |id| id.0));
+        Ok(Session {
             instance,
-            spid,
+            spid: activity.spid,
+            database: login.database.clone(),
             login,
-            database,
             options: Options::default(),
             state: State::default(),
-            owner,
+            owner: activity.owner.clone(),
+            activity,
             transaction: None,
             deps: SessionDeps::new(),
             defined: false,
-        }
+        })
     }
 
     pub fn spid(&self) -> u16 {
@@ -103,7 +107,36 @@ impl Session {
     }
 
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
+    /// A session that KILL or ALTER DATABASE has ended answers with error 596, of severity 21, from then on.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
+        let alive = self.activity.begin(cancel);
+        if alive {
+            self.run_batch(text, sink, cancel);
+        }
+        let (rows, open) = (self.state.rowcount, self.transaction.clone());
+        if alive && self.activity.end(open.as_ref(), rows, &self.options) {
+            return;
+        }
+        if alive {
+            // Ended while it ran: its work is undone here, by the session itself.
+            if let Err(e) = self.rollback_all() {
+                sink.error(&e);
+            }
+            self.instance.locks.release_session(&self.owner);
+        }
+        self.transaction = None;
+        let error = SqlError::new(&messages::SESSION_KILLED, &[]);
+        self.state.error = error.number;
+        sink.error(&error);
+        sink.done(&Done {
+            rows: None,
+            command: 0,
+            error: true,
+            in_transaction: false,
+        });
+    }
+
+    fn run_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
         let options = duramen_tsql::ParseOptions {
             quoted_identifier: self.options.quoted_identifier,
         };
@@ -153,6 +186,7 @@ impl Session {
             Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
             Some(t) => {
                 t.enter();
+                self.activity.note_transaction(Some(t));
                 Ok(())
             }
             None => {
@@ -163,6 +197,7 @@ impl Session {
                 };
                 let t = self.new_transaction(TxnKind::Explicit, name);
                 sink.env_change(&EnvChange::BeginTran { descriptor: t.id });
+                self.activity.note_transaction(Some(&t));
                 self.transaction = Some(t);
                 Ok(())
             }
@@ -187,9 +222,11 @@ impl Session {
             return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
         }
         if !t.leave() {
+            self.activity.note_transaction(Some(&t));
             return Ok(());
         }
         self.transaction = None;
+        self.activity.note_transaction(None);
         self.finish(&t, delayed)?;
         sink.env_change(&EnvChange::CommitTran { descriptor: t.id });
         Ok(())
@@ -234,6 +271,7 @@ impl Session {
             return result;
         }
         self.transaction = None;
+        self.activity.note_transaction(None);
         self.instance.rollback(&t, None)?;
         self.forget_definitions();
         sink.env_change(&EnvChange::RollbackTran { descriptor: t.id });
@@ -286,6 +324,10 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.activity.is_dead() {
+            // Whoever ended it has rolled back.
+            self.transaction = None;
+        }
         // A failed rollback has taken the database offline already; recovery will finish it.
         let _ = self.rollback_all();
         self.instance.locks.release_session(&self.owner);

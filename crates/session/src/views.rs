@@ -1,78 +1,194 @@
 //! Views computed from the engine's state. Each is a column table and a function from a snapshot to rows.
+//!
+//! All of them live in the schema `sys` of every database. `db.sys.view` shows the view as that database sees it.
 
+mod column;
+mod columns;
+mod constraints;
+mod counters;
 mod database_files;
 mod database_scoped_configurations;
 mod databases;
 mod dblog;
-mod exec_sessions;
+mod exec;
+mod indexes;
+mod io_stats;
+mod locks;
 mod log_info;
-mod tables;
+mod log_space;
+mod log_stats;
+mod objects;
+mod spaces;
 mod wait_stats;
+
+pub use column::lsn_number;
+pub use columns::{type_by_id, type_by_name};
 
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
+use duramen_base::{DbId, SqlResult};
 use duramen_query::Row;
-use duramen_query::host::{Host, TableColumn, VirtualTable};
+use duramen_query::host::{Host, RowStream, TableColumn, VirtualTable};
 use duramen_types::{SqlType, Value};
 
+use crate::databases::OpenDb;
 use crate::host::Context;
+
+/// Name, type, nullable.
+type ViewColumns = &'static [(&'static str, SqlType, bool)];
+
+/// Where the rows of a view come from.
+#[derive(Clone, Copy)]
+enum Rows {
+    All(fn(&Context, &[Value]) -> SqlResult<Vec<Row>>),
+    Each(fn(&Context, &[Value]) -> SqlResult<RowStream>),
+}
 
 /// The declaration of a view.
 pub struct View {
     pub name: &'static str,
-    /// Name, type, nullable.
-    pub columns: &'static [(&'static str, SqlType, bool)],
-    pub rows: fn(&Context, &[Value]) -> SqlResult<Vec<Row>>,
+    pub columns: ViewColumns,
+    rows: Rows,
 }
 
+impl View {
+    const fn new(
+        name: &'static str,
+        columns: ViewColumns,
+        rows: fn(&Context, &[Value]) -> SqlResult<Vec<Row>>,
+    ) -> View {
+        let rows = Rows::All(rows);
+        View {
+            name,
+            columns,
+            rows,
+        }
+    }
+
+    /// A view with more rows than should be in memory at once.
+    const fn streamed(
+        name: &'static str,
+        columns: ViewColumns,
+        rows: fn(&Context, &[Value]) -> SqlResult<RowStream>,
+    ) -> View {
+        let rows = Rows::Each(rows);
+        View {
+            name,
+            columns,
+            rows,
+        }
+    }
+}
+
+/// The position in this list is a part of the view's object id: new ones go to the end.
 const VIEWS: &[&View] = &[
-    &wait_stats::VIEW,
-    &exec_sessions::VIEW,
+    &wait_stats::WAIT_STATS,
+    &exec::SESSIONS,
     &databases::VIEW,
-    &database_files::VIEW,
+    &database_files::DATABASE_FILES,
+    &objects::TABLES,
+    &objects::OBJECTS,
+    &columns::COLUMNS_VIEW,
+    &objects::SCHEMAS,
+    &indexes::INDEXES,
+    &database_files::MASTER_FILES,
+    &wait_stats::LATCH_STATS,
+    &wait_stats::WAITING_TASKS,
+    &log_space::VIEW,
+    &counters::VIEW,
+    &locks::VIEW,
+    &exec::REQUESTS,
+    &exec::CONNECTIONS,
+    &objects::ALL_OBJECTS,
+    &objects::SYSTEM_OBJECTS,
+    &columns::ALL_COLUMNS,
+    &columns::SYSTEM_COLUMNS,
+    &columns::IDENTITY_COLUMNS,
+    &columns::TYPES,
+    &indexes::INDEX_COLUMNS,
+    &indexes::PARTITIONS,
+    &indexes::ALLOCATION_UNITS,
+    &constraints::KEY_CONSTRAINTS,
+    &constraints::DEFAULT_CONSTRAINTS,
+    &constraints::CHECK_CONSTRAINTS,
+    &constraints::FOREIGN_KEYS,
+    &constraints::FOREIGN_KEY_COLUMNS,
+    &constraints::SQL_MODULES,
+    &spaces::DATA_SPACES,
+    &spaces::FILEGROUPS,
     &database_scoped_configurations::VIEW,
-    &tables::TABLES,
-    &tables::OBJECTS,
-    &tables::COLUMNS,
-    &tables::SCHEMAS,
-    &tables::INDEXES,
 ];
 
-/// Table-valued functions.
-const FUNCTIONS: &[&View] = &[&log_info::VIEW, &dblog::VIEW];
+/// Table-valued functions; the same of their positions.
+const FUNCTIONS: &[&View] = &[
+    &log_info::VIEW,
+    &dblog::VIEW,
+    &log_stats::VIEW,
+    &io_stats::VIEW,
+];
+
+/// Every declared view and function with its object id, and whether it is a function.
+fn every() -> impl Iterator<Item = (i32, &'static View, bool)> {
+    let views = (1..).zip(VIEWS).map(|(n, v)| (-1000 - n, *v, false));
+    let functions = (1..).zip(FUNCTIONS).map(|(n, v)| (-5000 - n, *v, true));
+    views.chain(functions)
+}
+
+/// The object id of a declared view or function, and how many columns it has by which names: OBJECT_ID, COL_LENGTH.
+pub fn declared_object(name: &str) -> Option<(i32, &'static View, bool)> {
+    every().find(|(_, v, _)| v.name.eq_ignore_ascii_case(name))
+}
+
+/// The declared view or function of that object id.
+pub fn declared_by_id(id: i32) -> Option<&'static View> {
+    every().find(|(n, _, _)| *n == id).map(|(_, v, _)| v)
+}
 
 #[derive(Debug)]
 struct Declared {
     name: &'static str,
     columns: Vec<TableColumn>,
-    rows: fn(&Context, &[Value]) -> SqlResult<Vec<Row>>,
+    rows: Rows,
+    /// The database named before the schema.
+    database: Option<String>,
 }
 
-/// The view of that name; all of them live in the schema `sys`.
-pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<dyn VirtualTable>> {
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rows")
+    }
+}
+
+/// The view of that name, as `database` sees it.
+pub fn view(
+    database: Option<&str>,
+    schema: Option<&str>,
+    name: &str,
+) -> Option<Arc<dyn VirtualTable>> {
     let found = schema.is_some_and(|s| s.eq_ignore_ascii_case("sys"));
-    declared(
-        VIEWS
-            .iter()
-            .find(|v| found && v.name.eq_ignore_ascii_case(name))?,
-    )
+    let view = VIEWS
+        .iter()
+        .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
+    Some(declared(view, database))
 }
 
 /// The function of that name; those that begin with `fn_` need no schema.
-pub fn function(schema: Option<&str>, name: &str) -> Option<Arc<dyn VirtualTable>> {
+pub fn function(
+    database: Option<&str>,
+    schema: Option<&str>,
+    name: &str,
+) -> Option<Arc<dyn VirtualTable>> {
     let found = match schema {
         Some(s) => s.eq_ignore_ascii_case("sys"),
         None => name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("fn_")),
     };
-    declared(
-        FUNCTIONS
-            .iter()
-            .find(|v| found && v.name.eq_ignore_ascii_case(name))?,
-    )
+    let view = FUNCTIONS
+        .iter()
+        .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
+    Some(declared(view, database))
 }
 
-fn declared(view: &View) -> Option<Arc<dyn VirtualTable>> {
+fn declared(view: &View, database: Option<&str>) -> Arc<dyn VirtualTable> {
     let column = |(name, ty, nullable): &(&str, SqlType, bool)| TableColumn {
         name: (*name).to_owned(),
         ty: *ty,
@@ -80,12 +196,12 @@ fn declared(view: &View) -> Option<Arc<dyn VirtualTable>> {
         identity: false,
         default: None,
     };
-    let columns = view.columns.iter().map(column).collect();
-    Some(Arc::new(Declared {
+    Arc::new(Declared {
         name: view.name,
-        columns,
+        columns: view.columns.iter().map(column).collect(),
         rows: view.rows,
-    }))
+        database: database.map(str::to_owned),
+    })
 }
 
 impl VirtualTable for Declared {
@@ -97,10 +213,44 @@ impl VirtualTable for Declared {
         &self.columns
     }
 
-    fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<Vec<Row>> {
-        match host.session().downcast_ref::<Context>() {
-            Some(context) => (self.rows)(context, args),
-            None => Ok(Vec::new()),
+    fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<RowStream> {
+        let Some(context) = host.session().downcast_ref::<Context>() else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        let mut elsewhere = None;
+        if let Some(database) = &self.database {
+            let mut copy = context.clone();
+            copy.database = database.clone();
+            elsewhere = Some(copy);
+        }
+        let context = elsewhere.as_ref().unwrap_or(context);
+        match self.rows {
+            Rows::All(f) => Ok(Box::new(f(context, args)?.into_iter().map(Ok))),
+            Rows::Each(f) => f(context, args),
+        }
+    }
+}
+
+/// The database that a function's first argument names by id; without one, or for NULL, the current one.
+fn database_argument(cx: &Context, args: &[Value]) -> Option<Arc<OpenDb>> {
+    match args.first().and_then(Value::as_i64) {
+        Some(id) => cx.instance.databases.get(DbId(u16::try_from(id).ok()?)),
+        None => cx.instance.databases.find(&cx.database),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_has_every_column_once() {
+        for (_, v, _) in every() {
+            let mut names: Vec<String> = v.columns.iter().map(|c| c.0.to_lowercase()).collect();
+            names.sort();
+            let all = names.len();
+            names.dedup();
+            assert_eq!(names.len(), all, "{}", v.name);
         }
     }
 }

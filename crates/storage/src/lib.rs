@@ -23,6 +23,7 @@ mod btree;
 mod change;
 pub mod check;
 mod configuration;
+mod counts;
 mod cursor;
 mod database;
 mod dblog;
@@ -45,6 +46,7 @@ mod undo;
 
 pub use anchor::SYSALLOCUNITS;
 pub use configuration::default_commit_wait;
+pub use counts::PageCounts;
 pub use cursor::Cursor;
 pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};

@@ -34,5 +34,5 @@ pub use lock::{
 pub use log::RecordLog;
 pub use table::TxnTable;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
-pub use txlog::{CommitLsns, TransactionLog};
+pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};
 pub use versions::{Snapshot, VersionStore, VersionWriter, Visible};

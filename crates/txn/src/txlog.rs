@@ -32,7 +32,7 @@ use crate::table::TxnTable;
 use crate::transaction::{DbPart, State, Transaction, TxnKind};
 
 /// Undo space of a transaction's own end: its ABORT_XACT and block overhead.
-const ABORT_RESERVE: u32 = 128;
+pub const ABORT_RESERVE: u32 = 128;
 
 /// The transactions of one database and the log they are written to.
 pub struct TransactionLog {

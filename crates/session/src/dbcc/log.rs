@@ -1,13 +1,13 @@
 //! DBCC LOGINFO and OPENTRAN: what the log of a database looks like, and who holds it.
 
-use duramen_base::{Lsn, SqlResult, messages};
-use duramen_types::{ConvertCtx, DateTime, Decimal, SqlType, Value, convert};
+use duramen_base::{Lsn, SqlError, SqlResult, messages};
+use duramen_types::{ConvertCtx, DateTime, SqlType, Value, convert};
 use duramen_wal::VlfInfo;
 use duramen_wal::record::RecordView;
 
 use super::{Call, Columns, Report};
 use crate::databases::OpenDb;
-use duramen_base::SqlError;
+use crate::views::lsn_number;
 
 const LOGINFO: Columns = &[
     ("RecoveryUnitId", SqlType::INT, true),
@@ -19,14 +19,6 @@ const LOGINFO: Columns = &[
     ("Parity", SqlType::TINYINT, true),
     ("CreateLSN", SqlType::numeric(25, 0), true),
 ];
-
-/// An LSN as `numeric(25, 0)`.
-pub fn lsn_number(lsn: Lsn) -> Value {
-    i128::try_from(lsn.to_numeric())
-        .ok()
-        .and_then(|n| Decimal::new(n, 25, 0))
-        .map_or(Value::Null, Value::Decimal)
-}
 
 /// LOGINFO: a row a VLF.
 pub fn info(call: &Call<'_>) -> SqlResult<Report> {

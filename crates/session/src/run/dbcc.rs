@@ -9,7 +9,7 @@ use crate::dbcc::{self, Arg, Call};
 use crate::sink::ColumnMeta;
 
 impl Run<'_> {
-    pub(super) fn dbcc(&mut self, stmt: &ast::Dbcc) -> SqlResult<()> {
+    pub(super) fn dbcc(&mut self, at: usize, stmt: &ast::Dbcc) -> SqlResult<()> {
         let mut args = Vec::new();
         for arg in &stmt.args {
             args.push(match arg {
@@ -31,7 +31,7 @@ impl Run<'_> {
         let report = dbcc::run(&stmt.name, &call)?;
         let quiet = call.options.iter().any(|o| o == "NO_INFOMSGS");
         if !quiet {
-            report.messages.iter().for_each(|m| self.sink.info(m));
+            report.messages.iter().for_each(|m| self.say(m, at));
         }
         let mut rows = None;
         if let Some((columns, table)) = report.table {
@@ -50,8 +50,7 @@ impl Run<'_> {
             rows = Some(table.len() as u64);
         }
         if !quiet {
-            self.sink
-                .info(&SqlError::new(&messages::DBCC_COMPLETED, &[]));
+            self.say(&SqlError::new(&messages::DBCC_COMPLETED, &[]), at);
         }
         self.done(rows, command::OTHER, false);
         Ok(())

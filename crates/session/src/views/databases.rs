@@ -1,48 +1,147 @@
-//! `sys.databases`: the columns that have a source so far.
+//! `sys.databases`: a row a database.
+//!
+//! What Duramen does not have is shown as off (0); NULL stands where SQL Server itself has NULL for such a database.
 
-use duramen_types::{SqlType, Value};
+use std::sync::Arc;
+
+use duramen_catalog::DatabaseEntry;
+use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
-use crate::databases::{durability_of, option};
+use super::column::*;
+use crate::databases::{OpenDb, durability_of, option};
 
-pub const VIEW: View = View {
-    name: "databases",
-    columns: &[
-        ("name", SqlType::SYSNAME, false),
-        ("database_id", SqlType::INT, false),
-        ("create_date", SqlType::DATETIME, false),
-        ("compatibility_level", SqlType::TINYINT, false),
-        ("collation_name", SqlType::SYSNAME, true),
-        ("state", SqlType::TINYINT, true),
-        ("state_desc", SqlType::nvarchar(60), true),
-        ("recovery_model", SqlType::TINYINT, true),
-        ("recovery_model_desc", SqlType::nvarchar(60), true),
-        ("delayed_durability", SqlType::INT, true),
-        ("delayed_durability_desc", SqlType::nvarchar(60), true),
-        ("log_reuse_wait_desc", SqlType::nvarchar(60), true),
-    ],
-    rows: |cx, _| {
-        let mut rows = Vec::new();
-        for d in cx.instance.databases.all() {
-            let entry = d.entry.read().clone();
-            let full = entry.options & option::RECOVERY_FULL != 0;
-            let delayed = durability_of(entry.options);
-            rows.push(vec![
-                Value::nvarchar(&d.db.name),
-                Value::Int(i32::from(d.db.id.0)),
-                Value::DateTime(entry.created),
-                Value::TinyInt(entry.compatibility_level),
-                Value::nvarchar("SQL_Latin1_General_CP1_CI_AS"),
-                Value::TinyInt(0),
-                Value::nvarchar("ONLINE"),
-                Value::TinyInt(if full { 1 } else { 3 }),
-                Value::nvarchar(if full { "FULL" } else { "SIMPLE" }),
-                Value::Int(delayed as i32),
-                Value::nvarchar(delayed.name()),
-                d.db.log()
-                    .map_or(Value::Null, |l| Value::nvarchar(l.reuse_reason())),
-            ]);
-        }
-        Ok(rows)
-    },
-};
+pub struct Source {
+    /// None: offline.
+    db: Option<Arc<OpenDb>>,
+    entry: DatabaseEntry,
+}
+
+impl Source {
+    fn full(&self) -> bool {
+        self.entry.options & option::RECOVERY_FULL != 0
+    }
+
+    fn reuse_reason(&self) -> Option<&'static str> {
+        let db = self.db.as_ref()?;
+        db.db.log().map(|l| l.reuse_reason())
+    }
+
+    fn collation(&self) -> Option<&'static str> {
+        CollationId(self.db.as_ref()?.db.boot().collation).name()
+    }
+}
+
+/// `log_reuse_wait` of its description.
+fn reuse_number(reason: &str) -> Value {
+    const REASONS: &[(&str, u8)] = &[
+        ("NOTHING", 0),
+        ("CHECKPOINT", 1),
+        ("LOG_BACKUP", 2),
+        ("ACTIVE_BACKUP_OR_RESTORE", 3),
+        ("ACTIVE_TRANSACTION", 4),
+        ("LOG_SCAN", 8),
+        ("OLDEST_PAGE", 13),
+    ];
+    let found = REASONS.iter().find(|(r, _)| *r == reason);
+    // 14: OTHER_TRANSIENT.
+    tiny(found.map_or(14, |(_, n)| *n))
+}
+
+columns! { Source;
+    "name", T::SYSNAME, NOT_NULL, |d| text(&d.entry.name);
+    "database_id", T::INT, NOT_NULL, |d| int(d.entry.id.0);
+    "source_database_id", T::INT, NULL, |_| Value::Null;
+    "owner_sid", T::varbinary(85), NULL, |_| Value::Binary(crate::session::SID_SA.to_vec());
+    "create_date", T::DATETIME, NOT_NULL, |d| Value::DateTime(d.entry.created);
+    "compatibility_level", T::TINYINT, NOT_NULL, |d| tiny(d.entry.compatibility_level);
+    "collation_name", T::SYSNAME, NULL, |d| text_or_null(d.collation());
+    "user_access", T::TINYINT, NULL, |_| tiny(0);
+    "user_access_desc", DESC, NULL, |_| text("MULTI_USER");
+    "is_read_only", T::BIT, NULL, |_| bit(false);
+    "is_auto_close_on", T::BIT, NOT_NULL, |_| bit(false);
+    "is_auto_shrink_on", T::BIT, NULL, |_| bit(false);
+    "state", T::TINYINT, NULL, |_| tiny(0);
+    "state_desc", DESC, NULL, |_| text("ONLINE");
+    "is_in_standby", T::BIT, NULL, |_| bit(false);
+    "is_cleanly_shutdown", T::BIT, NULL, |_| bit(false);
+    "is_supplemental_logging_enabled", T::BIT, NULL, |_| bit(false);
+    "snapshot_isolation_state", T::TINYINT, NULL, |_| tiny(0);
+    "snapshot_isolation_state_desc", DESC, NULL, |_| text("OFF");
+    "is_read_committed_snapshot_on", T::BIT, NULL, |_| bit(false);
+    "recovery_model", T::TINYINT, NULL, |d| tiny(if d.full() { 1 } else { 3 });
+    "recovery_model_desc", DESC, NULL, |d| text(if d.full() { "FULL" } else { "SIMPLE" });
+    "page_verify_option", T::TINYINT, NULL, |_| tiny(2);
+    "page_verify_option_desc", DESC, NULL, |_| text("CHECKSUM");
+    "is_auto_create_stats_on", T::BIT, NULL, |_| bit(false);
+    "is_auto_create_stats_incremental_on", T::BIT, NULL, |_| bit(false);
+    "is_auto_update_stats_on", T::BIT, NULL, |_| bit(false);
+    "is_auto_update_stats_async_on", T::BIT, NULL, |_| bit(false);
+    "is_ansi_null_default_on", T::BIT, NULL, |_| bit(false);
+    "is_ansi_nulls_on", T::BIT, NULL, |_| bit(false);
+    "is_ansi_padding_on", T::BIT, NULL, |_| bit(false);
+    "is_ansi_warnings_on", T::BIT, NULL, |_| bit(false);
+    "is_arithabort_on", T::BIT, NULL, |_| bit(false);
+    "is_concat_null_yields_null_on", T::BIT, NULL, |_| bit(false);
+    "is_numeric_roundabort_on", T::BIT, NULL, |_| bit(false);
+    "is_quoted_identifier_on", T::BIT, NULL, |_| bit(false);
+    "is_recursive_triggers_on", T::BIT, NULL, |_| bit(false);
+    "is_cursor_close_on_commit_on", T::BIT, NULL, |_| bit(false);
+    "is_local_cursor_default", T::BIT, NULL, |_| bit(false);
+    "is_fulltext_enabled", T::BIT, NULL, |_| bit(false);
+    "is_trustworthy_on", T::BIT, NULL, |_| bit(false);
+    "is_db_chaining_on", T::BIT, NULL, |_| bit(false);
+    "is_parameterization_forced", T::BIT, NULL, |_| bit(false);
+    "is_master_key_encrypted_by_server", T::BIT, NOT_NULL, |_| bit(false);
+    "is_query_store_on", T::BIT, NULL, |_| bit(false);
+    "is_published", T::BIT, NOT_NULL, |_| bit(false);
+    "is_subscribed", T::BIT, NOT_NULL, |_| bit(false);
+    "is_merge_published", T::BIT, NOT_NULL, |_| bit(false);
+    "is_distributor", T::BIT, NOT_NULL, |_| bit(false);
+    "is_sync_with_backup", T::BIT, NOT_NULL, |_| bit(false);
+    "service_broker_guid", T::GUID, NOT_NULL, |d| Value::Guid(duramen_catalog::broker_guid(d.entry.id));
+    "is_broker_enabled", T::BIT, NOT_NULL, |_| bit(false);
+    "log_reuse_wait", T::TINYINT, NULL, |d| d.reuse_reason().map_or(Value::Null, reuse_number);
+    "log_reuse_wait_desc", DESC, NULL, |d| text_or_null(d.reuse_reason());
+    "is_date_correlation_on", T::BIT, NOT_NULL, |_| bit(false);
+    "is_cdc_enabled", T::BIT, NOT_NULL, |_| bit(false);
+    "is_encrypted", T::BIT, NULL, |_| bit(false);
+    "is_honor_broker_priority_on", T::BIT, NULL, |_| bit(false);
+    "replica_id", T::GUID, NULL, |_| Value::Null;
+    "group_database_id", T::GUID, NULL, |_| Value::Null;
+    "resource_pool_id", T::INT, NULL, |_| Value::Null;
+    "default_language_lcid", T::SMALLINT, NULL, |_| Value::Null;
+    "default_language_name", T::SYSNAME, NULL, |_| Value::Null;
+    "default_fulltext_language_lcid", T::INT, NULL, |_| Value::Null;
+    "default_fulltext_language_name", T::SYSNAME, NULL, |_| Value::Null;
+    "is_nested_triggers_on", T::BIT, NULL, |_| Value::Null;
+    "is_transform_noise_words_on", T::BIT, NULL, |_| Value::Null;
+    "two_digit_year_cutoff", T::SMALLINT, NULL, |_| Value::Null;
+    "containment", T::TINYINT, NULL, |_| tiny(0);
+    "containment_desc", DESC, NULL, |_| text("NONE");
+    "target_recovery_time_in_seconds", T::INT, NULL, |_| int(0);
+    "delayed_durability", T::INT, NULL, |d| int(durability_of(d.entry.options) as i32);
+    "delayed_durability_desc", DESC, NULL, |d| text(durability_of(d.entry.options).name());
+    "is_memory_optimized_elevate_to_snapshot_on", T::BIT, NULL, |_| bit(false);
+    "is_federation_member", T::BIT, NULL, |_| bit(false);
+    "is_remote_data_archive_enabled", T::BIT, NULL, |_| bit(false);
+    "is_mixed_page_allocation_on", T::BIT, NULL, |_| bit(false);
+    "is_temporal_history_retention_enabled", T::BIT, NULL, |_| bit(false);
+    "catalog_collation_type", T::INT, NOT_NULL, |_| int(0);
+    "catalog_collation_type_desc", DESC, NULL, |_| text("DATABASE_DEFAULT");
+    "physical_database_name", T::SYSNAME, NULL, |d| text(&d.entry.name);
+    "is_result_set_caching_on", T::BIT, NULL, |_| bit(false);
+    "is_accelerated_database_recovery_on", T::BIT, NULL, |_| bit(false);
+    "is_tempdb_spill_to_remote_store", T::BIT, NULL, |_| bit(false);
+    "is_stale_page_detection_on", T::BIT, NULL, |_| bit(false);
+    "is_memory_optimized_enabled", T::BIT, NULL, |_| bit(false);
+    "is_data_retention_enabled", T::BIT, NULL, |_| bit(false);
+    "is_ledger_on", T::BIT, NULL, |_| bit(false);
+    "is_change_feed_enabled", T::BIT, NULL, |_| bit(false);
+}
+
+pub const VIEW: View = View::new("databases", COLUMNS, |cx, _| {
+    let all = cx.instance.databases.listed();
+    let source = |(entry, db)| row(&Source { db, entry });
+    Ok(all.into_iter().map(source).collect())
+});

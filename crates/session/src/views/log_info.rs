@@ -1,54 +1,48 @@
 //! `sys.dm_db_log_info(database_id)`: a row a VLF.
 
-use duramen_base::DbId;
-use duramen_types::{SqlType, Value};
+use duramen_base::Lsn;
+use duramen_types::{SqlType as T, Value};
+use duramen_wal::VlfInfo;
 
-use super::View;
+use super::column::*;
+use super::{View, database_argument};
 
-pub const VIEW: View = View {
-    name: "dm_db_log_info",
-    columns: &[
-        ("database_id", SqlType::SMALLINT, false),
-        ("file_id", SqlType::SMALLINT, false),
-        ("vlf_begin_offset", SqlType::BIGINT, false),
-        ("vlf_size_mb", SqlType::FLOAT, false),
-        ("vlf_sequence_number", SqlType::BIGINT, false),
-        ("vlf_active", SqlType::BIT, false),
-        ("vlf_status", SqlType::INT, false),
-        ("vlf_parity", SqlType::TINYINT, false),
-        ("vlf_first_lsn", SqlType::nvarchar(48), false),
-        ("vlf_create_lsn", SqlType::nvarchar(48), false),
-    ],
-    rows: |cx, args| {
-        let found = match args.first().and_then(Value::as_i64) {
-            Some(id) => u16::try_from(id)
-                .ok()
-                .and_then(|id| cx.instance.databases.get(DbId(id))),
-            None => cx.instance.databases.find(&cx.database),
-        };
-        let Some((id, log)) = found.as_ref().and_then(|d| Some((d.db.id, d.db.log()?))) else {
-            return Ok(Vec::new());
-        };
-        let row = |v: duramen_wal::VlfInfo| {
-            let first = if v.seq == 0 {
-                duramen_base::Lsn::NULL
-            } else {
-                duramen_base::Lsn::new(v.seq, 16, 1)
-            };
-            vec![
-                Value::SmallInt(id.0 as i16),
-                Value::SmallInt(v.file_id.0 as i16),
-                Value::BigInt(v.offset as i64),
-                // The view cuts to two decimals.
-                Value::Float((v.size as f64 / 1_048_576.0 * 100.0).floor() / 100.0),
-                Value::BigInt(i64::from(v.seq)),
-                Value::Bit(v.status == 2),
-                Value::Int(i32::from(v.status)),
-                Value::TinyInt(v.parity),
-                Value::nvarchar(&first.to_string()),
-                Value::nvarchar(&v.create_lsn.to_string()),
-            ]
-        };
-        Ok(log.vlfs().into_iter().map(row).collect())
-    },
-};
+pub struct Source {
+    database: u16,
+    vlf: VlfInfo,
+}
+
+impl Source {
+    fn first_lsn(&self) -> Lsn {
+        match self.vlf.seq {
+            0 => Lsn::NULL,
+            seq => Lsn::new(seq, 16, 1),
+        }
+    }
+}
+
+columns! { Source;
+    "database_id", T::INT, NOT_NULL, |v| int(v.database);
+    "file_id", T::SMALLINT, NOT_NULL, |v| small(v.vlf.file_id.0);
+    "vlf_begin_offset", T::BIGINT, NOT_NULL, |v| big(v.vlf.offset);
+    // The view cuts to two decimals.
+    "vlf_size_mb", T::FLOAT, NOT_NULL, |v| {
+        Value::Float((v.vlf.size as f64 / 1_048_576.0 * 100.0).floor() / 100.0)
+    };
+    "vlf_sequence_number", T::BIGINT, NOT_NULL, |v| big(u64::from(v.vlf.seq));
+    "vlf_active", T::BIT, NOT_NULL, |v| bit(v.vlf.status == 2);
+    "vlf_status", T::INT, NOT_NULL, |v| int(v.vlf.status);
+    "vlf_parity", T::TINYINT, NOT_NULL, |v| tiny(v.vlf.parity);
+    "vlf_first_lsn", T::nvarchar(48), NULL, |v| text(&v.first_lsn().to_string());
+    "vlf_create_lsn", T::nvarchar(48), NULL, |v| text(&v.vlf.create_lsn.to_string());
+    "vlf_encryptor_thumbprint", T::varbinary(20), NULL, |_| Value::Null;
+}
+
+pub const VIEW: View = View::new("dm_db_log_info", COLUMNS, |cx, args| {
+    let found = database_argument(cx, args);
+    let Some((database, log)) = found.as_ref().and_then(|d| Some((d.db.id.0, d.db.log()?))) else {
+        return Ok(Vec::new());
+    };
+    let source = |vlf| row(&Source { database, vlf });
+    Ok(log.vlfs().into_iter().map(source).collect())
+});

@@ -1,28 +1,78 @@
-//! `sys.dm_os_wait_stats`.
+//! `sys.dm_os_wait_stats`, `sys.dm_os_latch_stats` and `sys.dm_os_waiting_tasks`.
 
-use duramen_types::{SqlType, Value};
+use duramen_observe::{LatchStat, WaitStat};
+use duramen_types::SqlType as T;
 
 use super::View;
+use super::column::*;
 
-pub const VIEW: View = View {
-    name: "dm_os_wait_stats",
-    columns: &[
-        ("wait_type", SqlType::nvarchar(60), false),
-        ("waiting_tasks_count", SqlType::BIGINT, false),
-        ("wait_time_ms", SqlType::BIGINT, false),
-        ("max_wait_time_ms", SqlType::BIGINT, false),
-        ("signal_wait_time_ms", SqlType::BIGINT, false),
-    ],
-    rows: |_, _| {
-        let row = |s: duramen_observe::WaitStat| {
-            vec![
-                Value::nvarchar(s.name),
-                Value::BigInt(s.waiting_tasks_count as i64),
-                Value::BigInt(s.wait_time_ms as i64),
-                Value::BigInt(s.max_wait_time_ms as i64),
-                Value::BigInt(s.signal_wait_time_ms as i64),
-            ]
+columns! { WaitStat;
+    "wait_type", DESC, NOT_NULL, |s| text(s.name);
+    "waiting_tasks_count", T::BIGINT, NOT_NULL, |s| big(s.waiting_tasks_count);
+    "wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.wait_time_ms);
+    "max_wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.max_wait_time_ms);
+    "signal_wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.signal_wait_time_ms);
+}
+
+pub const WAIT_STATS: View = View::new("dm_os_wait_stats", COLUMNS, |_, _| {
+    Ok(duramen_observe::wait_stats().iter().map(row).collect())
+});
+
+mod latches {
+    use super::*;
+
+    columns! { LatchStat;
+        "latch_class", DESC, NULL, |s| text(s.name);
+        "waiting_requests_count", T::BIGINT, NULL, |s| big(s.waiting_requests_count);
+        "wait_time_ms", T::BIGINT, NULL, |s| big(s.wait_time_ms);
+        "max_wait_time_ms", T::BIGINT, NULL, |s| big(s.max_wait_time_ms);
+    }
+}
+
+pub const LATCH_STATS: View = View::new("dm_os_latch_stats", latches::COLUMNS, |_, _| {
+    Ok(duramen_observe::latch_stats()
+        .iter()
+        .map(latches::row)
+        .collect())
+});
+
+mod tasks {
+    use duramen_observe::WaitingTask;
+    use duramen_types::Value;
+
+    use super::*;
+
+    /// The task of a session has no address of its own: the session and its context number stand for it.
+    fn address(session: u16, context: u32) -> Value {
+        let packed = u64::from(session) << 32 | u64::from(context);
+        Value::Binary(packed.to_be_bytes().to_vec())
+    }
+
+    fn blocker(t: &WaitingTask) -> Option<u16> {
+        t.blocking_session
+    }
+
+    columns! { WaitingTask;
+        "waiting_task_address", T::varbinary(8), NOT_NULL, |t| address(t.session.0, t.exec_context);
+        "session_id", T::SMALLINT, NULL, |t| small(t.session.0);
+        "exec_context_id", T::INT, NULL, |t| int(t.exec_context);
+        "wait_duration_ms", T::BIGINT, NULL, |t| big(t.waited.as_millis() as u64);
+        "wait_type", DESC, NULL, |t| text(t.wait_type.name());
+        "resource_address", T::varbinary(8), NULL, |_| Value::Null;
+        "blocking_task_address", T::varbinary(8), NULL, |t| {
+            blocker(t).map_or(Value::Null, |b| address(b, 0))
         };
-        Ok(duramen_observe::wait_stats().into_iter().map(row).collect())
-    },
-};
+        "blocking_session_id", T::SMALLINT, NULL, |t| blocker(t).map_or(Value::Null, small);
+        "blocking_exec_context_id", T::INT, NULL, |t| blocker(t).map_or(Value::Null, |_| int(0));
+        "resource_description", T::nvarchar(3072), NULL, |t| {
+            text_or_null(Some(t.resource.as_str()).filter(|r| !r.is_empty()))
+        };
+    }
+}
+
+pub const WAITING_TASKS: View = View::new("dm_os_waiting_tasks", tasks::COLUMNS, |_, _| {
+    Ok(duramen_observe::waiting_tasks()
+        .iter()
+        .map(tasks::row)
+        .collect())
+});

@@ -1,0 +1,228 @@
+//! What a session lets the others see of it, and the handle by which they can end it.
+//!
+//! A session is idle, running a batch, or dead. Its open transaction lies here while it is idle, so that whoever ends
+//! it can roll back without its thread:
+//!
+//! ```text
+//!   idle --begin--> running --end--> idle        kill: idle -> dead at once, by the killer
+//!                      \--end, if killed--> dead       running: cancelled, dead when its batch ends
+//! ```
+//! Whoever brings `state` to DEAD does the rollback, exactly one does.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+use duramen_base::SessionId;
+use duramen_os::sync::Mutex;
+use duramen_tsql::ast::StatementKind;
+use duramen_txn::{LockOwner, Transaction};
+
+use crate::options::Options;
+use crate::session::{CancelToken, LoginRequest};
+
+const IDLE: u8 = 0;
+const RUNNING: u8 = 1;
+const DEAD: u8 = 2;
+
+/// One session as the others see it.
+pub struct Activity {
+    pub spid: SessionId,
+    /// Without the password.
+    pub login: LoginRequest,
+    /// Nanoseconds since 1970, as the other times here.
+    pub login_time: i64,
+    pub connection: [u8; 16],
+    pub owner: LockOwner,
+    state: AtomicU8,
+    killed: AtomicBool,
+    cancel: Mutex<CancelToken>,
+    transaction: Mutex<Option<Arc<Transaction>>>,
+    database: AtomicU16,
+    command: AtomicU8,
+    started: AtomicI64,
+    /// 0: no batch has ended yet.
+    ended: AtomicI64,
+    open_transactions: AtomicU32,
+    transaction_id: AtomicU64,
+    rows: AtomicU64,
+    options: Mutex<Options>,
+}
+
+/// What [`Activity`] says at a moment.
+#[derive(Clone, Debug)]
+pub struct Glance {
+    pub running: bool,
+    pub database: u16,
+    pub command: &'static str,
+    pub started: i64,
+    pub ended: i64,
+    pub open_transactions: u32,
+    /// 0: none.
+    pub transaction_id: u64,
+    pub rows: u64,
+    pub options: Options,
+}
+
+/// `sys.dm_exec_requests.command`, by the number that [`Activity::at_statement`] gives; 0 stands for all others.
+const COMMANDS: &[&str] = &[
+    "CONDITIONAL",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "COMMIT TRANSACTION",
+    "ROLLBACK TRANSACTION",
+    "WAITFOR",
+    "DBCC",
+    "CREATE DATABASE",
+    "ALTER DATABASE",
+    "DROP DATABASE",
+    "CREATE TABLE",
+    "CREATE INDEX",
+    "CHECKPOINT",
+    "EXECUTE",
+];
+
+fn now() -> i64 {
+    duramen_os::time::wall().unix_nanos() as i64
+}
+
+impl Activity {
+    pub fn new(owner: LockOwner, login: &LoginRequest) -> Activity {
+        let mut login = login.clone();
+        login.password.clear();
+        let now = now();
+        Activity {
+            spid: owner.spid(),
+            login,
+            login_time: now,
+            connection: duramen_os::random::guid(),
+            owner,
+            state: AtomicU8::new(IDLE),
+            killed: AtomicBool::new(false),
+            cancel: Mutex::new(CancelToken::default()),
+            transaction: Mutex::new(None),
+            database: AtomicU16::new(1),
+            command: AtomicU8::new(0),
+            started: AtomicI64::new(now),
+            ended: AtomicI64::new(0),
+            open_transactions: AtomicU32::new(0),
+            transaction_id: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+            options: Mutex::new(Options::default()),
+        }
+    }
+
+    /// A batch begins; false when the session has been ended.
+    pub fn begin(&self, cancel: &CancelToken) -> bool {
+        *self.cancel.lock() = cancel.clone();
+        self.command.store(0, Relaxed);
+        self.started.store(now(), Relaxed);
+        self.state
+            .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
+            .is_ok()
+    }
+
+    /// A batch has ended, leaving this transaction open; false when the session is dead now, and the caller has to
+    /// roll back.
+    pub fn end(
+        &self,
+        transaction: Option<&Arc<Transaction>>,
+        rows: u64,
+        options: &Options,
+    ) -> bool {
+        self.ended.store(now(), Relaxed);
+        self.rows.store(rows, Relaxed);
+        self.note_transaction(transaction);
+        self.note_options(options);
+        *self.transaction.lock() = transaction.cloned();
+        self.state.store(IDLE, Release);
+        // Either this looks after the killer has marked, or the killer looks after the session is idle.
+        !(self.killed.load(Acquire) && self.die())
+    }
+
+    /// The session's open transaction is this one now.
+    pub fn note_transaction(&self, transaction: Option<&Arc<Transaction>>) {
+        let open = transaction.map_or(0, |t| t.nesting());
+        self.open_transactions.store(open, Relaxed);
+        self.transaction_id
+            .store(transaction.map_or(0, |t| t.id), Relaxed);
+    }
+
+    /// SET has changed an option.
+    pub fn note_options(&self, options: &Options) {
+        *self.options.lock() = options.clone();
+    }
+
+    fn die(&self) -> bool {
+        self.state
+            .compare_exchange(IDLE, DEAD, AcqRel, Acquire)
+            .is_ok()
+    }
+
+    /// Ends the session: what an idle one has open is given to the caller, who rolls it back and releases the locks; a
+    /// running one is cancelled and does so itself (`None`).
+    pub fn kill(&self) -> Option<Option<Arc<Transaction>>> {
+        self.killed.store(true, Release);
+        if self.die() {
+            return Some(self.transaction.lock().take());
+        }
+        self.cancel
+            .lock()
+            .0
+            .store(true, std::sync::atomic::Ordering::Release);
+        None
+    }
+
+    pub fn is_dead(&self) -> bool {
+        self.state.load(Acquire) == DEAD
+    }
+
+    pub fn set_database(&self, id: u16) {
+        self.database.store(id, Relaxed);
+    }
+
+    /// The session's current database.
+    pub fn database(&self) -> u16 {
+        self.database.load(Relaxed)
+    }
+
+    /// The running batch is at this statement.
+    pub fn at_statement(&self, kind: &StatementKind) {
+        let command = match kind {
+            StatementKind::Select(_) => 1,
+            StatementKind::Insert(_) => 2,
+            StatementKind::Update(_) => 3,
+            StatementKind::Delete(_) => 4,
+            StatementKind::Commit { .. } => 5,
+            StatementKind::Rollback { .. } => 6,
+            StatementKind::WaitFor { .. } => 7,
+            StatementKind::Dbcc(_) => 8,
+            StatementKind::CreateDatabase(_) => 9,
+            StatementKind::AlterDatabase(_) => 10,
+            StatementKind::DropDatabase { .. } => 11,
+            StatementKind::CreateTable(_) => 12,
+            StatementKind::CreateIndex(_) => 13,
+            StatementKind::Checkpoint(_) => 14,
+            StatementKind::Exec(_) => 15,
+            _ => 0,
+        };
+        self.command.store(command, Relaxed);
+    }
+
+    pub fn glance(&self) -> Glance {
+        let command = usize::from(self.command.load(Relaxed));
+        Glance {
+            running: self.state.load(Acquire) == RUNNING,
+            database: self.database(),
+            command: COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
+            started: self.started.load(Relaxed),
+            ended: self.ended.load(Relaxed),
+            open_transactions: self.open_transactions.load(Relaxed),
+            transaction_id: self.transaction_id.load(Relaxed),
+            rows: self.rows.load(Relaxed),
+            options: self.options.lock().clone(),
+        }
+    }
+}

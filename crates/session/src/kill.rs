@@ -1,0 +1,44 @@
+//! Ending other sessions: KILL, and ALTER DATABASE ... WITH ROLLBACK.
+
+use duramen_base::{SessionId, SqlError, SqlResult, messages};
+
+use crate::activity::Activity;
+use crate::instance::Instance;
+
+impl Instance {
+    /// KILL `spid`, asked by session `own`.
+    pub(crate) fn kill(&self, spid: i64, own: SessionId) -> SqlResult<()> {
+        if spid == i64::from(own.0) {
+            return Err(SqlError::new(&messages::KILL_OWN_PROCESS, &[]));
+        }
+        if !(1..=32767).contains(&spid) {
+            return Err(SqlError::new(&messages::SESSION_ID_INVALID, &[&spid]));
+        }
+        let found = self
+            .sessions()
+            .into_iter()
+            .find(|a| i64::from(a.spid.0) == spid && !a.is_dead());
+        match found {
+            Some(activity) => self.end(&activity),
+            None => Err(SqlError::new(&messages::KILL_NOT_ACTIVE, &[&spid])),
+        }
+    }
+
+    /// Ends a session. An idle one is gone when this returns: its transaction undone, its locks released. A running
+    /// one is told, woken when it waits for a lock, and undoes its own work.
+    pub(crate) fn end(&self, activity: &Activity) -> SqlResult<()> {
+        let Some(open) = activity.kill() else {
+            self.locks.cancel(&activity.owner);
+            return Ok(());
+        };
+        let mut result = Ok(());
+        if let Some(transaction) = open {
+            result = self.rollback(&transaction, None);
+            for d in self.databases.all() {
+                d.catalog.invalidate();
+            }
+        }
+        self.locks.release_session(&activity.owner);
+        result
+    }
+}

@@ -1,0 +1,461 @@
+//! Functions that answer from the catalog and from the list of databases and files: OBJECT_ID, COL_LENGTH, FILEPROPERTY...
+//!
+//! They see what is committed and what the own transaction has defined, and give NULL for whatever is not there.
+//! SQL Server gives the properties of databases as `sql_variant`; here they are `nvarchar(128)` (*assumed* to serve
+//! those who compare and print them).
+
+use std::sync::Arc;
+
+use duramen_base::{ObjectId, SqlResult};
+use duramen_catalog::system_tables::system_tables;
+use duramen_catalog::{ColumnDef, FileEntry, FileKind, Snapshot, TableDef, fold};
+use duramen_types::{CollationId, Decimal, SqlType, Value};
+
+use crate::databases::{OpenDb, option};
+use crate::session::Session;
+use crate::views;
+
+struct Function {
+    name: &'static str,
+    ty: SqlType,
+    run: fn(&Session, &Args<'_>) -> SqlResult<Value>,
+}
+
+const FUNCTIONS: &[Function] = &[
+    function("object_id", SqlType::INT, object_id),
+    function("object_name", SqlType::SYSNAME, object_name),
+    function("object_schema_name", SqlType::SYSNAME, object_schema_name),
+    function("schema_id", SqlType::INT, schema_id),
+    function("schema_name", SqlType::SYSNAME, schema_name),
+    function("col_name", SqlType::SYSNAME, col_name),
+    function("col_length", SqlType::SMALLINT, col_length),
+    function("columnproperty", SqlType::INT, column_property),
+    function("type_id", SqlType::INT, type_id),
+    function("type_name", SqlType::SYSNAME, type_name),
+    function("file_id", SqlType::SMALLINT, file_id),
+    function("file_idex", SqlType::INT, file_id),
+    function("file_name", SqlType::SYSNAME, file_name),
+    function("fileproperty", SqlType::INT, file_property),
+    function(
+        "databasepropertyex",
+        SqlType::nvarchar(128),
+        database_property,
+    ),
+    function("ident_current", SqlType::numeric(38, 0), ident_current),
+    function("ident_seed", SqlType::numeric(38, 0), ident_seed),
+    function("ident_incr", SqlType::numeric(38, 0), ident_incr),
+];
+
+const fn function(
+    name: &'static str,
+    ty: SqlType,
+    run: fn(&Session, &Args<'_>) -> SqlResult<Value>,
+) -> Function {
+    Function { name, ty, run }
+}
+
+pub fn type_of(name: &str) -> Option<SqlType> {
+    find(name).map(|f| f.ty)
+}
+
+fn find(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name))
+}
+
+/// `None` for a name that is not in the list.
+pub fn call(session: &Session, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
+    find(name).map(|f| (f.run)(session, &Args(args)))
+}
+
+/// Arguments; one that is missing is as one that is NULL.
+struct Args<'a>(&'a [Value]);
+
+impl Args<'_> {
+    fn text(&self, i: usize) -> Option<String> {
+        self.0.get(i).and_then(Value::as_text)
+    }
+
+    fn int(&self, i: usize) -> Option<i32> {
+        i32::try_from(self.0.get(i)?.as_i64()?).ok()
+    }
+}
+
+/// `a.b.c` in parts, last first; brackets and double quotes delimit. `None` for what is not a name.
+fn parts(name: &str) -> Option<Vec<String>> {
+    let mut out = Vec::new();
+    let mut chars = name.trim().chars().peekable();
+    loop {
+        let mut part = String::new();
+        let end = match chars.peek() {
+            Some('[') => Some(']'),
+            Some('"') => Some('"'),
+            _ => None,
+        };
+        if let Some(end) = end {
+            chars.next();
+            loop {
+                match chars.next()? {
+                    c if c == end && chars.peek() == Some(&end) => {
+                        chars.next();
+                        part.push(end);
+                    }
+                    c if c == end => break,
+                    c => part.push(c),
+                }
+            }
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != '.') {
+                part.push(c);
+            }
+        }
+        out.push(part);
+        match chars.next() {
+            None => break,
+            Some('.') => {}
+            Some(_) => return None,
+        }
+    }
+    out.reverse();
+    (out.len() <= 3).then_some(out)
+}
+
+/// The database of a name or, without one, the current database.
+fn database(s: &Session, name: Option<&str>) -> Option<Arc<OpenDb>> {
+    let name = name.filter(|n| !n.is_empty()).unwrap_or(&s.database);
+    s.instance.databases.find(name)
+}
+
+fn current(s: &Session) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
+    match database(s, None) {
+        Some(db) => {
+            let snapshot = db.catalog.snapshot()?;
+            Ok(Some((db, snapshot)))
+        }
+        None => Ok(None),
+    }
+}
+
+fn text(s: Option<&str>) -> SqlResult<Value> {
+    Ok(s.map_or(Value::Null, Value::nvarchar))
+}
+
+fn int(n: Option<i32>) -> SqlResult<Value> {
+    Ok(n.map_or(Value::Null, Value::Int))
+}
+
+/// The object of a name: id and type.
+fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
+    let Some(parts) = parts(name) else {
+        return Ok(None);
+    };
+    let part = |i: usize| parts.get(i).map(String::as_str);
+    let schema = part(1).filter(|s| !s.is_empty());
+    let object = part(0).unwrap_or_default();
+    if schema.is_none_or(|s| s.eq_ignore_ascii_case("sys")) {
+        let base = system_tables().find(|t| t.name.eq_ignore_ascii_case(object));
+        if let Some(t) = base {
+            return Ok(Some((t.id, "S ".to_owned())));
+        }
+        let named = schema.is_some()
+            || object
+                .get(..3)
+                .is_some_and(|p| p.eq_ignore_ascii_case("fn_"));
+        if let Some((id, _, function)) = views::declared_object(object).filter(|_| named) {
+            return Ok(Some((id, if function { "IF" } else { "V " }.to_owned())));
+        }
+    }
+    let Some(db) = database(s, part(2)) else {
+        return Ok(None);
+    };
+    let snapshot = db.catalog.snapshot()?;
+    let found = snapshot
+        .schema(schema.unwrap_or("dbo"))
+        .and_then(|schema| snapshot.find(schema.id, object));
+    Ok(found.map(|o| (o.id.0, o.kind.as_str().to_owned())))
+}
+
+fn object_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let Some(name) = args.text(0) else {
+        return Ok(Value::Null);
+    };
+    let kind = args.text(1);
+    let fits = |found: &str| {
+        kind.as_ref()
+            .is_none_or(|k| k.trim().eq_ignore_ascii_case(found.trim()))
+    };
+    let found = lookup(s, &name)?;
+    int(found.filter(|(_, k)| fits(k)).map(|(id, _)| id))
+}
+
+/// The database that argument `i` gives by its id, or the current one.
+fn database_of(s: &Session, args: &Args<'_>, i: usize) -> Option<Arc<OpenDb>> {
+    match args.0.get(i) {
+        None => database(s, None),
+        Some(_) => {
+            let id = u16::try_from(args.int(i)?).ok()?;
+            s.instance.databases.get(duramen_base::DbId(id))
+        }
+    }
+}
+
+/// Name and schema of an object id.
+fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
+    let (Some(id), Some(db)) = (args.int(0), database_of(s, args, 1)) else {
+        return Ok(None);
+    };
+    if let Some(view) = views::declared_by_id(id) {
+        return Ok(Some((view.name.to_owned(), "sys".to_owned())));
+    }
+    let snapshot = db.catalog.snapshot()?;
+    if let Some(o) = snapshot.objects.get(&ObjectId(id)) {
+        let schema = snapshot.schemas.get(&o.schema);
+        return Ok(Some((
+            o.name.clone(),
+            schema.map_or_else(String::new, |s| s.name.clone()),
+        )));
+    }
+    let base = system_tables().find(|t| t.id == id);
+    Ok(base.map(|t| (t.name.to_owned(), "sys".to_owned())))
+}
+
+fn object_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    text(named(s, args)?.as_ref().map(|n| n.0.as_str()))
+}
+
+fn object_schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    text(named(s, args)?.as_ref().map(|n| n.1.as_str()))
+}
+
+fn schema_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let name = match args.0.first() {
+        None => Some("dbo".to_owned()),
+        Some(_) => args.text(0),
+    };
+    let (Some(name), Some((_, snapshot))) = (name, current(s)?) else {
+        return Ok(Value::Null);
+    };
+    int(snapshot.schema(&name).map(|s| s.id))
+}
+
+fn schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    if args.0.is_empty() {
+        return text(Some("dbo"));
+    }
+    let found = current(s)?.zip(args.int(0));
+    let name = found.and_then(|((_, snapshot), id)| snapshot.schemas.get(&id).cloned());
+    text(name.as_ref().map(|s| s.name.as_str()))
+}
+
+fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
+    let parts = parts(name).unwrap_or_default();
+    let id = lookup(s, name)?;
+    let db = database(s, parts.get(2).map(String::as_str));
+    match (id, db) {
+        (Some((id, _)), Some(db)) => Ok(db.catalog.snapshot()?.table(ObjectId(id)).cloned()),
+        _ => Ok(None),
+    }
+}
+
+fn col_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some(id), Some(column), Some((_, snapshot))) = (args.int(0), args.int(1), current(s)?)
+    else {
+        return Ok(Value::Null);
+    };
+    if let Some(view) = views::declared_by_id(id) {
+        let at = usize::try_from(column - 1).ok();
+        return text(at.and_then(|i| view.columns.get(i)).map(|c| c.0));
+    }
+    let table = snapshot.table(ObjectId(id));
+    let found = table.and_then(|t| t.columns.iter().find(|c| c.id == column));
+    text(found.map(|c| c.name.as_str()))
+}
+
+fn col_length(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some(name), Some(column)) = (args.text(0), args.text(1)) else {
+        return Ok(Value::Null);
+    };
+    let length = |ty: &SqlType| Value::SmallInt(ty.catalog_length());
+    if let Some((id, _)) = lookup(s, &name)?
+        && let Some(view) = views::declared_by_id(id)
+    {
+        let found = view
+            .columns
+            .iter()
+            .find(|c| c.0.eq_ignore_ascii_case(&column));
+        return Ok(found.map_or(Value::Null, |c| length(&c.1)));
+    }
+    let found = table(s, &name)?.and_then(|t| Some(t.columns[t.column(&column)?].ty));
+    Ok(found.map_or(Value::Null, |ty| length(&ty)))
+}
+
+/// COLUMNPROPERTY(id, column, property) of tables.
+fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some(id), Some(column), Some(property), Some((_, snapshot))) =
+        (args.int(0), args.text(1), args.text(2), current(s)?)
+    else {
+        return Ok(Value::Null);
+    };
+    let table = snapshot.table(ObjectId(id));
+    let Some(c) = table.and_then(|t| t.columns.get(t.column(&column)?)) else {
+        return Ok(Value::Null);
+    };
+    let value = |c: &ColumnDef| match property.to_ascii_lowercase().as_str() {
+        "columnid" => Some(c.id),
+        "allowsnull" => Some(i32::from(c.nullable)),
+        "isidentity" => Some(i32::from(c.identity.is_some())),
+        "precision" if c.ty.id.is_string() || c.ty.id.is_binary() => {
+            Some(c.ty.char_capacity().map_or(-1, |n| n as i32))
+        }
+        "precision" => Some(i32::from(c.ty.precision)),
+        "scale" => Some(i32::from(c.ty.scale)),
+        "iscomputed" | "isrowguidcol" | "issparse" | "ishidden" => Some(0),
+        _ => None,
+    };
+    int(value(c))
+}
+
+fn type_id(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let name = args.text(0).and_then(|n| parts(&n)).unwrap_or_default();
+    let found = name.first().and_then(|n| views::type_by_name(n));
+    int(found)
+}
+
+fn type_name(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    text(args.int(0).and_then(views::type_by_id))
+}
+
+/// The file of the current database that a property is asked of.
+fn file(s: &Session, matches: impl Fn(&FileEntry) -> bool) -> Option<(Arc<OpenDb>, FileEntry)> {
+    let db = database(s, None)?;
+    let file = db.entry.read().files.iter().find(|f| matches(f)).cloned();
+    file.map(|f| (db, f))
+}
+
+fn by_name(s: &Session, args: &Args<'_>) -> Option<(Arc<OpenDb>, FileEntry)> {
+    let name = fold(&args.text(0)?);
+    file(s, |f| fold(&f.logical_name) == name)
+}
+
+fn file_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let found = by_name(s, args).map(|(_, f)| f.file_id);
+    Ok(found.map_or(Value::Null, |id| Value::Int(i32::from(id))))
+}
+
+fn file_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let id = args.int(0);
+    let found = file(s, |f| Some(i32::from(f.file_id)) == id);
+    text(found.as_ref().map(|(_, f)| f.logical_name.as_str()))
+}
+
+fn file_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some((db, f)), Some(property)) = (by_name(s, args), args.text(1)) else {
+        return Ok(Value::Null);
+    };
+    let log = f.kind == FileKind::Log;
+    int(match property.to_ascii_lowercase().as_str() {
+        "isreadonly" => Some(0),
+        "isprimaryfile" => Some(i32::from(f.file_id == 1)),
+        "islogfile" => Some(i32::from(log)),
+        "spaceused" if log => {
+            let active = db.db.log().map(|l| l.vlfs()).unwrap_or_default();
+            let bytes: u64 = active
+                .iter()
+                .filter(|v| v.status == 2 && v.file_id.0 == f.file_id)
+                .map(|v| v.size)
+                .sum();
+            Some((bytes / 8192) as i32)
+        }
+        "spaceused" => {
+            let files = db.db.files();
+            let info = files.iter().find(|i| i.spec.file_id == f.file_id);
+            info.map(|i| i.size.saturating_sub(i.free_extents * 8) as i32)
+        }
+        _ => None,
+    })
+}
+
+fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some(name), Some(property)) = (args.text(0), args.text(1)) else {
+        return Ok(Value::Null);
+    };
+    let all = s.instance.databases.listed();
+    let found = all.into_iter().find(|(e, _)| fold(&e.name) == fold(&name));
+    let Some((entry, db)) = found else {
+        return Ok(Value::Null);
+    };
+    let boot = db.as_ref().map(|d| d.db.boot());
+    let flag = |bits: u64| Some(i32::from(entry.options & bits != 0).to_string());
+    let value = match property.to_ascii_lowercase().as_str() {
+        "collation" => boot
+            .and_then(|b| CollationId(b.collation).name())
+            .map(str::to_owned),
+        "recovery" => {
+            let full = entry.options & option::RECOVERY_FULL != 0;
+            Some(if full { "FULL" } else { "SIMPLE" }.to_owned())
+        }
+        "status" => Some(if db.is_some() { "ONLINE" } else { "OFFLINE" }.to_owned()),
+        "updateability" => Some("READ_WRITE".to_owned()),
+        "useraccess" => Some("MULTI_USER".to_owned()),
+        "version" => boot.map(|b| b.version.to_string()),
+        "isautoclose" | "isautoshrink" | "isinstandby" | "ispublished" | "issubscribed"
+        | "ismergepublished" | "isfulltextenabled" => flag(0),
+        "lcid" => Some("1033".to_owned()),
+        "sqlsortorder" => Some("52".to_owned()),
+        _ => None,
+    };
+    text(value.as_deref())
+}
+
+fn number(n: Option<i64>) -> SqlResult<Value> {
+    let value = n.and_then(|n| Decimal::new(i128::from(n), 38, 0));
+    Ok(value.map_or(Value::Null, Value::Decimal))
+}
+
+fn identity(s: &Session, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i64, i64)>> {
+    let Some(name) = args.text(0) else {
+        return Ok(None);
+    };
+    let table = table(s, &name)?;
+    Ok(table.and_then(|t| {
+        let i = t.columns[t.identity_column()?].identity?;
+        Some((t, i.seed, i.increment))
+    }))
+}
+
+fn ident_seed(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    number(identity(s, args)?.map(|i| i.1))
+}
+
+fn ident_incr(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    number(identity(s, args)?.map(|i| i.2))
+}
+
+/// The value given out last, whoever asked for it; the seed before the first.
+fn ident_current(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some((table, seed, _)), Some(name)) = (identity(s, args)?, args.text(0)) else {
+        return Ok(Value::Null);
+    };
+    let parts = parts(&name).unwrap_or_default();
+    let Some(db) = database(s, parts.get(2).map(String::as_str)) else {
+        return Ok(Value::Null);
+    };
+    number(Some(db.catalog.peek_identity(&table)?.unwrap_or(seed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_apart_at_their_dots() {
+        let of = |s: &str| parts(s).map(|p| p.join("|"));
+        assert_eq!(of("t").as_deref(), Some("t"));
+        assert_eq!(of("a.b.c").as_deref(), Some("c|b|a"));
+        assert_eq!(of("db..t").as_deref(), Some("t||db"));
+        assert_eq!(of("[a.b].[c]]d]").as_deref(), Some("c]d|a.b"));
+        assert_eq!(of("\"x y\".z").as_deref(), Some("z|x y"));
+        assert_eq!(of("[open"), None);
+        assert_eq!(of("[a]b"), None);
+        assert_eq!(of("a.b.c.d"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! `sys.dm_os_performance_counters`: the counters that rooms count, and those that follow from sizes.
+//!
+//! Names are padded with blanks, as `nchar(128)` is; names in `.../sec` hold totals, of which scripts take differences.
+
+use duramen_base::DbId;
+use duramen_observe::{CounterKind, CounterValue};
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use crate::host::Context;
+
+pub struct Source {
+    counter: CounterValue,
+    instance: String,
+}
+
+/// Padded to 128 characters.
+fn padded(s: &str) -> Value {
+    text(&format!("{s:<128}"))
+}
+
+const NAME: T = T::nchar(128);
+
+columns! { Source;
+    "object_name", NAME, NOT_NULL, |s| padded(&format!("SQLServer:{}", s.counter.object));
+    "counter_name", NAME, NOT_NULL, |s| padded(s.counter.name);
+    "instance_name", NAME, NULL, |s| padded(&s.instance);
+    "cntr_value", T::BIGINT, NOT_NULL, |s| Value::BigInt(s.counter.value);
+    "cntr_type", T::INT, NOT_NULL, |s| int(s.counter.kind.cntr_type());
+}
+
+/// Sizes of a database's files.
+fn sizes(cx: &Context, db: DbId) -> Vec<CounterValue> {
+    let Some(d) = cx.instance.databases.get(db) else {
+        return Vec::new();
+    };
+    let raw = |name, value: u64| CounterValue {
+        object: "Databases",
+        name,
+        kind: CounterKind::Raw,
+        value: value as i64,
+    };
+    let pages: u64 = d.db.files().iter().map(|f| u64::from(f.size)).sum();
+    let mut all = vec![raw("Data File(s) Size (KB)", pages * 8)];
+    if let Some(space) = d.db.log().map(|l| l.space()) {
+        let used = (space.used + space.reserved).min(space.total);
+        all.push(raw("Log File(s) Size (KB)", space.total / 1024));
+        all.push(raw("Log File(s) Used Size (KB)", used / 1024));
+        all.push(raw("Percent Log Used", used * 100 / space.total.max(1)));
+    }
+    all
+}
+
+pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| {
+    let mut rows: Vec<Vec<Value>> = duramen_observe::counters()
+        .into_iter()
+        .map(|counter| {
+            row(&Source {
+                counter,
+                instance: instance(&counter).to_owned(),
+            })
+        })
+        .collect();
+    let counted = duramen_observe::db_counters();
+    let mut total: Vec<CounterValue> = Vec::new();
+    for d in cx.instance.databases.all() {
+        let mut all = sizes(cx, d.db.id);
+        match counted.iter().find(|(id, _)| *id == d.db.id) {
+            Some((_, values)) => all.extend(values),
+            None => all.extend(
+                duramen_observe::DbCounter::ALL
+                    .iter()
+                    .map(|c| CounterValue {
+                        object: c.object(),
+                        name: c.name(),
+                        kind: c.kind(),
+                        value: 0,
+                    }),
+            ),
+        }
+        for counter in all {
+            match total.iter_mut().find(|t| t.name == counter.name) {
+                Some(t) => t.value += counter.value,
+                None => total.push(counter),
+            }
+            let instance = d.db.name.clone();
+            rows.push(row(&Source { counter, instance }));
+        }
+    }
+    // A percentage has no sum.
+    total.retain(|t| t.name != "Percent Log Used");
+    rows.extend(total.into_iter().map(|counter| {
+        row(&Source {
+            counter,
+            instance: "_Total".to_owned(),
+        })
+    }));
+    Ok(rows)
+});
+
+/// Counters of objects that have instances are totals here.
+fn instance(c: &CounterValue) -> &'static str {
+    match c.object {
+        "Locks" | "SQL Errors" => "_Total",
+        _ => "",
+    }
+}

@@ -1,0 +1,268 @@
+//! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
+//!
+//! Processor time, memory and page reads are not measured for each session: where their columns allow no NULL they
+//! are 0. Background roles are not listed.
+
+use std::sync::Arc;
+
+use duramen_observe::WaitingTask;
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use crate::activity::{Activity, Glance};
+use crate::host::Context;
+use crate::session::SID_SA;
+
+pub struct Source {
+    who: Arc<Activity>,
+    now: Glance,
+    /// The wait of the session's task, when it is in one.
+    wait: Option<WaitingTask>,
+}
+
+impl Source {
+    fn status(&self) -> &'static str {
+        match (self.now.running, &self.wait) {
+            (false, _) => "sleeping",
+            (true, Some(_)) => "suspended",
+            (true, None) => "running",
+        }
+    }
+
+    /// Milliseconds since the batch began.
+    fn elapsed(&self) -> i64 {
+        let now = duramen_os::time::wall().unix_nanos() as i64;
+        ((now - self.now.started) / 1_000_000).max(0)
+    }
+
+    fn on(&self, option: impl Fn(&crate::options::Options) -> bool) -> Value {
+        bit(option(&self.now.options))
+    }
+}
+
+fn date_format(s: &Source) -> Value {
+    text(&format!("{:?}", s.now.options.date_order).to_lowercase())
+}
+
+fn time(nanos: i64) -> Value {
+    unix_time(i128::from(nanos))
+}
+
+fn name(s: &str) -> Value {
+    text_or_null(Some(s).filter(|s| !s.is_empty()))
+}
+
+fn sources(cx: &Context) -> Vec<Source> {
+    let waits = duramen_observe::waiting_tasks();
+    let source = |who: Arc<Activity>| Source {
+        now: who.glance(),
+        wait: waits.iter().find(|w| w.session == who.spid).cloned(),
+        who,
+    };
+    cx.instance.sessions().into_iter().map(source).collect()
+}
+
+const NAME: T = T::nvarchar(128);
+const NO_SID: T = T::varbinary(85);
+
+columns! { Source;
+    "session_id", T::SMALLINT, NOT_NULL, |s| small(s.who.spid.0);
+    "login_time", T::DATETIME, NOT_NULL, |s| time(s.who.login_time);
+    "host_name", NAME, NULL, |s| name(&s.who.login.host);
+    "program_name", NAME, NULL, |s| name(&s.who.login.app);
+    "host_process_id", T::INT, NULL, |_| Value::Null;
+    "client_version", T::INT, NULL, |_| int(7);
+    "client_interface_name", T::nvarchar(32), NULL, |_| Value::Null;
+    "security_id", NO_SID, NOT_NULL, |_| Value::Binary(SID_SA.to_vec());
+    "login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
+    "nt_domain", NAME, NULL, |_| Value::Null;
+    "nt_user_name", NAME, NULL, |_| Value::Null;
+    "status", T::nvarchar(30), NOT_NULL, |s| text(if s.now.running { "running" } else { "sleeping" });
+    "context_info", T::varbinary(128), NULL, |_| Value::Null;
+    "cpu_time", T::INT, NOT_NULL, |_| int(0);
+    "memory_usage", T::INT, NOT_NULL, |_| int(0);
+    "total_scheduled_time", T::INT, NOT_NULL, |_| int(0);
+    "total_elapsed_time", T::INT, NOT_NULL, |_| int(0);
+    "endpoint_id", T::INT, NOT_NULL, |_| int(4);
+    "last_request_start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
+    "last_request_end_time", T::DATETIME, NULL, |s| match s.now.ended {
+        0 => Value::Null,
+        at => time(at),
+    };
+    "reads", T::BIGINT, NOT_NULL, |_| big(0);
+    "writes", T::BIGINT, NOT_NULL, |_| big(0);
+    "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
+    "is_user_process", T::BIT, NOT_NULL, |_| bit(true);
+    "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
+    "language", NAME, NULL, |s| text(&s.now.options.language);
+    "date_format", T::nvarchar(3), NULL, date_format;
+    "date_first", T::SMALLINT, NOT_NULL, |s| small(s.now.options.datefirst);
+    "quoted_identifier", T::BIT, NOT_NULL, |s| s.on(|o| o.quoted_identifier);
+    "arithabort", T::BIT, NOT_NULL, |s| s.on(|o| o.arithabort);
+    "ansi_null_dflt_on", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_null_dflt_on);
+    "ansi_defaults", T::BIT, NOT_NULL, |_| bit(false);
+    "ansi_warnings", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_warnings);
+    "ansi_padding", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_padding);
+    "ansi_nulls", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_nulls);
+    "concat_null_yields_null", T::BIT, NOT_NULL, |s| s.on(|o| o.concat_null_yields_null);
+    "transaction_isolation_level", T::SMALLINT, NOT_NULL, |s| small(s.now.options.isolation as u8);
+    "lock_timeout", T::INT, NOT_NULL, |s| int(s.now.options.lock_timeout);
+    "deadlock_priority", T::INT, NOT_NULL, |s| int(s.now.options.deadlock_priority);
+    "row_count", T::BIGINT, NOT_NULL, |s| big(s.now.rows);
+    "prev_error", T::INT, NOT_NULL, |_| int(0);
+    "original_security_id", NO_SID, NOT_NULL, |_| Value::Binary(SID_SA.to_vec());
+    "original_login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
+    "last_successful_logon", T::DATETIME, NULL, |_| Value::Null;
+    "last_unsuccessful_logon", T::DATETIME, NULL, |_| Value::Null;
+    "unsuccessful_logons", T::BIGINT, NULL, |_| Value::Null;
+    "group_id", T::INT, NOT_NULL, |_| int(2);
+    "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
+    "authenticating_database_id", T::INT, NULL, |_| int(1);
+    "open_transaction_count", T::INT, NOT_NULL, |s| int(s.now.open_transactions);
+    "page_server_reads", T::BIGINT, NOT_NULL, |_| big(0);
+    "contained_availability_group_id", T::GUID, NULL, |_| Value::Null;
+}
+
+pub const SESSIONS: View = View::new("dm_exec_sessions", COLUMNS, |cx, _| {
+    Ok(sources(cx).iter().map(row).collect())
+});
+
+pub use requests::REQUESTS;
+
+mod requests {
+    use super::*;
+
+    columns! { Source;
+        "session_id", T::SMALLINT, NOT_NULL, |s| small(s.who.spid.0);
+        "request_id", T::INT, NOT_NULL, |_| int(0);
+        "start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
+        "status", T::nvarchar(30), NOT_NULL, |s| text(s.status());
+        "command", T::nvarchar(32), NOT_NULL, |s| text(s.now.command);
+        "sql_handle", T::varbinary(64), NULL, |_| Value::Null;
+        "statement_start_offset", T::INT, NULL, |_| Value::Null;
+        "statement_end_offset", T::INT, NULL, |_| Value::Null;
+        "plan_handle", T::varbinary(64), NULL, |_| Value::Null;
+        "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
+        "user_id", T::INT, NOT_NULL, |_| int(1);
+        "connection_id", T::GUID, NULL, |s| Value::Guid(s.who.connection);
+        "blocking_session_id", T::SMALLINT, NULL, |s| {
+            small(s.wait.as_ref().and_then(|w| w.blocking_session).unwrap_or(0))
+        };
+        "wait_type", DESC, NULL, |s| text_or_null(s.wait.as_ref().map(|w| w.wait_type.name()));
+        "wait_time", T::INT, NOT_NULL, |s| {
+            int(s.wait.as_ref().map_or(0, |w| w.waited.as_millis() as i64))
+        };
+        "last_wait_type", DESC, NOT_NULL, |s| {
+            text(s.wait.as_ref().map_or("MISCELLANEOUS", |w| w.wait_type.name()))
+        };
+        "wait_resource", T::nvarchar(256), NOT_NULL, |s| {
+            text(s.wait.as_ref().map_or("", |w| w.resource.as_str()))
+        };
+        "open_transaction_count", T::INT, NOT_NULL, |s| int(s.now.open_transactions);
+        "open_resultset_count", T::INT, NOT_NULL, |_| int(1);
+        "transaction_id", T::BIGINT, NOT_NULL, |s| big(s.now.transaction_id);
+        "context_info", T::varbinary(128), NULL, |_| Value::Null;
+        "percent_complete", T::REAL, NOT_NULL, |_| Value::Real(0.0);
+        "estimated_completion_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "cpu_time", T::INT, NOT_NULL, |_| int(0);
+        "total_elapsed_time", T::INT, NOT_NULL, |s| int(s.elapsed());
+        "scheduler_id", T::INT, NULL, |_| Value::Null;
+        "task_address", T::varbinary(8), NULL, |_| Value::Null;
+        "reads", T::BIGINT, NOT_NULL, |_| big(0);
+        "writes", T::BIGINT, NOT_NULL, |_| big(0);
+        "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
+        "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
+        "language", NAME, NULL, |s| text(&s.now.options.language);
+        "date_format", T::nvarchar(3), NULL, date_format;
+        "date_first", T::SMALLINT, NOT_NULL, |s| small(s.now.options.datefirst);
+        "quoted_identifier", T::BIT, NOT_NULL, |s| s.on(|o| o.quoted_identifier);
+        "arithabort", T::BIT, NOT_NULL, |s| s.on(|o| o.arithabort);
+        "ansi_null_dflt_on", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_null_dflt_on);
+        "ansi_defaults", T::BIT, NOT_NULL, |_| bit(false);
+        "ansi_warnings", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_warnings);
+        "ansi_padding", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_padding);
+        "ansi_nulls", T::BIT, NOT_NULL, |s| s.on(|o| o.ansi_nulls);
+        "concat_null_yields_null", T::BIT, NOT_NULL, |s| s.on(|o| o.concat_null_yields_null);
+        "transaction_isolation_level", T::SMALLINT, NOT_NULL, |s| small(s.now.options.isolation as u8);
+        "lock_timeout", T::INT, NOT_NULL, |s| int(s.now.options.lock_timeout);
+        "deadlock_priority", T::INT, NOT_NULL, |s| int(s.now.options.deadlock_priority);
+        "row_count", T::BIGINT, NOT_NULL, |s| big(s.now.rows);
+        "prev_error", T::INT, NOT_NULL, |_| int(0);
+        "nest_level", T::INT, NOT_NULL, |_| int(0);
+        "granted_query_memory", T::INT, NOT_NULL, |_| int(0);
+        "executing_managed_code", T::BIT, NOT_NULL, |_| bit(false);
+        "group_id", T::INT, NOT_NULL, |_| int(2);
+        "query_hash", T::binary(8), NULL, |_| Value::Null;
+        "query_plan_hash", T::binary(8), NULL, |_| Value::Null;
+        "statement_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
+        "statement_context_id", T::BIGINT, NULL, |_| Value::Null;
+        "dop", T::INT, NOT_NULL, |_| int(1);
+        "parallel_worker_count", T::INT, NULL, |_| Value::Null;
+        "external_script_request_id", T::GUID, NULL, |_| Value::Null;
+        "is_resumable", T::BIT, NOT_NULL, |_| bit(false);
+        "page_resource", T::binary(8), NULL, |_| Value::Null;
+        "page_server_reads", T::BIGINT, NOT_NULL, |_| big(0);
+        "dist_statement_id", T::GUID, NULL, |_| Value::Null;
+    }
+
+    pub const REQUESTS: View = View::new("dm_exec_requests", COLUMNS, |cx, _| {
+        let running = |s: &Source| s.now.running;
+        Ok(sources(cx).iter().filter(|s| running(s)).map(row).collect())
+    });
+}
+
+pub use connections::CONNECTIONS;
+
+mod connections {
+    use super::*;
+
+    /// `host:port` of the client.
+    fn client(s: &Source) -> (Option<&str>, Option<i32>) {
+        match s.who.login.client_address.rsplit_once(':') {
+            Some((host, port)) => (Some(host), port.parse().ok()),
+            None => (
+                Some(s.who.login.client_address.as_str()).filter(|a| !a.is_empty()),
+                None,
+            ),
+        }
+    }
+
+    const ADDRESS: T = T::varchar(48);
+    const WORD: T = T::nvarchar(40);
+
+    columns! { Source;
+        "session_id", T::INT, NULL, |s| int(s.who.spid.0);
+        "most_recent_session_id", T::INT, NULL, |s| int(s.who.spid.0);
+        "connect_time", T::DATETIME, NOT_NULL, |s| time(s.who.login_time);
+        "net_transport", WORD, NOT_NULL, |_| text("TCP");
+        "protocol_type", WORD, NULL, |_| text("TSQL");
+        // TDS 7.4
+        "protocol_version", T::INT, NULL, |_| int(0x7400_0004);
+        "endpoint_id", T::INT, NULL, |_| int(4);
+        "encrypt_option", WORD, NOT_NULL, |s| text(if s.who.login.encrypted { "TRUE" } else { "FALSE" });
+        "auth_scheme", WORD, NOT_NULL, |_| text("SQL");
+        "node_affinity", T::SMALLINT, NOT_NULL, |_| small(0);
+        "num_reads", T::INT, NULL, |_| Value::Null;
+        "num_writes", T::INT, NULL, |_| Value::Null;
+        "last_read", T::DATETIME, NULL, |s| time(s.now.started);
+        "last_write", T::DATETIME, NULL, |s| match s.now.ended {
+            0 => Value::Null,
+            at => time(at),
+        };
+        "net_packet_size", T::INT, NULL, |_| Value::Null;
+        "client_net_address", ADDRESS, NULL, |s| {
+            client(s).0.map_or(Value::Null, Value::varchar)
+        };
+        "client_tcp_port", T::INT, NULL, |s| client(s).1.map_or(Value::Null, int);
+        "local_net_address", ADDRESS, NULL, |_| Value::Null;
+        "local_tcp_port", T::INT, NULL, |_| Value::Null;
+        "connection_id", T::GUID, NOT_NULL, |s| Value::Guid(s.who.connection);
+        "parent_connection_id", T::GUID, NULL, |_| Value::Null;
+        "most_recent_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
+    }
+
+    pub const CONNECTIONS: View = View::new("dm_exec_connections", COLUMNS, |cx, _| {
+        Ok(sources(cx).iter().map(row).collect())
+    });
+}

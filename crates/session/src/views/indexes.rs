@@ -1,0 +1,233 @@
+//! `sys.indexes`, `sys.index_columns`, `sys.partitions` and `sys.allocation_units`.
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_catalog::{IndexDef, TableDef};
+use duramen_storage::RowsetDef;
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use super::objects::tables;
+use crate::host::Context;
+
+/// A heap or an index.
+pub struct Source {
+    table: Arc<TableDef>,
+    /// Position in the table's indexes; none: the heap.
+    index: Option<usize>,
+}
+
+impl Source {
+    fn index(&self) -> Option<&IndexDef> {
+        self.table.indexes.get(self.index?)
+    }
+
+    fn id(&self) -> u16 {
+        self.index().map_or(0, |i| i.id)
+    }
+
+    fn kind(&self) -> (u8, &'static str) {
+        match self.index() {
+            None => (0, "HEAP"),
+            Some(i) if i.clustered => (1, "CLUSTERED"),
+            Some(_) => (2, "NONCLUSTERED"),
+        }
+    }
+
+    fn is(&self, what: impl Fn(&IndexDef) -> bool) -> Value {
+        bit(self.index().is_some_and(what))
+    }
+
+    fn rowset(&self) -> &Arc<RowsetDef> {
+        match self.index() {
+            Some(i) if !i.clustered => &i.rowset,
+            _ => &self.table.data,
+        }
+    }
+}
+
+columns! { Source;
+    "object_id", T::INT, NOT_NULL, |s| int(s.table.id.0);
+    "name", T::SYSNAME, NULL, |s| text_or_null(s.index().map(|i| i.name.as_str()));
+    "index_id", T::INT, NOT_NULL, |s| int(s.id());
+    "type", T::TINYINT, NOT_NULL, |s| tiny(s.kind().0);
+    "type_desc", DESC, NULL, |s| text(s.kind().1);
+    "is_unique", T::BIT, NULL, |s| s.is(|i| i.unique);
+    "data_space_id", T::INT, NULL, |_| int(1);
+    "ignore_dup_key", T::BIT, NULL, |_| bit(false);
+    "is_primary_key", T::BIT, NULL, |s| s.is(|i| i.primary_key);
+    "is_unique_constraint", T::BIT, NULL, |s| s.is(|i| i.unique_constraint);
+    "fill_factor", T::TINYINT, NOT_NULL, |_| tiny(0);
+    "is_padded", T::BIT, NULL, |_| bit(false);
+    "is_disabled", T::BIT, NULL, |_| bit(false);
+    "is_hypothetical", T::BIT, NULL, |_| bit(false);
+    "is_ignored_in_optimization", T::BIT, NULL, |_| bit(false);
+    "allow_row_locks", T::BIT, NULL, |_| bit(true);
+    "allow_page_locks", T::BIT, NULL, |_| bit(true);
+    "has_filter", T::BIT, NULL, |_| bit(false);
+    "filter_definition", T::NVARCHAR_MAX, NULL, |_| Value::Null;
+    "compression_delay", T::INT, NULL, |_| Value::Null;
+    "suppress_dup_key_messages", T::BIT, NULL, |_| bit(false);
+    "auto_created", T::BIT, NULL, |_| bit(false);
+    "optimize_for_sequential_key", T::BIT, NULL, |_| bit(false);
+}
+
+/// Every heap and index, those of base tables too.
+fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
+    let mut all = Vec::new();
+    for table in tables(cx, true)? {
+        let heap = table.is_heap().then_some(None);
+        let indexes = (0..table.indexes.len()).map(Some);
+        all.extend(heap.into_iter().chain(indexes).map(|index| Source {
+            table: table.clone(),
+            index,
+        }));
+    }
+    Ok(all)
+}
+
+pub const INDEXES: View = View::new("indexes", COLUMNS, |cx, _| {
+    Ok(sources(cx)?.iter().map(row).collect())
+});
+
+pub use columns::INDEX_COLUMNS;
+
+mod columns {
+    use super::*;
+
+    pub struct Member {
+        table: i32,
+        index: u16,
+        /// From 1, includes after the keys.
+        position: usize,
+        column: i32,
+        key: bool,
+        desc: bool,
+    }
+
+    columns! { Member;
+        "object_id", T::INT, NOT_NULL, |m| int(m.table);
+        "index_id", T::INT, NOT_NULL, |m| int(m.index);
+        "index_column_id", T::INT, NOT_NULL, |m| int(m.position as i64);
+        "column_id", T::INT, NOT_NULL, |m| int(m.column);
+        "key_ordinal", T::TINYINT, NOT_NULL, |m| tiny(if m.key { m.position as u8 } else { 0 });
+        "partition_ordinal", T::TINYINT, NOT_NULL, |_| tiny(0);
+        "is_descending_key", T::BIT, NULL, |m| bit(m.desc);
+        "is_included_column", T::BIT, NULL, |m| bit(!m.key);
+        "column_store_order_ordinal", T::TINYINT, NOT_NULL, |_| tiny(0);
+    }
+
+    pub const INDEX_COLUMNS: View = View::new("index_columns", COLUMNS, |cx, _| {
+        let mut rows = Vec::new();
+        for t in tables(cx, true)? {
+            for i in &t.indexes {
+                let keys = i.keys.iter().map(|k| (k.column, true, k.desc));
+                let includes = i.includes.iter().map(|c| (*c, false, false));
+                for (position, (column, key, desc)) in (1..).zip(keys.chain(includes)) {
+                    rows.push(row(&Member {
+                        table: t.id.0,
+                        index: i.id,
+                        position,
+                        column: t.columns.get(column).map_or(0, |c| c.id),
+                        key,
+                        desc,
+                    }));
+                }
+            }
+        }
+        Ok(rows)
+    });
+}
+
+pub use partitions::PARTITIONS;
+
+mod partitions {
+    use super::*;
+
+    pub struct Partition {
+        source: Source,
+        rows: u64,
+    }
+
+    columns! { Partition;
+        "partition_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.source.rowset().rowset.0);
+        "object_id", T::INT, NOT_NULL, |p| int(p.source.table.id.0);
+        "index_id", T::INT, NOT_NULL, |p| int(p.source.id());
+        "partition_number", T::INT, NOT_NULL, |_| int(1);
+        "hobt_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.source.rowset().rowset.0);
+        "rows", T::BIGINT, NULL, |p| big(p.rows);
+        "filestream_filegroup_id", T::SMALLINT, NOT_NULL, |_| small(0);
+        "data_compression", T::TINYINT, NOT_NULL, |_| tiny(0);
+        "data_compression_desc", DESC, NULL, |_| text("NONE");
+        "xml_compression", T::BIT, NULL, |_| bit(false);
+        "xml_compression_desc", T::varchar(3), NULL, |_| Value::varchar("OFF");
+    }
+
+    pub const PARTITIONS: View = View::new("partitions", COLUMNS, |cx, _| {
+        let Some(db) = cx.instance.databases.find(&cx.database) else {
+            return Ok(Vec::new());
+        };
+        let mut rows = Vec::new();
+        for source in sources(cx)? {
+            let n = db.db.rowset(source.rowset()).row_count()?;
+            rows.push(row(&Partition { source, rows: n }));
+        }
+        Ok(rows)
+    });
+}
+
+pub use units::ALLOCATION_UNITS;
+
+mod units {
+    use duramen_base::AllocUnitId;
+
+    use super::*;
+
+    pub struct Unit {
+        id: AllocUnitId,
+        lob: bool,
+        rowset: i64,
+        total: u64,
+        used: u64,
+        data: u64,
+    }
+
+    columns! { Unit;
+        "allocation_unit_id", T::BIGINT, NOT_NULL, |u| Value::BigInt(u.id.0);
+        "type", T::TINYINT, NOT_NULL, |u| tiny(if u.lob { 2 } else { 1 });
+        "type_desc", DESC, NULL, |u| text(if u.lob { "LOB_DATA" } else { "IN_ROW_DATA" });
+        "container_id", T::BIGINT, NOT_NULL, |u| Value::BigInt(u.rowset);
+        "data_space_id", T::INT, NULL, |_| int(1);
+        "total_pages", T::BIGINT, NOT_NULL, |u| big(u.total);
+        "used_pages", T::BIGINT, NOT_NULL, |u| big(u.used);
+        "data_pages", T::BIGINT, NOT_NULL, |u| big(u.data);
+    }
+
+    pub const ALLOCATION_UNITS: View = View::new("allocation_units", COLUMNS, |cx, _| {
+        let Some(db) = cx.instance.databases.find(&cx.database) else {
+            return Ok(Vec::new());
+        };
+        let mut rows = Vec::new();
+        for source in sources(cx)? {
+            let def = source.rowset();
+            let units = std::iter::once((def.au, false)).chain(def.lob_au.map(|au| (au, true)));
+            for (id, lob) in units {
+                if db.db.roots(id).first_iam.is_null() {
+                    continue;
+                }
+                let pages = db.db.rowset(def).page_counts(id)?;
+                rows.push(row(&Unit {
+                    id,
+                    lob,
+                    rowset: def.rowset.0,
+                    total: pages.total,
+                    used: pages.used,
+                    data: pages.data,
+                }));
+            }
+        }
+        Ok(rows)
+    });
+}

@@ -1,0 +1,41 @@
+//! `sys.dm_db_log_space_usage`: how full the log of the current database is.
+
+use duramen_types::{SqlType as T, Value};
+use duramen_wal::LogSpace;
+
+use super::View;
+use super::column::*;
+
+pub struct Source {
+    database: u16,
+    space: LogSpace,
+}
+
+impl Source {
+    /// What is set aside for rollbacks counts as used.
+    fn used(&self) -> u64 {
+        (self.space.used + self.space.reserved).min(self.space.total)
+    }
+}
+
+columns! { Source;
+    "database_id", T::SMALLINT, NOT_NULL, |s| small(s.database);
+    "total_log_size_in_bytes", T::BIGINT, NOT_NULL, |s| big(s.space.total);
+    "used_log_space_in_bytes", T::BIGINT, NOT_NULL, |s| big(s.used());
+    "used_log_space_in_percent", T::REAL, NOT_NULL, |s| {
+        Value::Real((s.used() as f64 * 100.0 / s.space.total.max(1) as f64) as f32)
+    };
+    // No backup can be taken yet.
+    "log_space_in_bytes_since_last_backup", T::BIGINT, NULL, |_| Value::Null;
+}
+
+pub const VIEW: View = View::new("dm_db_log_space_usage", COLUMNS, |cx, _| {
+    let db = cx.instance.databases.find(&cx.database);
+    let source = db.and_then(|d| {
+        Some(Source {
+            database: d.db.id.0,
+            space: d.db.log()?.space(),
+        })
+    });
+    Ok(source.iter().map(row).collect())
+});

@@ -1,0 +1,56 @@
+//! `sys.data_spaces` and `sys.filegroups`.
+
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+
+pub struct Source {
+    name: String,
+    id: u16,
+    default: bool,
+}
+
+columns! { Source;
+    "name", T::SYSNAME, NOT_NULL, |s| text(&s.name);
+    "data_space_id", T::INT, NOT_NULL, |s| int(s.id);
+    "type", T::char(2), NOT_NULL, |_| Value::varchar("FG");
+    "type_desc", DESC, NULL, |_| text("ROWS_FILEGROUP");
+    "is_default", T::BIT, NULL, |s| bit(s.default);
+    "is_system", T::BIT, NULL, |_| bit(false);
+}
+
+fn sources() -> Vec<Source> {
+    vec![Source {
+        name: "PRIMARY".to_owned(),
+        id: 1,
+        default: true,
+    }]
+}
+
+pub const DATA_SPACES: View = View::new("data_spaces", COLUMNS, |_, _| {
+    Ok(sources().iter().map(row).collect())
+});
+
+pub use groups::FILEGROUPS;
+
+mod groups {
+    use super::*;
+
+    columns! { Source;
+        "name", T::SYSNAME, NOT_NULL, |s| text(&s.name);
+        "data_space_id", T::INT, NOT_NULL, |s| int(s.id);
+        "type", T::char(2), NOT_NULL, |_| Value::varchar("FG");
+        "type_desc", DESC, NULL, |_| text("ROWS_FILEGROUP");
+        "is_default", T::BIT, NULL, |s| bit(s.default);
+        "is_system", T::BIT, NULL, |_| bit(false);
+        "filegroup_guid", T::GUID, NULL, |_| Value::Null;
+        "log_filegroup_id", T::INT, NULL, |_| Value::Null;
+        "is_read_only", T::BIT, NULL, |_| bit(false);
+        "is_autogrow_all_files", T::BIT, NULL, |_| bit(false);
+    }
+
+    pub const FILEGROUPS: View = View::new("filegroups", COLUMNS, |_, _| {
+        Ok(sources().iter().map(row).collect())
+    });
+}
