@@ -64,6 +64,17 @@ pub fn catchable(error: &SqlError) -> bool {
     (11..=19).contains(&error.severity) && !SCOPE.contains(&error.number)
 }
 
+/// Gives an error to the client, and to whoever listens to `error_reported`.
+pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
+    emit(|| ErrorReported {
+        error_number: i64::from(error.number),
+        severity: u64::from(error.severity),
+        state: u64::from(error.state),
+        message: error.message.clone(),
+    });
+    sink.error(error);
+}
+
 #[cfg(test)]
 mod tests {
     use duramen_base::{SqlError, messages};
@@ -84,15 +95,4 @@ mod tests {
         let commit = SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]);
         assert_eq!(reach(&commit, true), Reach::Statement);
     }
-}
-
-/// Gives an error to the client, and to whoever listens to `error_reported`.
-pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
-    emit(|| ErrorReported {
-        error_number: i64::from(error.number),
-        severity: u64::from(error.severity),
-        state: u64::from(error.state),
-        message: error.message.clone(),
-    });
-    sink.error(error);
 }
