@@ -1,6 +1,6 @@
 //! sysallocunits as storage itself uses it: the one base table whose rows it reads and keeps up to date.
 //!
-//! Every row says where an allocation unit begins: `auid` at row offset 4, first page at 27, root at 33, first IAM page
+//! Every row says where an allocation unit begins: `auid` at row offset 4, filegroup at 25, first page at 27, root at 33, first IAM page
 //! at 39. The leftmost leaf is named by the boot page and never moves, since splits only move rows to the right. Rows
 //! are inserted and deleted by the catalog; storage changes the 18 bytes of the three pages when a root moves.
 
@@ -15,6 +15,7 @@ use crate::format::page::is_ghost;
 /// The allocation unit of sysallocunits itself: object 7.
 pub const SYSALLOCUNITS: AllocUnitId = AllocUnitId(7 << 16);
 const AUID_AT: usize = 4;
+const FGID_AT: usize = 25;
 const PAGES_AT: usize = 27;
 const ROW_BYTES: usize = 69;
 
@@ -119,7 +120,9 @@ impl Database {
                     continue;
                 }
                 if let (Some(au), Some(roots)) = (auid_of(row), roots_of(row)) {
-                    map.insert(au, std::sync::Arc::new(Storage::new(au, roots)));
+                    let storage = Storage::new(au, roots);
+                    storage.set_filegroup(u16::from_le_bytes([row[FGID_AT], row[FGID_AT + 1]]));
+                    map.insert(au, std::sync::Arc::new(storage));
                 }
             }
             at = p.next_page();

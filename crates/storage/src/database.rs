@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{AllocUnitId, DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlResult, XdesId};
+use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time;
 use duramen_txn::txlog::{self, TransactionLog};
 use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction, TxnKind};
-use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
 use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
-use crate::error::{io_error, logical_error};
+use crate::error::logical_error;
+use crate::files::fill::FileState;
 use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
+use crate::files::table::{new_table, open_listed};
 use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
 use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
@@ -28,7 +29,7 @@ use crate::tempdb;
 pub struct CreateDatabase {
     pub id: DbId,
     pub name: String,
-    /// The first is file 1.
+    /// Files of PRIMARY; the first is file 1. Other filegroups are added to the database when it is made.
     pub data: Vec<DataFileSpec>,
     pub log: Vec<LogFileSpec>,
     pub profile: LogProfile,
@@ -40,7 +41,9 @@ pub struct CreateDatabase {
     pub compatibility_level: u16,
 }
 
-/// An existing database to open. Sizes and growth of data files are read from their headers.
+/// An existing database to open. Sizes and growth of data files are read from their headers, the list of data files from
+/// the database itself: of `data` only the path of file 1 is needed. The paths of others say where they are now; files
+/// that the database does not have (any more) are left out, and deleted when they are leftovers of its own.
 #[derive(Clone, Debug)]
 pub struct OpenDatabase {
     pub id: DbId,
@@ -92,6 +95,10 @@ impl Database {
         seal(&mut page);
         if let Some(first) = files.first() {
             first.write_page(BOOT_PAGE, &page)?;
+            for (n, mut page) in new_table(&files)? {
+                seal(&mut page);
+                first.write_page(n, &page)?;
+            }
         }
         if !tempdb::is_temporary(spec.id) {
             for file in &files {
@@ -122,36 +129,31 @@ impl Database {
 
     /// Opens a database: torn pages are repaired, the log is replayed, losers are undone, a checkpoint is taken.
     pub fn open(engine: &Arc<Engine>, spec: &OpenDatabase) -> SqlResult<Arc<Database>> {
-        let files = spec
+        let primary = spec
             .data
             .iter()
-            .map(|f| {
-                let file = DataFile::open(&engine.env, f, false)?;
-                let bytes = file.handle.len().map_err(|e| {
-                    io_error(
-                        &e,
-                        "open",
-                        PageId::new(f.file_id, 0),
-                        &f.path.display().to_string(),
-                    )
-                })?;
-                file.size
-                    .store((bytes / PAGE_BYTES as u64) as u32, Ordering::SeqCst);
-                Ok(Arc::new(file))
-            })
-            .collect::<SqlResult<Vec<_>>>()?;
+            .find(|f| f.file_id == 1)
+            .ok_or_else(|| SqlError::new(&messages::FILES_NOT_FOUND, &[]))?;
+        let file = DataFile::open(&engine.env, primary)?;
+        file.take_length()?;
+        let files = vec![Arc::new(file)];
         // The binding in page 0 and the boot page may themselves be torn: the double-write file goes by the GUID that
         // either of them still shows.
         let guid = find_guid(&files, spec.id)?;
         let store = DbStore {
             id: spec.id,
             guid,
-            files: RwLock::new(files.clone()),
+            files: RwLock::new(files),
             log: OnceLock::new(),
             temporary: false,
             recovering: AtomicBool::new(true),
         };
+        // The list of files must be whole before it is read, and then their pages.
         engine.pool.doublewrite.repair(&store)?;
+        open_listed(&engine.env, &store, &spec.data)?;
+        engine.pool.doublewrite.repair(&store)?;
+        engine.pool.doublewrite.forget(&guid);
+        let files = store.files.read().clone();
         let boot = read_boot(&store)?;
         let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
         let config = LogConfig {
@@ -175,6 +177,11 @@ impl Database {
             next,
         )?;
         db.recover()?;
+        for f in &spec.data {
+            if db.store.files.read().iter().all(|open| open.path != f.path) {
+                db.delete_leftover_file(&f.path, f.file_id);
+            }
+        }
         engine.register(&db);
         for open in engine.open_databases() {
             open.resolve_in_doubt()?;
@@ -243,14 +250,11 @@ impl Engine {
         let parts: Vec<(DbId, XdesId)> = tx.parts().iter().map(|p| (p.db, p.xdes)).collect();
         let lsns = txlog::commit(tx, delayed)?;
         for (db, xdes) in parts {
-            if let Some(db) = self.database(db) {
-                let drops = db.drops.lock().remove(&xdes).unwrap_or_default();
-                for (_, au, first_iam) in drops {
-                    // The commit stands whatever happens here: pages that cannot be given back now are lost space.
-                    if db.free_chain(tx, first_iam).is_ok() {
-                        db.forget_chain(au, first_iam);
-                    }
-                }
+            if let Some(db) = self.database(db)
+                && let Err(e) = db.release_chains(tx, xdes)
+            {
+                // The commit stands whatever happens here: the chains stay noted and go later.
+                let _ = e;
             }
         }
         self.locks.release_all(&tx.owner);
@@ -265,19 +269,10 @@ impl Engine {
             };
             let keep = to.map_or(Lsn::NULL, |p| p.lsn(part.db));
             db.undo(tx, keep)?;
-            let mut drops = db.drops.lock();
-            if let Some(list) = drops.get_mut(&part.xdes) {
-                list.retain(|(lsn, _, _)| to.is_some() && *lsn <= keep);
-            }
         }
         match to {
             Some(point) => tx.rolled_back_to(point),
             None => {
-                for part in tx.parts() {
-                    if let Some(db) = self.database(part.db) {
-                        db.drops.lock().remove(&part.xdes);
-                    }
-                }
                 txlog::abort(tx);
                 self.locks.release_all(&tx.owner);
             }
@@ -287,28 +282,6 @@ impl Engine {
 }
 
 impl Database {
-    /// A chain is gone: what was remembered of it is forgotten, unless the unit has a new chain (TRUNCATE).
-    pub(crate) fn forget_chain(&self, au: AllocUnitId, first_iam: PageId) {
-        let mut storages = self.storages.write();
-        if storages
-            .get(&au)
-            .is_some_and(|s| s.roots.lock().first_iam == first_iam)
-        {
-            storages.remove(&au);
-        }
-    }
-
-    /// Notes that a chain goes when `tx` commits.
-    pub(crate) fn drop_chain(&self, tx: &Transaction, au: AllocUnitId) -> SqlResult<()> {
-        let first_iam = self.storage(au).roots.lock().first_iam;
-        let record = RecordBuilder::new(Lop::HOBT_DDL, Lcx::NULL).put(24, &au.0.to_le_bytes());
-        let lsn = self.note(tx, record)?;
-        let (xdes, _) = self.transactions.begin_if_needed(tx)?;
-        let mut drops = self.drops.lock();
-        drops.entry(xdes).or_default().push((lsn, au, first_iam));
-        Ok(())
-    }
-
     /// A transaction for work of the engine's own.
     pub(crate) fn own_transaction(&self, name: &str) -> Transaction {
         let owner = self.engine.locks.owner(duramen_base::SessionId(0));
@@ -353,8 +326,9 @@ fn assemble(
         transactions: TransactionLog::new(id, access, next),
         boot: Mutex::new(boot),
         storages: RwLock::new(BTreeMap::new()),
-        fill: Mutex::new(BTreeMap::new()),
+        file_state: FileState::new(),
         drops: Mutex::new(BTreeMap::new()),
+        releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
         truncate_on_checkpoint: AtomicBool::new(true),
         in_doubt: Mutex::new(Vec::new()),

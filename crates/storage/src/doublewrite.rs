@@ -76,9 +76,10 @@ impl DoubleWrite {
         })
     }
 
-    /// Writes the pages of the last batch that belong to `store` to their places again. Before anything is read.
+    /// Writes the pages of the last batch that belong to `store` to their places again. Before anything is read. The
+    /// batch keeps them until `forget`: the database may have more files, which are found by what is repaired now.
     pub fn repair(&self, store: &DbStore) -> SqlResult<u32> {
-        let mut inner = self.inner.lock();
+        let inner = self.inner.lock();
         let mut repaired = 0;
         for e in inner.pending.iter().filter(|e| e.guid == store.guid) {
             if let Some(file) = store.file(e.page.file) {
@@ -95,11 +96,10 @@ impl DoubleWrite {
                 file.sync()?;
             }
         }
-        inner.pending.retain(|e| e.guid != store.guid);
         Ok(repaired)
     }
 
-    /// A database is gone: its pages must not come back.
+    /// A database is repaired, or gone: its pages must not come back.
     pub fn forget(&self, guid: &[u8; 16]) {
         self.inner.lock().pending.retain(|e| e.guid != *guid);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,12 +14,14 @@ use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Reso
 use duramen_txn::{RecordLog, Transaction};
 use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 
+use crate::alloc::DroppedChain;
 use crate::btree::keys::KeyInfo;
 use crate::change::{PageOp, Role};
 use crate::def::RowsetDef;
 use crate::doublewrite::DoubleWrite;
 use crate::error::corrupt;
 use crate::files::DbStore;
+use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 
@@ -38,6 +40,7 @@ pub struct Engine {
     pub locks: Arc<LockManager>,
     pub(crate) pool: Pool,
     pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
+    pub(crate) instant_file_init: AtomicBool,
 }
 
 impl Engine {
@@ -48,6 +51,7 @@ impl Engine {
             locks: Arc::new(LockManager::new()),
             pool: Pool::new(config.memory, doublewrite),
             databases: RwLock::new(BTreeMap::new()),
+            instant_file_init: AtomicBool::new(true),
         }))
     }
 
@@ -88,6 +92,7 @@ pub(crate) struct Storage {
     /// Structure: shared by everybody who walks the tree, exclusive for splits.
     pub latch: RwLock<()>,
     pub roots: Mutex<StorageRoots>,
+    filegroup: AtomicU16,
     pub alloc: Mutex<AllocCursor>,
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
@@ -107,6 +112,7 @@ impl Storage {
             au,
             latch: RwLock::new(()),
             roots: Mutex::new(roots),
+            filegroup: AtomicU16::new(PRIMARY),
             alloc: Mutex::new(AllocCursor::default()),
             hint: AtomicU64::new(0),
             rows: AtomicI64::new(0),
@@ -115,6 +121,15 @@ impl Storage {
             ghosts: AtomicU64::new(0),
             keys: Mutex::new(None),
         }
+    }
+
+    /// Where its extents come from.
+    pub fn filegroup(&self) -> u16 {
+        self.filegroup.load(Ordering::Relaxed)
+    }
+
+    pub fn set_filegroup(&self, id: u16) {
+        self.filegroup.store(id, Ordering::Relaxed);
     }
 
     /// The definition that was used last.
@@ -153,9 +168,6 @@ impl Storage {
     }
 }
 
-/// A chain to give back at commit: the record that says so, the unit, its first IAM page.
-pub(crate) type Drop = (Lsn, AllocUnitId, PageId);
-
 /// One open database.
 pub struct Database {
     pub engine: Arc<Engine>,
@@ -167,10 +179,11 @@ pub struct Database {
     pub transactions: Arc<TransactionLog>,
     pub(crate) boot: Mutex<Boot>,
     pub(crate) storages: RwLock<BTreeMap<AllocUnitId, Arc<Storage>>>,
-    /// Smooth weighted round robin over the files: see `alloc`.
-    pub(crate) fill: Mutex<BTreeMap<u16, i64>>,
-    /// Page chains to give back when their transaction commits.
-    pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<Drop>>>,
+    pub(crate) file_state: FileState,
+    /// Page chains that go when their transaction commits, and those that have not gone yet: see `alloc::release`.
+    pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<DroppedChain>>>,
+    /// One at a time gives chains back.
+    pub(crate) releasing: Mutex<()>,
     pub(crate) checkpoint_lock: Mutex<()>,
     pub(crate) truncate_on_checkpoint: AtomicBool,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.

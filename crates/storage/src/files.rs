@@ -1,6 +1,13 @@
 //! The data files of a database, and what the buffer pool needs to know of a database: its files and its log.
 
+mod admin;
+pub(crate) mod fill;
+mod grow;
 pub(crate) mod make;
+pub(crate) mod table;
+
+pub use admin::{FileChange, FilegroupChange, FilegroupInfo};
+pub use fill::ObjectNames;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -58,12 +65,16 @@ pub(crate) struct DataFile {
     pub alloc: Mutex<u32>,
     /// Free extents, for proportional fill.
     pub free_extents: AtomicU32,
+    /// Gives no extent any more: it is being removed.
+    pub closing: AtomicBool,
+    /// Log records before it are about another file of this id.
+    pub create_lsn: Lsn,
 }
 
 impl DataFile {
-    pub fn open(env: &Env, spec: &DataFileSpec, create: bool) -> SqlResult<DataFile> {
+    /// Opens an existing file.
+    pub fn open(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
         let options = OpenOptions {
-            create_new: create,
             direct: true,
             ..OpenOptions::default()
         };
@@ -72,6 +83,20 @@ impl DataFile {
             .disk
             .open(&spec.path, &options)
             .map_err(|e| io_error(&e, "open", PageId::NULL, &name))?;
+        Ok(DataFile::new(spec, handle))
+    }
+
+    /// Makes a file that is not there yet: 5123.
+    pub fn create(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
+        let options = OpenOptions {
+            create_new: true,
+            direct: true,
+            ..OpenOptions::default()
+        };
+        let handle = env.disk.open(&spec.path, &options).map_err(|e| {
+            let code = format!("{}({e})", e.code());
+            SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &spec.shown_path])
+        })?;
         Ok(DataFile::new(spec, handle))
     }
 
@@ -84,22 +109,13 @@ impl DataFile {
             spec: RwLock::new(spec.clone()),
             alloc: Mutex::new(0),
             free_extents: AtomicU32::new(0),
+            closing: AtomicBool::new(false),
+            create_lsn: Lsn::NULL,
         }
     }
 
     fn name(&self) -> String {
         self.path.display().to_string()
-    }
-
-    /// Makes the file `pages` long, on the disk for sure when it returns.
-    pub fn extend(&self, pages: u32) -> SqlResult<()> {
-        let to = u64::from(pages) * PAGE_BYTES as u64;
-        let fail = |e| io_error(&e, "extend", PageId::new(self.id, pages), &self.name());
-        let have = self.handle.len().map_err(fail)?;
-        if to > have {
-            self.handle.allocate(have, to - have).map_err(fail)?;
-        }
-        self.handle.sync().map_err(fail)
     }
 
     pub fn write_page(&self, page: u32, bytes: &PageBytes) -> SqlResult<()> {
@@ -194,13 +210,4 @@ fn check_page(store: &DbStore, page: PageId, bytes: &PageBytes, path: &Path) -> 
         p.page_id().file,
         p.page_id().page
     )))
-}
-
-/// 1105
-pub(crate) fn filegroup_full(object: &str, database: &str) -> SqlError {
-    SqlError::new(
-        &messages::FILEGROUP_FULL,
-        &[&object, &"", &database, &"PRIMARY"],
-    )
-    .with_state(2)
 }

@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `format` | bytes: pages, rows, maps, boot page |
 //! | `engine`, `database` | the engine and its databases: made, opened, committed, rolled back |
-//! | `pool`, `files`, `doublewrite` | frames, latches, the write-ahead rule, torn pages |
+//! | `pool`, `doublewrite` | frames, latches, the write-ahead rule, torn pages |
 //! | `change` | changes to pages as data: logged, applied, redone, undone |
-//! | `alloc`, `anchor` | extents and pages, file growth; where allocation units begin |
+//! | `files` | data files and filegroups: made, filled in proportion, grown, added, removed |
+//! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
@@ -52,7 +53,9 @@ pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
 pub use engine::{Database, Engine, EngineConfig, StorageRoots};
 pub use error::{StorageError, StorageResult};
-pub use files::{DataFileInfo, DataFileSpec, FileGrowth};
+pub use files::{
+    DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
+};
 pub use pool::PoolStats;
 pub use recovery::RecoverySummary;
 pub use rowset::Rowset;

@@ -170,11 +170,21 @@ impl Pool {
     /// Forgets a database: its frames become free without being written.
     pub fn drop_store(&self, db: DbId) {
         self.stores.write().remove(&db.0);
+        self.drop_frames(|key| key >> 48 == u64::from(db.0));
+    }
+
+    /// Forgets a file in which nothing is left.
+    pub fn drop_file(&self, db: DbId, file: u16) {
+        let start = key_of(db, PageId::new(file, 0));
+        self.drop_frames(|key| key >> 32 == start >> 32);
+    }
+
+    fn drop_frames(&self, wanted: impl Fn(u64) -> bool) {
         let _writers = self.write_lock.lock();
         for i in 0..self.made() {
             let f = self.frame(i);
             let key = f.key.load(Ordering::SeqCst);
-            if key >> 48 != u64::from(db.0) || key == 0 {
+            if key == 0 || !wanted(key) {
                 continue;
             }
             let mut shard = self.shards[shard_of(key)].lock();

@@ -23,11 +23,11 @@ use duramen_os::time;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lop, RecordBuilder, RecordView, datetime_from_unix_ns};
 
+use crate::alloc::Doomed;
 use crate::change::PageOp;
 use crate::engine::{BACKGROUND_STEP, Database};
 use crate::error::recovery_error;
-use crate::files::FileGrowth;
-use crate::format::boot::{BOOT_PAGE, FileHeader};
+use crate::format::boot::BOOT_PAGE;
 
 /// Steps of the background thread between two ghost cleanups: 5 seconds.
 const GHOST_STEPS: u32 = 50;
@@ -67,6 +67,12 @@ fn is_system(name: &[u8]) -> bool {
             | "AllocUnitId"
             | "DeallocChain"
             | "FileGrow"
+            | "AddFile"
+            | "RemoveFile"
+            | "ModifyFile"
+            | "AddFilegroup"
+            | "RemoveFilegroup"
+            | "ModifyFilegroup"
     )
 }
 
@@ -79,10 +85,12 @@ impl Database {
         let previous = self.boot.lock().checkpoint_lsn;
         let version = self.boot.lock().version;
         let max_xdes = self.transactions.table.next_xdes();
-        let begin = self.access.append(
-            &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
-            0,
-        )?;
+        let begin = self.carry_drops(|| {
+            self.access.append(
+                &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
+                0,
+            )
+        })?;
         let active = self.transactions.table.checkpoint_list();
         for record in RecordBuilder::active_xacts(begin, &active) {
             self.access.append(&record, 0)?;
@@ -126,6 +134,7 @@ impl Database {
             }
             self.access.truncate(min);
         }
+        self.release_leftovers();
         Ok(written)
     }
 
@@ -158,6 +167,7 @@ impl Database {
         let mut summary = RecoverySummary::default();
         let mut active: BTreeMap<XdesId, Loser> = BTreeMap::new();
         let mut max_xdes = XdesId(0);
+        let mut doomed = Doomed::default();
         self.access.scan(from, &mut |lsn, bytes| {
             let view = RecordView::parse(bytes)
                 .ok_or_else(|| recovery_error(self.id, lsn, "the record cannot be read"))?;
@@ -166,9 +176,12 @@ impl Database {
             if note_transaction(&mut active, lsn, &view) {
                 summary.rolled_forward += 1;
             }
+            doomed.see(lsn, &view);
             self.redo(lsn, &view)
         })?;
         self.after_redo()?;
+        *self.drops.lock() =
+            doomed.remaining(|xdes| active.get(&xdes).is_some_and(|l| l.decision.is_none()));
         summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
         // Ids of the lost end of the log are not given again either: `next_xdes` of the boot page may be behind.
         let floor = self
@@ -189,12 +202,14 @@ impl Database {
             txlog::abort(&tx);
         }
         self.access.flush(self.access.last_lsn())?;
+        self.settle_files()?;
         self.load_roots()?;
         self.store.recovering.store(false, Ordering::SeqCst);
         for file in self.store.files.read().iter() {
             file.free_extents
                 .store(self.count_free(file)?, Ordering::SeqCst);
         }
+        self.release_leftovers();
         // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
         let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
         let checkpoint = self.checkpoint();
@@ -213,7 +228,14 @@ impl Database {
                 continue;
             };
             if coordinator.has_committed(&decision)? {
+                let xdes = tx.part(self.id).map(|p| p.xdes);
                 txlog::commit(&tx, Some(false))?;
+                if let Some(xdes) = xdes
+                    && let Err(e) = self.release_chains(&tx, xdes)
+                {
+                    // The chains stay noted.
+                    let _ = e;
+                }
             } else {
                 self.undo(&tx, Lsn::NULL)?;
                 txlog::abort(&tx);
@@ -261,6 +283,9 @@ impl Database {
         let Some((id, previous, op)) = PageOp::parse(view).map_err(fail)? else {
             return Ok(());
         };
+        if !self.redo_applies(id, lsn) {
+            return Ok(());
+        }
         let formats = matches!(op, PageOp::Format { .. });
         let mut page = match self.write_page(id) {
             Ok(page) => page,
@@ -291,26 +316,9 @@ impl Database {
 
     /// Sizes and boot fields as redo has left them.
     fn after_redo(&self) -> SqlResult<()> {
-        for file in self.store.files.read().iter() {
-            let id = PageId::new(file.id, 0);
-            let header = {
-                let page = self.read_page(id)?;
-                FileHeader::read(page.bytes()).map_err(|e| self.corrupt(id, e))?
-            };
-            let size = header.size.min(file.size.load(Ordering::SeqCst));
-            file.size.store(size, Ordering::SeqCst);
-            let mut spec = file.spec.write();
-            spec.size = size;
-            spec.max_size = header.max_size;
-            spec.growth = match (header.growth, header.growth_percent) {
-                (0, _) => FileGrowth::None,
-                (n, true) => FileGrowth::Percent(n),
-                (n, false) => FileGrowth::Pages(n),
-            };
-            spec.filegroup = header.filegroup;
-            if !header.logical_name.is_empty() {
-                spec.logical_name = header.logical_name;
-            }
+        let files = self.store.files.read().clone();
+        for file in &files {
+            self.read_header(file)?;
         }
         self.reload_boot()
     }

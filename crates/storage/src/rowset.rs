@@ -37,21 +37,38 @@ impl Database {
 
     /// Makes the IAM page and first page of a new rowset (and the IAM chain of its LOB unit). A rollback of `tx` gives
     /// them back. The roots are what the sysallocunits row must say.
+    ///
+    /// The pages come from the filegroup that the unit has: PRIMARY for a new one, see [`Database::create_storage_on`].
     pub fn create_storage(
         self: &Arc<Database>,
         tx: &Transaction,
         def: &RowsetDef,
     ) -> SqlResult<StorageRoots> {
+        let filegroup = self.storage(def.au).filegroup();
+        let lob = def.lob_au.map(|au| self.storage(au).filegroup());
+        self.create_storage_on(tx, def, filegroup, lob.unwrap_or(filegroup))
+    }
+
+    /// `create_storage` with the filegroups that rows and LOB values take their extents from (`ON`, `TEXTIMAGE_ON`): ids
+    /// of [`Database::filegroups`]. The `fgid` of the units' sysallocunits rows must say the same: that is where it is
+    /// read from when the database is opened again.
+    pub fn create_storage_on(
+        self: &Arc<Database>,
+        tx: &Transaction,
+        def: &RowsetDef,
+        filegroup: u16,
+        lob_filegroup: u16,
+    ) -> SqlResult<StorageRoots> {
         let kind = match def.kind {
             RowsetKind::NonClustered { .. } => page_type::INDEX,
             _ => page_type::DATA,
         };
-        let roots = self.create_chain(tx, def.au, kind, def.layout.pminlen)?;
+        let roots = self.create_chain(tx, def.au, filegroup, kind, def.layout.pminlen)?;
         let storage = self.storage(def.au);
         storage.rows.store(0, SeqCst);
         storage.rows_known.store(true, SeqCst);
         if let Some(lob) = def.lob_au {
-            self.create_chain(tx, lob, page_type::TEXT_MIX, 0)?;
+            self.create_chain(tx, lob, lob_filegroup, page_type::TEXT_MIX, 0)?;
         }
         Ok(roots)
     }

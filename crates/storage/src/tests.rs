@@ -2,6 +2,7 @@
 
 mod concurrent;
 mod crash;
+mod files;
 mod fixture;
 mod rows;
 mod speed;

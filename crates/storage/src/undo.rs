@@ -15,6 +15,7 @@ use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
+use crate::alloc::DroppedChain;
 use crate::change::{PHYSICAL, PageOp, Role};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
@@ -57,8 +58,11 @@ impl Database {
         view: &RecordView<'_>,
         next: Lsn,
     ) -> SqlResult<()> {
-        if view.op() == Lop::CREATE_ALLOCCHAIN {
-            return self.undo_create_chain(tx, view, next);
+        match view.op() {
+            Lop::CREATE_ALLOCCHAIN => return self.undo_create_chain(tx, view, next),
+            Lop::HOBT_DDL => return self.cancel_drop(tx, lsn, view, next),
+            Lop::CREATE_FILE => return self.undo_create_file(view),
+            _ => {}
         }
         let parsed =
             PageOp::parse(view).map_err(|e| recovery_error(self.id, lsn, &e.to_string()))?;
@@ -94,7 +98,12 @@ impl Database {
         };
         storage.forget();
         storage.rows_known.store(false, SeqCst);
-        self.free_chain(tx, page(24))?;
+        let chain = DroppedChain {
+            lsn: Lsn::NULL,
+            au: storage.au,
+            first_iam: page(24),
+        };
+        self.free_chain(tx, chain, None)?;
         let mut record = RecordBuilder::new(Lop::CREATE_ALLOCCHAIN, Lcx::NULL)
             .flags(FLAG_COMPENSATION)
             .put(24, &f[24..40])
@@ -114,6 +123,10 @@ impl Database {
         next: Lsn,
     ) -> SqlResult<()> {
         let fail = |e: crate::format::FormatError| recovery_error(self.id, lsn, &e.to_string());
+        if self.store.file(id.file).is_none() {
+            // Removed when nothing was left in it.
+            return Ok(());
+        }
         // The rows that a split moved are on its new page: copied before this page is latched.
         let moved: Vec<Vec<u8>> = match op {
             PageOp::DeleteSplit {
@@ -197,8 +210,7 @@ impl Database {
             && let (PageOp::SetBit { value, .. }, Some(file)) = (op, self.store.file(id.file))
         {
             let delta = if *value { u32::MAX } else { 1 };
-            let n = file.free_extents.load(SeqCst);
-            file.free_extents.store(n.wrapping_add(delta), SeqCst);
+            file.free_extents.fetch_add(delta, SeqCst);
         }
         Ok(())
     }

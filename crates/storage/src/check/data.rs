@@ -8,6 +8,7 @@ use super::{FileReport, number};
 use crate::format::PageBytes;
 use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL, is_fixed_page, pfs};
 use crate::format::boot::{BOOT_PAGE, Boot};
+use crate::format::file_table::FILE_TABLE_PAGES;
 use crate::format::page::{PageRef, page_type, restore_torn_bits};
 
 /// Checks files that belong together.
@@ -21,9 +22,11 @@ pub(super) fn check(mut files: Vec<DataFile>) -> Vec<FileReport> {
     files.into_iter().map(|f| f.report).collect()
 }
 
-/// Pages that nobody owns and that no map need list: the maps, the header, the boot page, master's configuration page.
-fn is_unowned(file: u16, page: u32) -> bool {
-    is_fixed_page(page) || file == 1 && matches!(page, 8..=10)
+/// Pages that nobody owns and that no map need list: the maps, the header, the boot page, and what stands beside it:
+/// master's configuration page, the file table of our own files.
+fn is_unowned(id: PageId, own: bool) -> bool {
+    let last = if own { FILE_TABLE_PAGES.end - 1 } else { 10 };
+    is_fixed_page(id.page) || id.file == 1 && (8..=last).contains(&id.page)
 }
 
 fn check_extents(file: &mut DataFile, maps: &Maps) {
@@ -53,7 +56,10 @@ fn check_extents(file: &mut DataFile, maps: &Maps) {
             file.report.add(number::TWO_EXTENT_OWNERS, Some(id), text);
         }
         let mut pages = first..first + EXTENT_PAGES;
-        if pages.clone().any(|n| is_unowned(file.id(), n)) {
+        if pages
+            .clone()
+            .any(|n| is_unowned(file.page_id(n), file.header.own))
+        {
             continue;
         }
         let pfs_known = maps.pfs(first).is_some();
@@ -82,7 +88,7 @@ fn check_pages(file: &mut DataFile, maps: &Maps) {
             return;
         }
         if fixed_type(id, n).is_none() {
-            check_owner(report, maps, page_id);
+            check_owner(report, maps, page_id, own);
         }
         if !verify_page(report, page, page_id, own) {
             return;
@@ -129,8 +135,8 @@ fn fixed_type(file: u16, page: u32) -> Option<u8> {
 }
 
 /// A page in use has an owner.
-fn check_owner(report: &mut FileReport, maps: &Maps, id: PageId) {
-    if is_unowned(id.file, id.page) {
+fn check_owner(report: &mut FileReport, maps: &Maps, id: PageId, own: bool) {
+    if is_unowned(id, own) {
         return;
     }
     let Some(byte) = maps.pfs(id.page) else {

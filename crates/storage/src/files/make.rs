@@ -1,9 +1,11 @@
 //! Making data files, and what is read of them before a database is open.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
 
+use super::grow::expand_error;
 use super::{DataFile, DataFileSpec, DbStore, FileGrowth};
 use crate::engine::Engine;
 use crate::error::{io_error, logical_error};
@@ -13,6 +15,7 @@ use crate::format::alloc::{
     gam_page_of, ml_page_of, pfs_set, sgam_page_of,
 };
 use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
+use crate::format::file_table::FILE_TABLE_PAGES;
 use crate::format::page::{page_type, seal};
 use crate::tempdb;
 
@@ -42,7 +45,8 @@ pub(crate) fn header_of(spec: &DataFileSpec, binding: &[u8; 16], create_lsn: Lsn
     }
 }
 
-/// Makes a data file with its header and allocation maps; the caller syncs it and its directory.
+/// Makes a data file with its header and allocation maps; the caller syncs it and its directory. 5123, 5149. The
+/// header page is the first to be written: it says whose the file is.
 pub(crate) fn create_file(
     engine: &Engine,
     db: DbId,
@@ -55,21 +59,30 @@ pub(crate) fn create_file(
     let file = if tempdb::is_temporary(db) {
         tempdb::make_file(&engine.env, &spec)?
     } else {
-        DataFile::open(&engine.env, &spec, true)?
+        DataFile::create(&engine.env, &spec)?
     };
-    file.extend(spec.size)?;
     let mut page: PageBytes = [0; PAGE_BYTES];
     let put = |n: u32, page: &mut PageBytes| {
         seal(page);
         file.write_page(n, page)
     };
-    header_of(&spec, guid, create_lsn).format(&mut page)?;
+    let header = header_of(&spec, guid, create_lsn);
+    header.format(&mut page)?;
+    put(0, &mut page)?;
+    file.size.store(0, Ordering::SeqCst);
+    file.extend(spec.size, engine.instant_file_init())
+        .map_err(|e| expand_error(&e, &file))?;
+    file.size.store(spec.size, Ordering::SeqCst);
+    // Without instant initialization the header has become zeros too.
+    header.format(&mut page)?;
     put(0, &mut page)?;
     for n in (0..spec.size).step_by(PFS_INTERVAL as usize) {
         let at = if n == 0 { 1 } else { n };
         format_pfs(&mut page, PageId::new(spec.file_id, at))?;
         if n == 0 && spec.file_id == 1 {
-            pfs_set(&mut page, BOOT_PAGE, FIXED_PAGE);
+            for used in [BOOT_PAGE].into_iter().chain(FILE_TABLE_PAGES) {
+                pfs_set(&mut page, used, FIXED_PAGE);
+            }
         }
         put(at, &mut page)?;
     }
@@ -86,7 +99,7 @@ pub(crate) fn create_file(
             }
             format_bitmap(&mut page, PageId::new(spec.file_id, at), kind, start, fill)?;
             if n == 0 && spec.file_id == 1 && kind == page_type::GAM {
-                // The extent of the boot page.
+                // The extent of the boot page and the file table.
                 bit_set(&mut page, 1, false);
             }
             put(at, &mut page)?;

@@ -13,6 +13,7 @@ pub mod alloc;
 pub mod backup;
 pub mod boot;
 pub mod file_header;
+pub mod file_table;
 pub mod foreign;
 pub mod layout;
 pub mod lob;

@@ -121,6 +121,46 @@ pub fn begin(engine: &Engine, spid: u16) -> Transaction {
     )
 }
 
+/// Makes another heap in `filegroup`, listed in sysallocunits.
+pub fn new_heap(
+    engine: &Arc<Engine>,
+    db: &Arc<Database>,
+    number: u16,
+    filegroup: u16,
+) -> SqlResult<Rowset> {
+    let def = heap_numbered(number);
+    let tx = begin(engine, 51);
+    let made = (|| {
+        let roots = db.create_storage_on(&tx, &def, filegroup, filegroup)?;
+        let mut unit = unit_row(def.au, roots);
+        unit[4] = Value::SmallInt(filegroup as i16);
+        db.rowset(&sysallocunits()).insert(&tx, &unit)?;
+        Ok(())
+    })();
+    if let Err(e) = made {
+        engine.rollback(&tx, None)?;
+        return Err(e);
+    }
+    engine.commit(&tx, None)?;
+    Ok(db.rowset(&def))
+}
+
+/// Takes the heap's row out of sysallocunits.
+pub fn remove_unit(db: &Arc<Database>, tx: &Transaction, number: u16) -> SqlResult<()> {
+    let at = RowLocator::Key(vec![Value::BigInt(heap_numbered(number).au.0)]);
+    assert!(db.rowset(&sysallocunits()).delete(tx, &at)?);
+    Ok(())
+}
+
+/// A heap like `heap` with another number.
+pub fn heap_numbered(number: u16) -> Arc<RowsetDef> {
+    let columns = [
+        col(SqlType::INT),
+        ColumnSpec::new(SqlType::varchar(4000), true),
+    ];
+    def(number, RowsetKind::Heap, &columns, &[])
+}
+
 fn unit_row(au: AllocUnitId, roots: StorageRoots) -> Vec<Value> {
     let page = |p: duramen_base::PageId| Value::Binary(p.to_bytes().to_vec());
     vec![

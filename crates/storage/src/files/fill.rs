@@ -1,0 +1,184 @@
+//! Where the next extent comes from: the files of a filegroup, each in proportion to its free space.
+//!
+//! Smooth weighted round robin: every file earns as much credit as it has free extents, the richest gives the extent
+//! and pays the sum. Twice the free space is twice the extents, well mixed. A full file has nothing to give; when all
+//! are full, `grow` makes one larger, each file in its turn.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, messages};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_txn::Transaction;
+use duramen_wal::record::Lcx;
+
+use super::DataFile;
+use crate::engine::Database;
+use crate::format::alloc::{GAM_EXTENTS, bit_count, bit_find, gam_page_of};
+use crate::format::file_table::FilegroupRow;
+
+/// The primary filegroup's id.
+pub const PRIMARY: u16 = 1;
+
+/// What an allocation unit is called in messages: its object with schema, and the index unless it is a heap.
+pub type ObjectNames =
+    Arc<dyn Fn(AllocUnitId) -> Option<(String, Option<String>)> + Send + Sync + 'static>;
+
+/// What a database remembers about its files besides the files themselves.
+///
+/// Order of locks: `admin`, then `growth`, then as `lib` says from a file's allocation mutex on.
+pub(crate) struct FileState {
+    pub filegroups: RwLock<Vec<FilegroupRow>>,
+    /// Credit of each file.
+    credit: Mutex<BTreeMap<u16, i64>>,
+    /// One growth at a time; for each filegroup the file that grew last.
+    pub growth: Mutex<BTreeMap<u16, u16>>,
+    /// One change of the file list at a time.
+    pub admin: Mutex<()>,
+    pub names: OnceLock<ObjectNames>,
+}
+
+impl FileState {
+    pub fn new() -> FileState {
+        FileState {
+            filegroups: RwLock::new(vec![FilegroupRow {
+                id: PRIMARY,
+                name: "PRIMARY".to_owned(),
+                is_default: true,
+                autogrow_all: false,
+            }]),
+            credit: Mutex::new(BTreeMap::new()),
+            growth: Mutex::new(BTreeMap::new()),
+            admin: Mutex::new(()),
+            names: OnceLock::new(),
+        }
+    }
+}
+
+impl Database {
+    /// Tells storage how to name what it cannot find room for (error 1105). Called with latches held: `names` answers
+    /// from memory, without touching a page, or with `None`. Only the first call counts.
+    pub fn set_object_names(&self, names: ObjectNames) {
+        let _ = self.file_state.names.set(names);
+    }
+
+    /// The files of a filegroup that give extents.
+    pub(crate) fn files_of(&self, filegroup: u16) -> Vec<Arc<DataFile>> {
+        let files = self.store.files.read();
+        let usable = |f: &&Arc<DataFile>| {
+            !f.closing.load(Ordering::SeqCst) && f.spec.read().filegroup == filegroup
+        };
+        files.iter().filter(usable).cloned().collect()
+    }
+
+    /// The file that gives the next extent.
+    fn pick_file(&self, filegroup: u16) -> Option<Arc<DataFile>> {
+        let files = self.files_of(filegroup);
+        let free = |f: &DataFile| i64::from(f.free_extents.load(Ordering::SeqCst));
+        let total: i64 = files.iter().map(|f| free(f)).sum();
+        if total == 0 {
+            return None;
+        }
+        let mut credit = self.file_state.credit.lock();
+        let mut best: Option<(&Arc<DataFile>, i64)> = None;
+        for f in files.iter().filter(|f| free(f) > 0) {
+            let c = credit.entry(f.id).or_insert(0);
+            *c += free(f);
+            if best.is_none_or(|(_, b)| *c > b) {
+                best = Some((f, *c));
+            }
+        }
+        let chosen = best?.0.clone();
+        if let Some(c) = credit.get_mut(&chosen.id) {
+            *c -= total;
+        }
+        Some(chosen)
+    }
+
+    /// Takes a free extent of `filegroup` out of the GAM for `au`; its first page.
+    pub(crate) fn take_extent(
+        &self,
+        sys: &Transaction,
+        filegroup: u16,
+        au: AllocUnitId,
+    ) -> SqlResult<PageId> {
+        loop {
+            let Some(file) = self.pick_file(filegroup) else {
+                self.grow(sys, filegroup, au)?;
+                continue;
+            };
+            let mut from = file.alloc.lock();
+            if file.closing.load(Ordering::SeqCst) {
+                continue;
+            }
+            match self.find_free_extent(&file, *from)? {
+                Some(extent) => {
+                    let page = PageId::new(file.id, extent * 8);
+                    let map = PageId::new(file.id, gam_page_of(page.page));
+                    self.set_bit(sys, map, extent % GAM_EXTENTS, false, Lcx::GAM)?;
+                    file.free_extents.fetch_sub(1, Ordering::SeqCst);
+                    *from = extent + 1;
+                    return Ok(page);
+                }
+                None if *from > 0 => *from = 0,
+                None => file.free_extents.store(0, Ordering::SeqCst),
+            }
+        }
+    }
+
+    fn find_free_extent(&self, file: &DataFile, from: u32) -> SqlResult<Option<u32>> {
+        let extents = file.size.load(Ordering::SeqCst) / 8;
+        let mut at = from;
+        while at < extents {
+            let base = at / GAM_EXTENTS * GAM_EXTENTS;
+            let map = self.read_page(PageId::new(file.id, gam_page_of(base * 8)))?;
+            if let Some(e) = bit_find(map.bytes(), at - base, extents - base) {
+                return Ok(Some(base + e));
+            }
+            at = base + GAM_EXTENTS;
+        }
+        Ok(None)
+    }
+
+    /// Counts the free extents of a file from its GAM pages.
+    pub(crate) fn count_free(&self, file: &DataFile) -> SqlResult<u32> {
+        let extents = file.size.load(Ordering::SeqCst) / 8;
+        let mut free = 0;
+        let mut first = 0;
+        while first < extents {
+            let map = self.read_page(PageId::new(file.id, gam_page_of(first * 8)))?;
+            free += bit_count(map.bytes(), extents - first);
+            first += GAM_EXTENTS;
+        }
+        Ok(free)
+    }
+
+    /// The filegroup's name, for messages.
+    pub(crate) fn filegroup_name(&self, id: u16) -> String {
+        let groups = self.file_state.filegroups.read();
+        match groups.iter().find(|g| g.id == id) {
+            Some(g) => g.name.clone(),
+            None => format!("(filegroup {id})"),
+        }
+    }
+
+    /// 1105; 1101 for what has no name yet: an index that is being built, a worktable.
+    pub(crate) fn filegroup_full(&self, filegroup: u16, au: AllocUnitId) -> SqlError {
+        let group = self.filegroup_name(filegroup);
+        let named = self.file_state.names.get().and_then(|names| names(au));
+        match named {
+            Some((object, index)) => {
+                let index = index.map(|i| format!(".'{i}'")).unwrap_or_default();
+                SqlError::new(
+                    &messages::FILEGROUP_FULL,
+                    &[&object, &index, &self.name, &group],
+                )
+                .with_state(2)
+            }
+            None => {
+                SqlError::new(&messages::CANNOT_ALLOCATE_PAGE, &[&self.name, &group]).with_state(12)
+            }
+        }
+    }
+}

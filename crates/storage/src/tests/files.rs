@@ -1,0 +1,396 @@
+//! Several files and filegroups: filled, grown, added and removed, with the power going off in between.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use duramen_base::SqlError;
+use duramen_os::Disk;
+use duramen_os::random::Rng;
+use duramen_os::sim::{Simulation, seeds};
+use duramen_os::sync::Mutex;
+
+use super::fixture::*;
+use crate::check::check_directory;
+use crate::*;
+
+fn spec(name: &str, filegroup: u16, pages: u32, growth: FileGrowth) -> DataFileSpec {
+    DataFileSpec {
+        path: PathBuf::from(format!("/data/{name}.ndf")),
+        shown_path: format!(r"D:\data\{name}.ndf"),
+        logical_name: name.to_owned(),
+        file_id: 0,
+        filegroup,
+        size: pages,
+        max_size: None,
+        growth,
+    }
+}
+
+fn used(db: &Database, file: u16) -> u32 {
+    let files = db.files();
+    let f = files.iter().find(|f| f.spec.file_id == file).unwrap();
+    f.size / 8 - f.free_extents
+}
+
+fn fill(engine: &Engine, table: &Rowset, from: i32, rows: i32) -> Result<(), SqlError> {
+    let tx = begin(engine, 51);
+    for id in from..from + rows {
+        if let Err(e) = table.insert(&tx, &row(id, 4000, None)[..2]) {
+            engine.rollback(&tx, None)?;
+            return Err(e.into());
+        }
+    }
+    engine.commit(&tx, None)?;
+    Ok(())
+}
+
+fn sound(disk: &dyn Disk) {
+    let reports = check_directory(disk, Path::new("/data")).unwrap();
+    for r in reports {
+        assert_eq!(r.findings, [], "{}", r.path.display());
+    }
+}
+
+#[test]
+fn a_table_lives_in_the_files_of_its_filegroup() {
+    let disk = Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let group = db.add_filegroup("Archive").unwrap();
+        assert_eq!(group, 2);
+        assert_eq!(db.add_filegroup("ARCHIVE").unwrap_err().number, 5035);
+        assert_eq!(db.add_filegroup("default").unwrap_err().number, 5051);
+        let default = FilegroupChange::Default;
+        let empty = db.modify_filegroup("Archive", &default).unwrap_err();
+        assert_eq!(empty.number, 5050);
+        // Twice the free space is twice the extents.
+        let small = db
+            .add_data_file(&spec("a1", group, 400, FileGrowth::None))
+            .unwrap();
+        let large = db
+            .add_data_file(&spec("a2", group, 800, FileGrowth::None))
+            .unwrap();
+        assert_eq!((small, large), (3, 4));
+        let taken = db.add_data_file(&spec("A1", group, 64, FileGrowth::None));
+        assert_eq!(taken.unwrap_err().number, 1828);
+        let before = used(&db, 1);
+        let table = new_heap(&engine, &db, 400, group).unwrap();
+        fill(&engine, &table, 0, 400).unwrap();
+        assert_eq!(used(&db, 1), before, "nothing of it is in PRIMARY");
+        let (a, b) = (used(&db, small), used(&db, large));
+        assert!((a * 2).abs_diff(b) <= 3, "{a} and {b}");
+        assert_eq!(db.remove_data_file("a1").unwrap_err().number, 5042);
+        assert_eq!(db.remove_filegroup("archive").unwrap_err().number, 5042);
+        assert_eq!(db.remove_data_file("t").unwrap_err().number, 5020);
+        assert_eq!(db.remove_data_file("none").unwrap_err().number, 5009);
+        db.modify_filegroup("Archive", &default).unwrap();
+        assert_eq!(db.default_filegroup(), group);
+        db.close().unwrap();
+        sound(&*env.disk);
+        sim.disk()
+    });
+    let disk = Simulation::new(2).on_disk(disk).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        // Only the primary file is named: the others are found by it.
+        let db = open(&engine).unwrap();
+        assert_eq!(db.filegroups().len(), 2);
+        assert_eq!(db.default_filegroup(), 2);
+        assert_eq!(db.files().len(), 3);
+        assert_eq!(db.files()[2].spec.shown_path, r"D:\data\a2.ndf");
+        let def = heap_numbered(400);
+        let tx = begin(&engine, 51);
+        assert_eq!(all(&db.rowset(&def), &tx).len(), 400);
+        // New extents still come from the filegroup.
+        let (primary, a) = (used(&db, 1), used(&db, 3));
+        fill(&engine, &db.rowset(&def), 1000, 60).unwrap();
+        assert_eq!(used(&db, 1), primary);
+        assert!(used(&db, 3) > a);
+        engine.commit(&tx, None).unwrap();
+        let tx = begin(&engine, 51);
+        db.drop_storage(&tx, &def).unwrap();
+        engine.commit(&tx, None).unwrap();
+        assert_eq!((used(&db, 3), used(&db, 4)), (1, 1));
+        db.remove_data_file("A1").unwrap();
+        let last = db.remove_data_file("a2").unwrap_err();
+        assert_eq!(last.number, 5031, "the only file of the default filegroup");
+        db.modify_filegroup("primary", &FilegroupChange::Default)
+            .unwrap();
+        db.remove_data_file("a2").unwrap();
+        db.remove_filegroup("ARCHIVE").unwrap();
+        assert!(!env.disk.exists(Path::new("/data/a1.ndf")));
+        // Ids are given again.
+        let id = db.add_data_file(&spec("b", 1, 64, FileGrowth::None));
+        assert_eq!(id.unwrap(), 3);
+        db.close().unwrap();
+        sound(&*env.disk);
+        sim.disk()
+    });
+    Simulation::new(3).on_disk(disk).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = open(&engine).unwrap();
+        let names: Vec<_> = db
+            .files()
+            .into_iter()
+            .map(|f| f.spec.logical_name)
+            .collect();
+        assert_eq!(names, ["t", "b"]);
+        assert_eq!(db.filegroups().len(), 1);
+    });
+}
+
+#[test]
+fn files_grow_in_turn_and_not_beyond_their_maximum() {
+    Simulation::new(4).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let group = db.add_filegroup("g").unwrap();
+        let mut one = spec("one", group, 64, FileGrowth::Pages(16));
+        one.max_size = Some(96);
+        db.add_data_file(&one).unwrap();
+        db.add_data_file(&spec("two", group, 64, FileGrowth::Percent(50)))
+            .unwrap();
+        let sizes = || {
+            let files = db.files();
+            let size = |n: &str| files.iter().find(|f| f.spec.logical_name == n).unwrap().size;
+            (size("one"), size("two"))
+        };
+        let table = new_heap(&engine, &db, 400, group).unwrap();
+        let mut seen = vec![sizes()];
+        let mut id = 0;
+        while seen.len() < 6 {
+            fill(&engine, &table, id, 1).unwrap();
+            id += 1;
+            if *seen.last().unwrap() != sizes() {
+                seen.push(sizes());
+            }
+        }
+        let expected = [(64, 64), (80, 64), (80, 96), (96, 96), (96, 144), (96, 216)];
+        assert_eq!(seen, expected);
+        let none = FileChange {
+            growth: Some(FileGrowth::None),
+            ..FileChange::default()
+        };
+        db.modify_data_file("two", &none).unwrap();
+        let full = loop {
+            match fill(&engine, &table, id, 1) {
+                Ok(()) => id += 1,
+                Err(e) => break e,
+            }
+        };
+        assert_eq!((full.number, full.severity), (1101, 17));
+        assert!(full.message.contains("filegroup 'g'"), "{full}");
+        let names: ObjectNames = Arc::new(|_| Some(("dbo.t".into(), Some("PK_t".into()))));
+        db.set_object_names(names);
+        let full = fill(&engine, &table, id, 1).unwrap_err();
+        let text = "Could not allocate space for object 'dbo.t'.'PK_t' in database 't' because the 'g' filegroup is full.";
+        assert!(full.number == 1105 && full.message.starts_with(text), "{full}");
+        // The rows that did not fit have left nothing behind.
+        let tx = begin(&engine, 51);
+        assert_eq!(all(&table, &tx).len() as i32, id);
+        engine.commit(&tx, None).unwrap();
+        let change = |f: fn(&mut FileChange)| {
+            let mut c = FileChange::default();
+            f(&mut c);
+            db.modify_data_file("TWO", &c).map_err(|e| e.number)
+        };
+        assert_eq!(change(|_| {}), Err(5038));
+        assert_eq!(change(|c| c.size = Some(216)), Err(5039));
+        assert_eq!(change(|c| c.max_size = Some(Some(200))), Err(5040));
+        assert_eq!(change(|c| c.name = Some("One".into())), Err(1828));
+        assert_eq!(change(|c| c.size = Some(300)), Ok(()));
+        assert_eq!(change(|c| c.name = Some("three".into())), Ok(()));
+        assert_eq!(change(|c| c.size = Some(400)), Err(5041));
+        fill(&engine, &table, id, 1).unwrap();
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}
+
+#[test]
+fn a_growth_over_the_next_maps_formats_them() {
+    for instant in [true, false] {
+        Simulation::new(5).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            engine.set_instant_file_init(instant);
+            let db = create(&engine).unwrap();
+            let change = FileChange {
+                size: Some(8088 * 2 + 80),
+                ..FileChange::default()
+            };
+            db.modify_data_file("t", &change).unwrap();
+            let table = new_heap(&engine, &db, 400, 1).unwrap();
+            fill(&engine, &table, 0, 40).unwrap();
+            assert!(db.is_allocated(duramen_base::PageId::new(1, 8088)).unwrap());
+            db.close().unwrap();
+            sound(&*env.disk);
+        });
+    }
+}
+
+/// The files that a database may have after a crash: each call either did everything or nothing.
+#[derive(Default)]
+struct Promise {
+    /// Logical names before and after the call that runs now.
+    before: Vec<String>,
+    after: Vec<String>,
+    rows: i32,
+}
+
+fn names(db: &Database) -> Vec<String> {
+    let mut names: Vec<_> = db
+        .files()
+        .into_iter()
+        .map(|f| f.spec.logical_name)
+        .collect();
+    names.sort();
+    names
+}
+
+/// Adds and removes files, fills and drops tables in them, until the power goes.
+fn work(
+    engine: &Arc<Engine>,
+    db: &Arc<Database>,
+    rng: &mut Rng,
+    promise: &Mutex<Promise>,
+) -> Result<(), SqlError> {
+    let group = match db.filegroup("g") {
+        Some(g) => g.id,
+        None => db.add_filegroup("g")?,
+    };
+    let mut table: Option<(u16, Rowset)> = None;
+    let mut number = 400 + (rng.below(1000) as u16) * 20;
+    for _ in 0..40 {
+        let have = names(db);
+        let free = (0..4).map(|n| format!("f{n}")).find(|n| !have.contains(n));
+        match rng.below(6) {
+            0 | 1 => {
+                let Some(name) = free else { continue };
+                let target = if rng.one_in(3) { 1 } else { group };
+                let new = spec(
+                    &name,
+                    target,
+                    64,
+                    FileGrowth::Pages(8 + rng.below(64) as u32),
+                );
+                let mut after = have.clone();
+                after.push(name);
+                after.sort();
+                *promise.lock() = Promise {
+                    before: have,
+                    after: after.clone(),
+                    rows: 0,
+                };
+                db.add_data_file(&new)?;
+                promise.lock().before = after;
+            }
+            2 => {
+                let victim = format!("f{}", rng.below(4));
+                let mut after = have.clone();
+                after.retain(|n| *n != victim);
+                *promise.lock() = Promise {
+                    before: have,
+                    after: after.clone(),
+                    rows: 0,
+                };
+                match db.remove_data_file(&victim) {
+                    Ok(()) => promise.lock().before = after,
+                    Err(e) if [5042, 5009].contains(&e.number) => {
+                        let mut p = promise.lock();
+                        p.after = p.before.clone();
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+            3 => {
+                if let Some((n, _)) = table.take() {
+                    let tx = begin(engine, 51);
+                    db.drop_storage(&tx, &heap_numbered(n))?;
+                    remove_unit(db, &tx, n)?;
+                    if rng.one_in(3) {
+                        engine.rollback(&tx, None)?;
+                    } else {
+                        engine.commit(&tx, None)?;
+                    }
+                }
+            }
+            _ => {
+                if table.is_none() && db.files().iter().any(|f| f.spec.filegroup == group) {
+                    number += 1;
+                    table = Some((number, new_heap(engine, db, number, group)?));
+                }
+                if let Some((_, t)) = &table {
+                    fill(engine, t, 0, rng.below(80) as i32)?;
+                }
+            }
+        }
+        if rng.one_in(10) {
+            db.checkpoint()?;
+        }
+    }
+    Ok(())
+}
+
+fn crash_with_files(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let promise = Arc::new(Mutex::new(Promise::default()));
+    let off_after = 10 + rng.below(400);
+    let kept = promise.clone();
+    let mut disk = Simulation::new(seed).run(move |sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 2 << 20);
+        let db = create(&engine).unwrap();
+        kept.lock().before = names(&db);
+        kept.lock().after = names(&db);
+        sim.disk().power_off_after(off_after);
+        let result = work(&engine, &db, &mut rng, &kept);
+        assert!(result.is_ok() || sim.disk().is_off(), "{result:?}");
+        sim.disk()
+    });
+    for round in 0..3u64 {
+        disk = disk.crash(seed.wrapping_mul(37).wrapping_add(round));
+        let cut = (round < 2).then_some(1 + (seed + round * 13) % 40);
+        let kept = promise.clone();
+        disk = Simulation::new(seed + 2000 + round)
+            .on_disk(disk)
+            .run(move |sim| {
+                if let Some(n) = cut {
+                    sim.disk().power_off_after(n);
+                }
+                let env = duramen_os::Env::with_disk(sim.disk());
+                let config = EngineConfig {
+                    memory: 2 << 20,
+                    doublewrite_path: "/data/duramen.dwb".into(),
+                };
+                let opened = Engine::new(&env, &config).and_then(|e| Ok((open(&e)?, e)));
+                match opened {
+                    Ok((db, _engine)) => {
+                        let p = kept.lock();
+                        let found = names(&db);
+                        let fits = found == p.before || found == p.after;
+                        assert!(
+                            fits,
+                            "{found:?}: {:?} or {:?}, {}",
+                            p.before, p.after, p.rows
+                        );
+                        if db.close().is_ok() && !sim.disk().is_off() {
+                            sound(&*env.disk);
+                        }
+                    }
+                    Err(e) => assert!(sim.disk().is_off(), "recovery failed: {e}"),
+                }
+                sim.disk()
+            });
+    }
+}
+
+#[test]
+fn a_crash_leaves_the_files_before_or_after_and_loses_no_page() {
+    for seed in seeds(1, 12) {
+        crash_with_files(seed);
+    }
+}
