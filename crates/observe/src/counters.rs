@@ -4,6 +4,7 @@
 //! databases) belong to the view that shows them, not to this list.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use duramen_base::DbId;
@@ -104,8 +105,6 @@ counters! {
             IndexSearches = "Index Searches/sec" Bulk,
             ForwardedRecords = "Forwarded Records/sec" Bulk,
             SkippedGhostedRecords = "Skipped Ghosted Records/sec" Bulk,
-            WorkfilesCreated = "Workfiles Created/sec" Bulk,
-            WorktablesCreated = "Worktables Created/sec" Bulk,
             TableLockEscalations = "Table Lock Escalations/sec" Bulk,
         "General Statistics":
             UserConnections = "User Connections" Raw,
@@ -113,10 +112,6 @@ counters! {
             Logins = "Logins/sec" Bulk,
             Logouts = "Logouts/sec" Bulk,
             ConnectionResets = "Connection Reset/sec" Bulk,
-            ActiveTransactions = "Transactions" Raw,
-            ProcessesBlocked = "Processes blocked" Raw,
-            ActiveTempTables = "Active Temp Tables" Raw,
-            TempTablesCreated = "Temp Tables Creation Rate" Bulk,
         "SQL Statistics":
             BatchRequests = "Batch Requests/sec" Bulk,
             SqlCompilations = "SQL Compilations/sec" Bulk,
@@ -145,7 +140,6 @@ counters! {
             ErrorsInfo = "Info Errors" Bulk,
             ErrorsUser = "User Errors" Bulk,
             ErrorsKillConnection = "Kill Connection Errors" Bulk,
-            ErrorsDbOffline = "DB Offline Errors" Bulk,
     }
 }
 
@@ -153,7 +147,6 @@ counters! {
     /// Counters of each database.
     DbCounter {
         "Databases":
-            ActiveTransactions = "Active Transactions" Raw,
             Transactions = "Transactions/sec" Bulk,
             WriteTransactions = "Write Transactions/sec" Bulk,
             LogBytesFlushed = "Log Bytes Flushed/sec" Bulk,
@@ -168,13 +161,6 @@ counters! {
             LogPoolRequests = "Log Pool Requests/sec" Bulk,
             LogPoolCacheMisses = "Log Pool Cache Misses/sec" Bulk,
             LogPoolDiskReads = "Log Pool Disk Reads/sec" Bulk,
-            LogPoolLogWriterPushes = "Log Pool LogWriter Pushes/sec" Bulk,
-            GroupCommitTimeUs = "Group Commit Time/sec" Bulk,
-            BulkCopyRows = "Bulk Copy Rows/sec" Bulk,
-            BulkCopyKb = "Bulk Copy Throughput/sec" Bulk,
-            BackupRestoreBytes = "Backup/Restore Throughput/sec" Bulk,
-            DbccScanBytes = "DBCC Logical Scan Bytes/sec" Bulk,
-            ShrinkBytes = "Shrink Data Movement Bytes/sec" Bulk,
     }
 }
 
@@ -187,7 +173,7 @@ static SERVER: [Cell; Counter::COUNT] = [const { Cell(AtomicI64::new(0)) }; Coun
 #[derive(Default)]
 struct DbCells([AtomicI64; DbCounter::COUNT]);
 
-static DATABASES: Global<BTreeMap<DbId, DbCells>> = Global::new(BTreeMap::new());
+static DATABASES: Global<BTreeMap<DbId, Arc<DbCells>>> = Global::new(BTreeMap::new());
 
 /// Adds to a counter of the server.
 #[inline]
@@ -211,27 +197,47 @@ pub fn counters() -> Vec<CounterValue> {
     Counter::ALL.iter().map(value).collect()
 }
 
-/// Adds to a counter of a database.
-pub fn count_db(db: DbId, counter: DbCounter, n: u64) {
-    gauge_db(db, counter, n as i64);
-}
+/// The counters of one database, for those who count often: no look-up.
+#[derive(Clone)]
+pub struct DbCounters(Arc<DbCells>);
 
-/// Moves a value of a database up or down.
-pub fn gauge_db(db: DbId, counter: DbCounter, by: i64) {
-    let add = |cells: &DbCells| cells.0[counter as usize].fetch_add(by, Relaxed);
-    if DATABASES.read(|all| all.get(&db).map(add)).is_none() {
-        DATABASES.write(|all| add(all.entry(db).or_default()));
+impl std::fmt::Debug for DbCounters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DbCounters").finish_non_exhaustive()
     }
 }
 
+impl DbCounters {
+    pub fn of(db: DbId) -> DbCounters {
+        let found = DATABASES.read(|all| all.get(&db).cloned());
+        let make = || DATABASES.write(|all| all.entry(db).or_default().clone());
+        DbCounters(found.unwrap_or_else(make))
+    }
+
+    #[inline]
+    pub fn count(&self, counter: DbCounter, n: u64) {
+        self.gauge(counter, n as i64);
+    }
+
+    #[inline]
+    pub fn gauge(&self, counter: DbCounter, by: i64) {
+        self.0.0[counter as usize].fetch_add(by, Relaxed);
+    }
+}
+
+/// Adds to a counter of a database.
+pub fn count_db(db: DbId, counter: DbCounter, n: u64) {
+    DbCounters::of(db).count(counter, n);
+}
+
 pub fn db_counter(db: DbId, counter: DbCounter) -> i64 {
-    let load = |cells: &DbCells| cells.0[counter as usize].load(Relaxed);
+    let load = |cells: &Arc<DbCells>| cells.0[counter as usize].load(Relaxed);
     DATABASES.read(|all| all.get(&db).map_or(0, load))
 }
 
 /// Every counter of every database that has counted something.
 pub fn db_counters() -> Vec<(DbId, Vec<CounterValue>)> {
-    let values = |(&db, cells): (&DbId, &DbCells)| {
+    let values = |(&db, cells): (&DbId, &Arc<DbCells>)| {
         let value = |&c: &DbCounter| c.valued(cells.0[c as usize].load(Relaxed));
         (db, DbCounter::ALL.iter().map(value).collect())
     };

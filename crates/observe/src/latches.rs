@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::counters::{Counter, count};
 use crate::waits::{NANOS_PER_MS, WaitGuard, WaitType, wait_on};
 
 macro_rules! latch_classes {
@@ -85,6 +86,11 @@ impl Drop for LatchGuard {
         let totals = &TOTALS[self.class as usize];
         totals.nanos.fetch_add(waited, Relaxed);
         totals.max_nanos.fetch_max(waited, Relaxed);
+        let ms = waited.div_ceil(NANOS_PER_MS);
+        count(Counter::LatchWaits, 1);
+        count(Counter::LatchWaitTimeMs, ms);
+        count(Counter::LatchWaitTimeAverage, ms);
+        count(Counter::LatchWaitTimeBase, 1);
     }
 }
 

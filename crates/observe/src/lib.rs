@@ -20,8 +20,8 @@ mod session;
 mod waits;
 
 pub use counters::{
-    Counter, CounterKind, CounterObject, CounterValue, DbCounter, count, count_db, counter,
-    counters, db_counter, db_counters, forget_db, gauge, gauge_db,
+    Counter, CounterKind, CounterObject, CounterValue, DbCounter, DbCounters, count, count_db,
+    counter, counters, db_counter, db_counters, forget_db, gauge,
 };
 pub use files::{FileIo, FileIoSnapshot, file_io, file_io_stats};
 pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};

@@ -98,6 +98,7 @@ impl Shared {
     pub fn forget(&self, id: u64) {
         if self.connections.lock().remove(&id).is_some() {
             gauge(Counter::UserConnections, -1);
+            gauge(Counter::LogicalConnections, -1);
         }
     }
 
@@ -282,5 +283,6 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
     connections.insert(id, Arc::clone(&connection));
     drop(connections);
     gauge(Counter::UserConnections, 1);
+    gauge(Counter::LogicalConnections, 1);
     tokio::spawn(connection::run(connection));
 }

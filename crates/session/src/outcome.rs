@@ -2,6 +2,7 @@
 
 use duramen_base::SqlError;
 use duramen_observe::events::{ErrorReported, emit};
+use duramen_observe::{Counter, count};
 
 use crate::sink::ResultSink;
 
@@ -72,6 +73,12 @@ pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
         state: u64::from(error.state),
         message: error.message.clone(),
     });
+    let counter = match error.severity {
+        0..=10 => Counter::ErrorsInfo,
+        11..=19 => Counter::ErrorsUser,
+        _ => Counter::ErrorsKillConnection,
+    };
+    count(counter, 1);
     sink.error(error);
 }
 

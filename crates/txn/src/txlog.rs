@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use duramen_base::{DbId, Lsn, SqlResult, XdesId};
+use duramen_observe::{DbCounter, DbCounters};
 use duramen_os::time;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns};
 
@@ -40,6 +41,7 @@ pub struct TransactionLog {
     pub log: Arc<dyn RecordLog>,
     pub table: TxnTable,
     pub commits: Arc<CommitTracker>,
+    counters: DbCounters,
     delayed: AtomicU8,
     commit_wait: AtomicU8,
 }
@@ -114,6 +116,7 @@ impl TransactionLog {
             log,
             table: TxnTable::new(next_xdes),
             commits: Arc::new(CommitTracker::new(db, durable)),
+            counters: DbCounters::of(db),
             delayed: AtomicU8::new(DelayedDurability::Disabled as u8),
             commit_wait: AtomicU8::new(CommitWait::Packet as u8),
         })
@@ -160,6 +163,8 @@ impl TransactionLog {
             }
         };
         active.began(lsn);
+        // Those that only read have no record here; SQL Server does not count single SELECTs either.
+        self.counters.count(DbCounter::Transactions, 1);
         tx.owner.add_log_used(record.len() as u64);
         state.parts.push(DbPart {
             db: self.db,
@@ -254,6 +259,7 @@ impl TransactionLog {
             self.log.flush(lsn)?;
         }
         self.table.end(part.xdes);
+        self.counters.count(DbCounter::WriteTransactions, 1);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use duramen_base::Lsn;
 use duramen_observe::events::{LogFlushComplete, LogFlushStart, emit};
-use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
@@ -203,8 +203,11 @@ impl Log {
             error: result.as_ref().err().map_or(0, error_number),
         });
         io.write(buf.len() as u64, took);
-        count_db(self.cfg.db_id, DbCounter::LogFlushes, 1);
-        count_db(self.cfg.db_id, DbCounter::LogBytesFlushed, buf.len() as u64);
+        self.counters.count(DbCounter::LogFlushes, 1);
+        self.counters
+            .count(DbCounter::LogBytesFlushed, buf.len() as u64);
+        let wrote = took.as_millis() as u64;
+        self.counters.count(DbCounter::LogFlushWriteTimeMs, wrote);
         self.complete(id, result)
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use duramen_base::FileId;
 use duramen_observe::events::{DatabaseFileSizeChange, emit};
-use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
 
@@ -178,7 +178,7 @@ impl Log {
         };
         self.progress.notify_all();
         if answer.is_ok() {
-            count_db(self.cfg.db_id, DbCounter::LogGrowths, 1);
+            self.counters.count(DbCounter::LogGrowths, 1);
             emit(|| DatabaseFileSizeChange {
                 duration: event.duration.as_micros() as u64,
                 database_id: u64::from(self.cfg.db_id.0),

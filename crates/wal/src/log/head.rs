@@ -210,6 +210,21 @@ impl Head {
         self.word().used()
     }
 
+    /// The last record of the open block; `None` when it has none.
+    pub fn last(&self) -> Option<Lsn> {
+        let word = self.word();
+        let side = &self.sides[word.side()];
+        let (vlf, number) = (&side.vlf, &side.number);
+        let lsn = Lsn::new(
+            vlf.load(Ordering::Acquire),
+            number.load(Ordering::Acquire),
+            word.slots() as u16,
+        );
+        // The same generation still: the side was its own all the time.
+        let same = self.word().generation() == word.generation();
+        (same && word.slots() > 0).then_some(lsn)
+    }
+
     pub fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::SeqCst)
     }
@@ -268,8 +283,9 @@ impl Sealer {
         debug_assert!(word.closed() && word.slots() == 0 && limit <= MAX_BYTES);
         let next = Word::new(word.generation().wrapping_add(1), false);
         let side = &self.head.sides[next.side()];
-        side.vlf.store(vlf, Ordering::Relaxed);
-        side.number.store(number, Ordering::Relaxed);
+        // Released, so that whoever sees them also sees that the generation before is over ([`Head::last`]).
+        side.vlf.store(vlf, Ordering::Release);
+        side.number.store(number, Ordering::Release);
         side.limit.store(limit as u64, Ordering::Relaxed);
         side.budget.store(budget, Ordering::Relaxed);
         // SAFETY: the generation that used this side is over (invariant 2) and the new one has not begun.

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use duramen_base::{FileId, Lsn};
 use duramen_observe::events::{LogTruncation, emit};
-use duramen_observe::{DbCounter, WaitType, count_db, wait};
+use duramen_observe::{DbCounter, DbCounters, WaitType, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
 
@@ -78,6 +78,7 @@ pub struct Log {
     env: Env,
     cfg: LogConfig,
     planted: Planted,
+    counters: DbCounters,
     head: Arc<Head>,
     state: Mutex<State>,
     /// Something became durable, or failed, or there is room again.
@@ -168,7 +169,7 @@ impl Log {
 
     /// The last record appended.
     pub fn last_lsn(&self) -> Lsn {
-        self.state.lock().last()
+        self.head.last().unwrap_or_else(|| self.state.lock().last())
     }
 
     /// Where the next record will be at the earliest; for checkpoints that need a position, not a record.
@@ -199,9 +200,12 @@ impl Log {
         if self.cfg.volatile {
             return Ok(());
         }
-        count_db(self.cfg.db_id, DbCounter::LogFlushWaits, 1);
-        let _wait = wait(WaitType::WRITELOG);
-        self.flush_locked(s, lsn)
+        self.counters.count(DbCounter::LogFlushWaits, 1);
+        let wait = wait(WaitType::WRITELOG);
+        let result = self.flush_locked(s, lsn);
+        let waited = wait.elapsed().as_millis() as u64;
+        self.counters.count(DbCounter::LogFlushWaitTimeMs, waited);
+        result
     }
 
     /// [`Log::flush`] of everything appended so far.
@@ -219,7 +223,7 @@ impl Log {
     pub fn truncate(&self, min_lsn: Lsn) -> usize {
         let freed = self.state.lock().truncate(min_lsn);
         if freed > 0 {
-            count_db(self.cfg.db_id, DbCounter::LogTruncations, 1);
+            self.counters.count(DbCounter::LogTruncations, 1);
             emit(|| LogTruncation {
                 database_id: u64::from(self.cfg.db_id.0),
                 count: freed as u64,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use duramen_base::Lsn;
-use duramen_observe::file_io;
+use duramen_observe::{DbCounters, file_io};
 use duramen_os::sync::{Condvar, Mutex, RwLock};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, time};
 
@@ -106,10 +106,12 @@ impl Log {
 
     fn start(env: &Env, cfg: LogConfig, mut s: State, planted: Planted) -> Arc<Log> {
         s.profile = cfg.profile;
+        let counters = DbCounters::of(cfg.db_id);
         let log = Arc::new(Log {
             env: env.clone(),
             cfg,
             planted,
+            counters,
             head: s.sealer.head().clone(),
             state: Mutex::new(s),
             progress: Condvar::new(),

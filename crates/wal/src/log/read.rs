@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::Lsn;
-use duramen_observe::{DbCounter, count_db};
+use duramen_observe::DbCounter;
 
 use super::Log;
 use super::scan::ChunkReader;
@@ -159,6 +159,7 @@ pub(super) fn read_one(log: &Arc<Log>, lsn: Lsn) -> Result<Vec<u8>, LogError> {
 
 /// The block of `at`.
 fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogError> {
+    log.counters.count(DbCounter::LogPoolRequests, 1);
     let s = log.lock();
     let key = (at.vlf, at.block);
     let head = s.next_lsn();
@@ -178,7 +179,7 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
         })));
     }
     if let Ok(i) = s.cache.binary_search_by_key(&key, |b| (b.vlf, b.number)) {
-        count_db(log.cfg.db_id, DbCounter::LogCacheReads, 1);
+        log.counters.count(DbCounter::LogCacheReads, 1);
         return Ok(Held::Memory(s.cache[i].clone()));
     }
     let vlf = s
@@ -194,7 +195,8 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
     if beyond {
         return Err(LogError::NotFound(at));
     }
-    count_db(log.cfg.db_id, DbCounter::LogPoolDiskReads, 1);
+    log.counters.count(DbCounter::LogPoolCacheMisses, 1);
+    log.counters.count(DbCounter::LogPoolDiskReads, 1);
     let offset = u64::from(at.block) * UNIT as u64;
     let io = |cause| LogError::Io {
         path: path.clone(),
