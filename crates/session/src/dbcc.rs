@@ -52,6 +52,11 @@ struct Statement {
     run: fn(&Call<'_>) -> SqlResult<Report>,
 }
 
+/// Name and options of every statement.
+pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    STATEMENTS.iter().map(|s| (s.name, s.options))
+}
+
 const STATEMENTS: &[Statement] = &[
     Statement {
         name: "LOGINFO",

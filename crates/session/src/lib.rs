@@ -17,6 +17,7 @@ mod names;
 mod options;
 mod outcome;
 mod program;
+pub mod reference;
 mod run;
 mod session;
 mod sink;

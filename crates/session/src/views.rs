@@ -128,7 +128,7 @@ const FUNCTIONS: &[&View] = &[
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.
-fn every() -> impl Iterator<Item = (i32, &'static View, bool)> {
+pub fn every() -> impl Iterator<Item = (i32, &'static View, bool)> {
     let views = (1..).zip(VIEWS).map(|(n, v)| (-1000 - n, *v, false));
     let functions = (1..).zip(FUNCTIONS).map(|(n, v)| (-5000 - n, *v, true));
     views.chain(functions)

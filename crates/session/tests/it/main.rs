@@ -3,6 +3,7 @@
 mod commit_wait;
 mod dbcc;
 mod golden;
+mod reference;
 mod views;
 
 use std::sync::Arc;

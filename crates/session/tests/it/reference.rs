@@ -1,0 +1,114 @@
+//! The tables below `docs/reference` are what the lists in the code say. `UPDATE_REFERENCE=1` writes them anew.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use duramen_base::messages;
+use duramen_observe::events::EventId;
+use duramen_observe::{Counter, DbCounter, LatchClass, WaitType};
+use duramen_session::reference;
+
+const NOTE: &str = "Made from the lists in the code; a test keeps it so.";
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "documents lie on the real disk")]
+fn the_reference_is_what_the_lists_say() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let update = std::env::var_os("UPDATE_REFERENCE").is_some();
+    for (name, text) in pages() {
+        let path = dir.join(name);
+        if update {
+            std::fs::create_dir_all(&dir).expect("the directory of the reference");
+            std::fs::write(&path, &text).expect("a page of the reference");
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == text,
+            "docs/reference/{name} is old: run the test again with UPDATE_REFERENCE=1"
+        );
+    }
+}
+
+fn pages() -> Vec<(&'static str, String)> {
+    vec![
+        ("messages.md", message_page()),
+        ("waits.md", wait_page()),
+        ("counters.md", counter_page()),
+        ("events.md", event_page()),
+        ("views.md", view_page()),
+        ("dbcc.md", dbcc_page()),
+    ]
+}
+
+fn page(title: &str, header: &str, rows: impl Iterator<Item = String>) -> String {
+    let line: String = header.split('|').map(|_| "---|").collect();
+    let mut out = format!("# {title}\n\n{NOTE}\n\n| {header} |\n|{line}\n");
+    for row in rows {
+        let _ = writeln!(out, "| {row} |");
+    }
+    out
+}
+
+fn message_page() -> String {
+    let row = |m: &&messages::Message| {
+        let text = m.text.replace('|', "\\|").replace('\n', " ");
+        format!("{} | {} | {text}", m.number, m.severity)
+    };
+    page(
+        "Messages",
+        "number | severity | text",
+        messages::ALL.iter().map(row),
+    )
+}
+
+fn wait_page() -> String {
+    let row = |w: &WaitType| format!("{} | {:?}", w.name(), w.kind());
+    let mut out = page("Wait types", "name | kind", WaitType::ALL.iter().map(row));
+    out += "\nLatch classes: ";
+    let names: Vec<_> = LatchClass::ALL.iter().map(|l| l.name()).collect();
+    out += &names.join(", ");
+    out += ".\n";
+    out
+}
+
+fn counter_page() -> String {
+    let server = Counter::ALL
+        .iter()
+        .map(|c| format!("{} | {} | {}", c.object(), c.name(), c.kind().cntr_type()));
+    let databases = DbCounter::ALL
+        .iter()
+        .map(|c| format!("{} | {} | {}", c.object(), c.name(), c.kind().cntr_type()));
+    page(
+        "Counters",
+        "object | counter | cntr_type",
+        server.chain(databases),
+    )
+}
+
+fn event_page() -> String {
+    let row = |e: &EventId| format!("{} | {}", e.name(), e.fields().join(", "));
+    page("Events", "event | fields", EventId::ALL.iter().map(row))
+}
+
+fn view_page() -> String {
+    let mut views: Vec<_> = reference::views().collect();
+    views.sort_by_key(|v| v.name);
+    let row = |v: reference::ViewEntry| {
+        let column = |(name, ty, nullable): &(&str, duramen_types::SqlType, bool)| {
+            format!("{name} {ty}{}", if *nullable { "" } else { " NOT NULL" })
+        };
+        let columns: Vec<_> = v.columns.iter().map(column).collect();
+        let call = if v.is_function { " ()" } else { "" };
+        format!("sys.{}{call} | {}", v.name, columns.join(", "))
+    };
+    page("System views", "name | columns", views.into_iter().map(row))
+}
+
+fn dbcc_page() -> String {
+    let row = |(name, options): (&str, &[&str])| {
+        let mut all = vec!["NO_INFOMSGS"];
+        all.extend(options);
+        format!("DBCC {name} | {}", all.join(", "))
+    };
+    page("DBCC", "statement | WITH", reference::dbcc().map(row))
+}
