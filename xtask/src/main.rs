@@ -2,11 +2,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod bench;
 mod clients;
 mod ledger;
 mod rooms;
 mod server;
 mod sim;
+mod sources;
+mod sql;
 mod test;
 
 use std::process::ExitCode;
@@ -18,6 +21,9 @@ cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
                                crash and recovery of the whole engine, seed after seed; --seed runs one again
 cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole
+cargo xtask sources            run the scripts of the published experiments (below DURAMEN_MATERIAL)
+cargo xtask bench              measure the figures of the README, PostgreSQL beside them
+                               [--rounds N] [--seconds S] [--only WORD]
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -29,6 +35,8 @@ fn main() -> ExitCode {
         ["test", "--install"] => test::run(true),
         ["sim", rest @ ..] => sim::run(rest),
         ["ledger", options @ ..] => ledger::run(options),
+        ["sources"] => sources::run(),
+        ["bench", rest @ ..] => bench::run(rest),
         ["rooms"] => {
             let wrong = rooms::violations();
             for line in &wrong {

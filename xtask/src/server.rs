@@ -17,6 +17,11 @@ pub struct Server {
 impl Server {
     /// Starts the release binary over `dir` and waits until it accepts clients.
     pub fn start(dir: &Path) -> Result<Server, String> {
+        Server::start_with(dir, &[])
+    }
+
+    /// The same with more arguments of `serve`.
+    pub fn start_with(dir: &Path, arguments: &[&str]) -> Result<Server, String> {
         let port = free_port()?;
         let mut child = Command::new(target_dir().join("release").join("duramen"))
             .args([
@@ -26,6 +31,7 @@ impl Server {
                 "--data-dir",
             ])
             .arg(dir)
+            .args(arguments)
             .env("MSSQL_SA_PASSWORD", PASSWORD)
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
@@ -45,6 +51,10 @@ impl Server {
             Ok(()) => Ok(server),
             Err(e) => Err(format!("the server is not ready after 30 s: {e}")),
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// SIGKILL: no goodbye, no flush.
@@ -76,7 +86,8 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> Result<u16, String> {
+/// A port nobody listens on now.
+pub fn free_port() -> Result<u16, String> {
     let socket = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
     socket
         .local_addr()

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, root};
+use crate::{clients, root, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -50,6 +50,7 @@ pub fn run(install: bool) -> ExitCode {
     tally.step("release build", built);
     if built {
         clients::run(install, &mut tally);
+        sources::small(&mut tally);
     }
     for skipped in &tally.skipped {
         println!("skipped: {skipped}");

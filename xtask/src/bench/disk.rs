@@ -1,0 +1,55 @@
+//! The disk's own limit: durable 4 KB writes one after the other into space that has been written before, past the page
+//! cache, the way a log is written.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const BLOCK: usize = 4096;
+const FILE_BYTES: u64 = 16 << 20;
+
+// Linux's numbers; `O_DIRECT` differs on some architectures.
+const O_DSYNC: i32 = 0o10000;
+const O_DIRECT: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) {
+    0o200_000
+} else {
+    0o40_000
+};
+
+/// Writes a second, by the median write of one second.
+pub fn durable_writes(dir: &Path) -> Result<f64, String> {
+    let path = dir.join("disk");
+    let result = writes(&path).map_err(|e| format!("{}: {e}", path.display()));
+    let _ = std::fs::remove_file(&path);
+    result
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    match options.clone().custom_flags(O_DSYNC | O_DIRECT).open(path) {
+        // A file system without O_DIRECT is measured through its cache.
+        Err(_) => options.custom_flags(O_DSYNC).open(path),
+        opened => opened,
+    }
+}
+
+fn writes(path: &Path) -> std::io::Result<f64> {
+    std::fs::write(path, vec![0xC0; FILE_BYTES as usize])?;
+    File::open(path)?.sync_all()?;
+    let file = open(path)?;
+    let buffer = vec![0x5A_u8; 2 * BLOCK];
+    let aligned = buffer.as_ptr().align_offset(BLOCK);
+    let block = &buffer[aligned..aligned + BLOCK];
+    let mut took = Vec::new();
+    let start = Instant::now();
+    let mut offset = 0;
+    while start.elapsed() < Duration::from_secs(1) {
+        let one = Instant::now();
+        file.write_all_at(block, offset)?;
+        took.push(one.elapsed().as_secs_f64());
+        offset = (offset + BLOCK as u64) % FILE_BYTES;
+    }
+    Ok(1.0 / super::median(&took).max(1e-9))
+}
