@@ -227,6 +227,7 @@ messages! {
     TIES_WITHOUT_ORDER_BY = 1062, 15, "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
     INTEGER_OUT_OF_RANGE = 1080, 15, "The integer value %.*ls is out of range.";
     TABLE_VARIABLE_NOT_DECLARED = 1087, 15, "Must declare the table variable \"%.*ls\".";
+    OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     CANNOT_ALLOCATE_PAGE = 1101, 17, "Could not allocate a new page for database '%.*ls' because of insufficient disk space in filegroup '%.*ls'. Create the necessary space by dropping objects in the filegroup, adding additional files to the filegroup, or setting autogrowth on for existing files in the filegroup.";
     FILEGROUP_FULL = 1105, 17, "Could not allocate space for object '%.*ls'%.*ls in database '%.*ls' because the '%.*ls' filegroup is full. Create disk space by deleting unneeded files, dropping objects in the filegroup, adding additional files to the filegroup, or setting autogrowth on for existing files in the filegroup.";
     OUT_OF_LOCKS = 1204, 19, "The instance of the SQL Server Database Engine cannot obtain a LOCK resource at this time. Rerun your statement when there are fewer active users. Ask the database administrator to check the lock and memory configuration for this instance, or to check for long-running transactions.";
@@ -271,6 +272,7 @@ messages! {
     INDEX_KEY_LENGTH_WARNING = 1945, 10, "Warning! The maximum key length for a %S_MSG index is %d bytes. The index '%.*ls' has maximum length of %d bytes. For some combination of large values, the insert/update operation will fail.";
     INDEX_KEY_TOO_LONG = 1946, 16, "Operation failed. The index entry of length %d bytes for the index '%.*ls' exceeds the maximum length of %d bytes for %S_MSG indexes.";
     MODULE_DEPENDS_ON_MISSING = 2007, 10, "The module '%.*ls' depends on the missing object '%.*ls'. The module will still be created; however, it cannot run successfully until the object exists.";
+    ALTER_WRONG_KIND = 2010, 16, "Cannot perform alter on '%.*ls' because it is an incompatible object type.";
     DBCC_OBJECT_NOT_FOUND = 2501, 16, "Cannot find a table or object with the name \"%.*ls\". Check the system catalog.";
     DBCC_DATABASE_NOT_FOUND = 2520, 16, "Could not find database '%.*ls'. The database either does not exist, or was dropped before a statement tried to use it. Verify if the database exists by querying the sys.databases catalog view.";
     DBCC_DATABASE_ID_NOT_FOUND = 2521, 16, "Could not find database ID %d. The database ID either does not exist, or the database was dropped before a statement tried to use it. Verify if the database ID exists by querying the sys.databases catalog view.";

@@ -22,6 +22,8 @@ pub struct Cx<'a> {
     pub(crate) locators: Vec<Locator>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
+    /// The last identity value that the statement made or was given.
+    pub identity: Option<i64>,
     /// An aggregate met a NULL (warning 8153).
     pub null_eliminated: bool,
 }
@@ -36,6 +38,7 @@ impl<'a> Cx<'a> {
             cached: BTreeMap::new(),
             locators: Vec::new(),
             row_limit: u64::MAX,
+            identity: None,
             null_eliminated: false,
         }
     }

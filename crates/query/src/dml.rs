@@ -53,6 +53,8 @@ enum InsertSource {
 #[derive(Debug)]
 enum ColumnValue {
     Given(usize),
+    /// A value given for the identity column, under SET IDENTITY_INSERT ON.
+    GivenIdentity(usize),
     Identity,
     Expression(Expr),
 }
@@ -61,6 +63,11 @@ impl Dml {
     /// The table that changes.
     pub fn table(&self) -> &Arc<dyn Table> {
         &self.table
+    }
+
+    /// Tells the tables that no transaction keeps how the statement ended.
+    pub fn statement_ended(&self, succeeded: bool) {
+        self.table.statement_ended(succeeded);
     }
 
     /// Does it; the number of rows affected.
@@ -123,12 +130,24 @@ impl Dml {
         let mut row = Vec::with_capacity(columns.len());
         for source in columns {
             row.push(match source {
-                ColumnValue::Given(i) => std::mem::take(&mut given[*i]),
+                ColumnValue::Given(i) | ColumnValue::GivenIdentity(i) => {
+                    std::mem::take(&mut given[*i])
+                }
                 ColumnValue::Identity => self.table.next_identity(cx)?,
                 ColumnValue::Expression(e) => e.eval(&[], cx)?,
             });
         }
         self.store(&mut row, "INSERT", cx)?;
+        for (value, source) in row.iter().zip(columns) {
+            match source {
+                ColumnValue::Identity => cx.identity = value.as_i64(),
+                ColumnValue::GivenIdentity(_) => {
+                    cx.identity = value.as_i64();
+                    self.table.note_identity(value, cx)?;
+                }
+                _ => {}
+            }
+        }
         self.table.insert(row, cx)
     }
 
@@ -184,6 +203,15 @@ impl Dml {
         Ok(out)
     }
 
+    /// Whether an assigned column is part of a unique key.
+    fn moves_keys(&self, assignments: &[(usize, Expr)]) -> bool {
+        let mut unique = self.table.paths().iter().filter(|p| p.unique);
+        unique.any(|p| {
+            let mut keys = p.keys.iter();
+            keys.any(|(key, _)| assignments.iter().any(|(column, _)| column == key))
+        })
+    }
+
     fn update(
         &self,
         (plan, offset): (&Plan, usize),
@@ -207,9 +235,20 @@ impl Dml {
             changes.push((at, old, new));
         }
         let n = changes.len() as u64;
-        for (at, old, new) in changes {
-            let locator = cx.locators[at].clone();
-            self.table.update(&locator, &old, new, cx)?;
+        if n > 1 && self.moves_keys(assignments) {
+            // Key values may pass from row to row: all old rows leave before the new ones come.
+            for (at, old, _) in &changes {
+                let locator = cx.locators[*at].clone();
+                self.table.delete(&locator, old, cx)?;
+            }
+            for (_, _, new) in changes {
+                self.table.insert(new, cx)?;
+            }
+        } else {
+            for (at, old, new) in changes {
+                let locator = cx.locators[at].clone();
+                self.table.update(&locator, &old, new, cx)?;
+            }
         }
         cx.locators.clear();
         Ok(n)
@@ -229,7 +268,9 @@ fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Tabl
             }
         },
         ast::TargetKind::Variable(name) => host.table_variable(name).ok_or_else(|| {
-            SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]).at_line(line)
+            SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name])
+                .with_state(2)
+                .at_line(line)
         }),
     }
 }
@@ -262,7 +303,12 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
             ast::QueryExpr::Values(rows) if query.order_by.is_empty() => {
                 let mut bound = Vec::with_capacity(rows.len());
                 for row in rows {
-                    check_width(stmt.columns.is_empty(), named.len(), row.len(), true)?;
+                    let explicit = !stmt.columns.is_empty();
+                    if !explicit && row.len() == table.columns().len() && row.len() > named.len() {
+                        let message = &messages::IDENTITY_NEEDS_COLUMN_LIST;
+                        return Err(SqlError::new(message, &[&table.name()]));
+                    }
+                    check_width(!explicit, named.len(), row.len(), true)?;
                     let mut exprs = Vec::with_capacity(row.len());
                     for (i, e) in row.iter().enumerate() {
                         let ty = target_type(i);
@@ -302,8 +348,13 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     for (i, column) in table.columns().iter().enumerate() {
         let at = named.iter().position(|n| *n == i).filter(|_| given);
         defaults.push(match at {
-            Some(_) if column.identity && !identity_insert(host) => {
+            Some(_) if column.identity && !identity_insert(host, &table) => {
                 let error = SqlError::new(&messages::IDENTITY_INSERT_OFF, &[&table.name()]);
+                return Err(error.at_line(line as i32));
+            }
+            Some(at) if column.identity => ColumnValue::GivenIdentity(at),
+            None if column.identity && identity_insert(host, &table) => {
+                let error = SqlError::new(&messages::IDENTITY_VALUE_REQUIRED, &[&table.name()]);
                 return Err(error.at_line(line as i32));
             }
             Some(at) => ColumnValue::Given(at),
@@ -320,9 +371,11 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     })
 }
 
-/// IDENTITY_INSERT is asked of the session as a global, so that this room needs no option of its own.
-fn identity_insert(host: &dyn Host) -> bool {
-    matches!(host.global("identity_insert"), Ok(Value::Bit(true)))
+/// The table of SET IDENTITY_INSERT ON is asked of the session as a global: its full name.
+fn identity_insert(host: &dyn Host, table: &Arc<dyn Table>) -> bool {
+    let on = host.global("identity_insert").ok();
+    on.and_then(|v| v.as_text())
+        .is_some_and(|name| same_name(&name, &table.full_name()))
 }
 
 fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
@@ -448,10 +501,9 @@ fn resolve_from(
 ) -> SqlResult<(ast::Target, String, bool)> {
     let alias = target_alias(target);
     let mut refs = Vec::new();
-    from.iter().for_each(|s| table_refs(s, &mut refs));
-    let exposed = |t: &ast::TableRef| t.alias.clone().unwrap_or_else(|| t.name.name().to_owned());
-    let by_alias = refs.iter().find(|t| same_name(&exposed(t), &alias));
-    let mut by_name = refs.iter().filter(|t| same_name(t.name.name(), &alias));
+    from.iter().for_each(|s| listed_tables(s, &mut refs));
+    let by_alias = refs.iter().find(|t| same_name(t.exposed, &alias));
+    let mut by_name = refs.iter().filter(|t| same_name(t.name, &alias));
     let found = match (by_alias, by_name.next(), by_name.next()) {
         (Some(t), ..) | (None, Some(t), None) => t,
         (None, Some(_), Some(_)) => {
@@ -459,22 +511,44 @@ fn resolve_from(
         }
         (None, None, _) => return Ok((target.clone(), alias, false)),
     };
-    let mut hints = found.hints.clone();
+    let mut hints = found.hints.to_vec();
     hints.extend(target.hints.iter().cloned());
     let real = ast::Target {
-        kind: ast::TargetKind::Table(found.name.clone()),
+        kind: found.kind.clone(),
         hints,
         line: target.line,
     };
-    Ok((real, exposed(found), true))
+    Ok((real, found.exposed.to_owned(), true))
 }
 
-fn table_refs<'t>(source: &'t ast::TableSource, out: &mut Vec<&'t ast::TableRef>) {
+/// A table or table variable that FROM lists.
+struct Listed<'t> {
+    /// Its alias, or its name.
+    exposed: &'t str,
+    name: &'t str,
+    kind: ast::TargetKind,
+    hints: &'t [ast::TableHint],
+}
+
+fn listed_tables<'t>(source: &'t ast::TableSource, out: &mut Vec<Listed<'t>>) {
     match source {
-        ast::TableSource::Table(t) => out.push(t),
+        ast::TableSource::Table(t) => out.push(Listed {
+            exposed: t.alias.as_deref().unwrap_or(t.name.name()),
+            name: t.name.name(),
+            kind: ast::TargetKind::Table(t.name.clone()),
+            hints: &t.hints,
+        }),
+        ast::TableSource::Variable {
+            name, alias, hints, ..
+        } => out.push(Listed {
+            exposed: alias.as_deref().unwrap_or(name),
+            name,
+            kind: ast::TargetKind::Variable(name.clone()),
+            hints,
+        }),
         ast::TableSource::Join(j) => {
-            table_refs(&j.left, out);
-            table_refs(&j.right, out);
+            listed_tables(&j.left, out);
+            listed_tables(&j.right, out);
         }
         _ => {}
     }

@@ -74,9 +74,15 @@ pub trait Table: fmt::Debug + Send + Sync {
     ) -> SqlResult<Box<dyn RowCursor>>;
     /// The next identity value, as the column's type.
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value>;
+    /// An explicit value for the identity column: later ones go on from it.
+    fn note_identity(&self, _value: &Value, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        Ok(())
+    }
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
     fn update(&self, at: &Locator, old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
     fn delete(&self, at: &Locator, old: &Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    /// The statement that changed it has ended. Tables that no transaction keeps undo their part of one that failed.
+    fn statement_ended(&self, _succeeded: bool) {}
 }
 
 #[derive(Clone, Debug)]

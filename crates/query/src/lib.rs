@@ -13,6 +13,7 @@ mod expr;
 mod functions;
 pub mod host;
 mod key;
+pub mod memory;
 mod plan;
 mod scan;
 

@@ -353,7 +353,7 @@ impl Ddl<'_> {
 }
 
 fn cannot_drop(kind: &str, name: &str) -> SqlError {
-    SqlError::new(&messages::CANNOT_DROP, &[&"drop", &kind, &name])
+    SqlError::new(&messages::CANNOT_DROP, &[&"drop", &kind, &name]).with_state(5)
 }
 
 /// Options that say what is done anyway, or only where space is left.

@@ -69,6 +69,11 @@ const FUNCTIONS: &[Function] = &[
         run: |s, _| Value::nvarchar(&s.login.host),
     },
     Function {
+        name: "scope_identity",
+        ty: SqlType::numeric(38, 0),
+        run: |s, _| crate::globals::numeric(s.state.scope_identity),
+    },
+    Function {
         name: "xact_state",
         ty: SqlType::SMALLINT,
         run: xact_state,

@@ -22,6 +22,11 @@ const GLOBALS: &[Global] = &[
         value: |s| Value::Int(s.state.error),
     },
     Global {
+        name: "identity",
+        ty: SqlType::numeric(38, 0),
+        value: |s| numeric(s.state.identity),
+    },
+    Global {
         name: "trancount",
         ty: SqlType::INT,
         value: |s| Value::Int(s.trancount() as i32),
@@ -69,7 +74,7 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "nestlevel",
         ty: SqlType::INT,
-        value: |_| Value::Int(0),
+        value: |s| Value::Int(s.state.nesting as i32),
     },
     Global {
         name: "microsoftversion",
@@ -93,6 +98,12 @@ const GLOBALS: &[Global] = &[
     },
 ];
 
+/// An identity value as the functions give it: numeric(38,0).
+pub fn numeric(n: Option<i64>) -> Value {
+    let decimal = n.and_then(|n| duramen_types::Decimal::new(i128::from(n), 38, 0));
+    decimal.map_or(Value::Null, Value::Decimal)
+}
+
 pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
     GLOBALS
         .iter()
@@ -102,6 +113,10 @@ pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
 
 /// NULL for a name that is not in the list.
 pub fn value(session: &Session, name: &str) -> Value {
+    if name == "identity_insert" {
+        let table = session.state.identity_insert.as_deref();
+        return table.map_or(Value::Null, Value::nvarchar);
+    }
     GLOBALS
         .iter()
         .find(|g| g.name == name)

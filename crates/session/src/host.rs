@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_query::host::{Host, Source, Table, VirtualTable};
+use duramen_query::memory::MemoryTable;
 use duramen_query::{Binder, Expr};
 use duramen_tsql::ast;
 use duramen_txn::Transaction;
@@ -31,6 +32,7 @@ pub struct Context {
 pub struct HostView<'s> {
     session: &'s Session,
     variables: &'s [Variable],
+    tables: &'s [Arc<MemoryTable>],
     cancel: &'s CancelToken,
     context: Context,
 }
@@ -39,6 +41,7 @@ impl<'s> HostView<'s> {
     pub fn new(
         session: &'s Session,
         variables: &'s [Variable],
+        tables: &'s [Arc<MemoryTable>],
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
@@ -51,6 +54,7 @@ impl<'s> HostView<'s> {
         HostView {
             session,
             variables,
+            tables,
             cancel,
             context,
         }
@@ -74,6 +78,9 @@ impl Host for HostView<'_> {
         };
         if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
             return Ok(Some(Source::Virtual(v)));
+        }
+        if crate::run::is_temporary(name) {
+            return Ok(self.session.temporary(name)?.map(Source::Table));
         }
         self.session.instance.table(&self.session.database, name)
     }
@@ -109,8 +116,10 @@ impl Host for HostView<'_> {
         find_variable(self.variables, name).map(|slot| (slot, self.variables[slot].ty))
     }
 
-    fn table_variable(&self, _name: &str) -> Option<Arc<dyn Table>> {
-        None
+    fn table_variable(&self, name: &str) -> Option<Arc<dyn Table>> {
+        let mut tables = self.tables.iter();
+        let found = tables.find(|t| crate::program::same(t.name(), name))?;
+        Some(found.clone())
     }
 
     fn now(&self) -> (u64, i16) {

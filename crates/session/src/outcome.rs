@@ -60,9 +60,9 @@ pub fn says_terminated(error: &SqlError, reach: Reach) -> bool {
     reach == Reach::Statement && TERMINATED.contains(&error.number)
 }
 
-/// TRY catches severities 11 to 19, but not the names of its own level.
-pub fn catchable(error: &SqlError) -> bool {
-    (11..=19).contains(&error.severity) && !SCOPE.contains(&error.number)
+/// TRY catches severities 11 to 19, but not the names of its own level: only those of a scope inside.
+pub fn catchable(error: &SqlError, from_inside: bool) -> bool {
+    (11..=19).contains(&error.severity) && (from_inside || !SCOPE.contains(&error.number))
 }
 
 /// Gives an error to the client, and to whoever listens to `error_reported`.
@@ -96,7 +96,8 @@ mod tests {
         assert!(says_terminated(&null, Reach::Statement));
         let name = SqlError::new(&messages::INVALID_OBJECT_NAME, &[&"t"]);
         assert_eq!(reach(&name, false), Reach::Batch);
-        assert!(!catchable(&name));
+        assert!(!catchable(&name, false));
+        assert!(catchable(&name, true));
         let conversion = SqlError::new(&messages::CONVERSION_FAILED, &[]);
         assert_eq!(reach(&conversion, false), Reach::BatchAndTransaction);
         let commit = SqlError::new(&messages::COMMIT_WITHOUT_BEGIN, &[]);

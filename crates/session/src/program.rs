@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::bind::resolve_type;
+use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
 use duramen_types::SqlType;
 
@@ -57,6 +58,16 @@ pub struct Program {
     pub text: String,
     pub steps: Vec<Step>,
     pub variables: Vec<Variable>,
+    /// Table variables; each run has tables of its own.
+    pub tables: Vec<MemoryTableDef>,
+}
+
+/// What a program is the body of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyOf {
+    Batch,
+    /// RETURN may give a status.
+    Procedure,
 }
 
 /// A statement's place in loops, for BREAK and CONTINUE.
@@ -65,25 +76,36 @@ struct Loop {
     breaks: Vec<usize>,
 }
 
-struct Compiler {
+struct Compiler<'t> {
+    text: &'t str,
+    body_of: BodyOf,
     steps: Vec<Step>,
     variables: Vec<Variable>,
+    tables: Vec<MemoryTableDef>,
     loops: Vec<Loop>,
     labels: BTreeMap<String, usize>,
     gotos: Vec<(usize, String, u32)>,
 }
 
-/// Compiles a parsed batch; `given` are the variables it starts with (parameters).
-pub fn compile(text: &str, batch: &ast::Batch, given: Vec<Variable>) -> SqlResult<Program> {
+/// Compiles the statements of a parsed batch or module; `given` are the variables it starts with (parameters).
+pub fn compile(
+    text: &str,
+    statements: &[Statement],
+    given: Vec<Variable>,
+    body_of: BodyOf,
+) -> SqlResult<Program> {
     let mut c = Compiler {
+        text,
+        body_of,
         steps: Vec::new(),
         variables: given,
+        tables: Vec::new(),
         loops: Vec::new(),
         labels: BTreeMap::new(),
         gotos: Vec::new(),
     };
-    c.declarations(&batch.statements)?;
-    c.statements(&batch.statements)?;
+    c.declarations(statements)?;
+    c.statements(statements)?;
     for (at, label, line) in std::mem::take(&mut c.gotos) {
         let target = c.labels.get(&label).copied();
         let missing =
@@ -94,10 +116,11 @@ pub fn compile(text: &str, batch: &ast::Batch, given: Vec<Variable>) -> SqlResul
         text: text.to_owned(),
         steps: c.steps,
         variables: c.variables,
+        tables: c.tables,
     })
 }
 
-impl Compiler {
+impl Compiler<'_> {
     /// Variables live from their declaration in the text to the end of the batch, whatever runs.
     fn declarations(&mut self, statements: &[Statement]) -> SqlResult<()> {
         for s in statements {
@@ -123,6 +146,16 @@ impl Compiler {
                             ty,
                         });
                     }
+                }
+                StatementKind::DeclareTable { name, elements } => {
+                    let line = s.line as i32;
+                    let taken = self.tables.iter().any(|t| same(&t.name, name));
+                    if taken || self.slot(name).is_some() {
+                        let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[name]);
+                        return Err(error.at_line(line));
+                    }
+                    let def = crate::table_variable::definition(self.text, name, elements)?;
+                    self.tables.push(def);
                 }
                 StatementKind::If {
                     then, otherwise, ..
@@ -276,6 +309,11 @@ impl Compiler {
                 let at = self.emit(Op::Jump(0), line);
                 self.gotos.push((at, name.to_lowercase(), line));
             }
+            StatementKind::DeclareTable { .. } => {}
+            StatementKind::Return(Some(_)) if self.body_of == BodyOf::Batch => {
+                let error = SqlError::new(&messages::RETURN_VALUE_NOT_ALLOWED, &[]);
+                return Err(error.at_line(line as i32));
+            }
             StatementKind::Return(value) => {
                 self.emit(Op::Return(value.clone()), line);
             }
@@ -289,7 +327,10 @@ impl Compiler {
 
 /// The slot of a variable; names compare without case.
 pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
-    variables
-        .iter()
-        .position(|v| v.name == name || v.name.to_lowercase() == name.to_lowercase())
+    variables.iter().position(|v| same(&v.name, name))
+}
+
+/// Names of variables compare without case.
+pub fn same(a: &str, b: &str) -> bool {
+    a == b || a.to_lowercase() == b.to_lowercase()
 }

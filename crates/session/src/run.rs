@@ -3,18 +3,27 @@
 mod bind;
 mod dbcc;
 mod define;
+mod exec;
+mod module;
+mod nested;
 mod options;
 mod query;
 mod raise;
 mod scoped;
+mod temp;
+
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::ObjectKind;
 use duramen_query::dml;
+use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
-use duramen_types::Value;
+use duramen_types::{SqlType, Value};
 
 use self::bind::Bound;
-use crate::ddl::Ddl;
+pub(crate) use self::exec::{Called, Given};
+pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
@@ -24,7 +33,28 @@ use crate::sink::{Done, ResultSink};
 enum Next {
     Step,
     To(usize),
-    End,
+    /// RETURN, with the status given.
+    Return(Option<i32>),
+    End(Ended),
+}
+
+/// How a run ended, for whoever started it.
+pub enum Ended {
+    /// At its end, by RETURN (with the status given), or by an error that ends no more than its scope.
+    Done(Option<i32>),
+    /// Nothing more of the whole request runs.
+    Stopped,
+    /// With an error for a CATCH block outside.
+    Thrown(SqlError),
+}
+
+/// Where a run stands among the runs of its request.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The procedure whose body it is, for messages.
+    pub procedure: Option<String>,
+    /// Somewhere outside a TRY block is open: errors go there.
+    pub caught_outside: bool,
 }
 
 /// Command numbers of DONE tokens.
@@ -37,6 +67,7 @@ mod command {
     pub const BEGIN: u16 = 0xD4;
     pub const COMMIT: u16 = 0xD5;
     pub const ROLLBACK: u16 = 0xD2;
+    pub const EXECUTE: u16 = 0xE0;
     pub const OTHER: u16 = 0xFD;
 }
 
@@ -46,11 +77,21 @@ pub struct Run<'r> {
     sink: &'r mut dyn ResultSink,
     cancel: &'r CancelToken,
     vars: Vec<Value>,
-    bound: Vec<Option<(u64, Bound)>>,
+    bound: Plans,
+    /// Table variables, in the order of the program.
+    tables: Vec<Arc<MemoryTable>>,
     /// CATCH targets of the TRY blocks that are open.
     tries: Vec<usize>,
+    place: Place,
+    /// The error at hand comes from a scope inside, so that names it could not find can be caught here.
+    from_inside: bool,
+    /// The error at hand comes from THROW, which ends the batch.
+    thrown: bool,
     reported: bool,
 }
+
+/// What a program's steps have bound, with the schema version of the binding.
+pub type Plans = Vec<Option<(u64, Bound)>>;
 
 impl<'r> Run<'r> {
     pub fn new(
@@ -66,47 +107,70 @@ impl<'r> Run<'r> {
             cancel,
             vars: vec![Value::Null; program.variables.len()],
             bound: vec![None; program.steps.len()],
+            tables: tables_of(program),
             tries: Vec::new(),
+            place: Place::default(),
+            from_inside: false,
+            thrown: false,
             reported: false,
         }
     }
 
-    /// Runs to the end of the batch.
+    /// Runs a batch of the client to its end.
     pub fn batch(mut self) {
-        let mut at = 0;
-        while at < self.program.steps.len() {
-            if self.cancel.is_set() {
-                break;
-            }
-            let step = self.step(at);
-            at = match step {
-                Ok(Next::Step) => at + 1,
-                Ok(Next::To(target)) => target,
-                Ok(Next::End) => break,
-                Err(error) => match self.failed(at, error) {
-                    Some(next) => next,
-                    None => break,
-                },
-            };
-        }
+        let _ = self.execute();
         self.end_of_batch();
-        self.session.state.caught.clear();
     }
 
-    fn end_of_batch(&mut self) {
+    /// Runs the program to its end.
+    fn execute(&mut self) -> Ended {
+        let caught = self.session.state.caught.len();
+        let mut at = 0;
+        let ended = loop {
+            if at >= self.program.steps.len() {
+                break Ended::Done(None);
+            }
+            if self.cancel.is_set() {
+                break Ended::Stopped;
+            }
+            let step = self.step(at);
+            let next = match step {
+                Ok(next) => next,
+                Err(error) => self.failed(at, error),
+            };
+            at = match next {
+                Next::Step => at + 1,
+                Next::To(target) => target,
+                Next::Return(status) => break Ended::Done(status),
+                Next::End(ended) => break ended,
+            };
+        };
+        self.session.state.caught.truncate(caught);
+        ended
+    }
+
+    /// An error that no statement of a program raised.
+    pub(crate) fn tell_error(&mut self, error: &SqlError) {
+        self.session.state.error = error.number;
+        self.sink.error(error);
+        self.done(None, command::EXECUTE, true);
+    }
+
+    pub(crate) fn end_of_batch(&mut self) {
         if self
             .session
             .transaction
             .as_ref()
             .is_some_and(|t| t.is_doomed())
         {
-            let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]);
+            let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]).at_line(1);
             let rolled = self.session.rollback_transaction(None, self.sink);
             outcome::report(self.sink, &rolled.err().unwrap_or(error));
             self.done(None, 0, true);
         } else if !self.reported {
             self.done(None, 0, false);
         }
+        self.session.drop_temporaries(u32::MAX);
     }
 
     fn done(&mut self, rows: Option<u64>, command: u16, error: bool) {
@@ -120,17 +184,31 @@ impl<'r> Run<'r> {
         });
     }
 
-    /// An error at a step: what it ends, and where to go on; `None` ends the batch.
-    fn failed(&mut self, at: usize, error: SqlError) -> Option<usize> {
+    /// An error at a step: what it ends, and where to go on.
+    fn failed(&mut self, at: usize, error: SqlError) -> Next {
         let line = self.program.steps[at].line as i32;
-        let error = error.at_line(line);
+        let inside = std::mem::take(&mut self.from_inside);
+        let thrown = std::mem::take(&mut self.thrown);
+        // An error of a call itself has line 0 of the procedure.
+        let mut error = match inside && error.procedure.is_some() {
+            true => error,
+            false => error.at_line(line),
+        };
+        if !inside && error.procedure.is_none() {
+            error.procedure = self.place.procedure.clone();
+        }
         if error.number == 0 && self.cancel.is_set() {
-            return None;
+            return Next::End(Ended::Stopped);
         }
         self.session.state.error = error.number;
         self.session.state.rowcount = 0;
-        let reach = outcome::reach(&error, self.session.options.xact_abort);
-        if outcome::catchable(&error)
+        let reach = match outcome::reach(&error, self.session.options.xact_abort) {
+            Reach::Statement if thrown && self.session.options.xact_abort => {
+                Reach::BatchAndTransaction
+            }
+            reach => reach,
+        };
+        if outcome::catchable(&error, inside)
             && let Some(catch) = self.tries.pop()
         {
             if reach == Reach::BatchAndTransaction
@@ -139,7 +217,10 @@ impl<'r> Run<'r> {
                 t.doom();
             }
             self.session.state.caught.push(error);
-            return Some(catch);
+            return Next::To(catch);
+        }
+        if self.place.caught_outside && outcome::catchable(&error, true) {
+            return Next::End(Ended::Thrown(error));
         }
         outcome::report(self.sink, &error);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
@@ -147,11 +228,19 @@ impl<'r> Run<'r> {
                 outcome::report(self.sink, &e);
             }
         } else if outcome::says_terminated(&error, reach) && self.writes(at) {
-            self.sink
-                .info(&SqlError::new(&messages::STATEMENT_TERMINATED, &[]).at_line(line));
+            self.sink.info(
+                &SqlError::new(&messages::STATEMENT_TERMINATED, &[])
+                    .with_state(0)
+                    .at_line(line),
+            );
         }
         self.done(None, self.command_of(at), true);
-        (reach == Reach::Statement).then_some(at + 1)
+        match reach {
+            Reach::Statement if thrown => Next::End(Ended::Stopped),
+            Reach::Statement => Next::To(at + 1),
+            Reach::Batch => Next::End(Ended::Done(None)),
+            Reach::BatchAndTransaction | Reach::Connection => Next::End(Ended::Stopped),
+        }
     }
 
     fn writes(&self, at: usize) -> bool {
@@ -208,8 +297,17 @@ impl<'r> Run<'r> {
                 self.session.state.caught.pop();
                 Ok(Next::Step)
             }
-            Op::Return(None) => Ok(Next::End),
-            Op::Return(Some(_)) => Err(SqlError::new(&messages::RETURN_VALUE_NOT_ALLOWED, &[])),
+            Op::Return(None) => Ok(Next::Return(None)),
+            Op::Return(Some(e)) => {
+                let bound = self.expr(at, |b| {
+                    let e = b.scalar(e)?;
+                    b.coerce(e, SqlType::INT)
+                })?;
+                let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                let status = value.as_i64().and_then(|n| i32::try_from(n).ok());
+                Ok(Next::Return(Some(status.unwrap_or(0))))
+            }
+            Op::Run(StatementKind::Exec(stmt)) => self.exec(at, stmt),
             Op::Run(kind) => {
                 self.session.activity.at_statement(kind);
                 self.run(at, kind)?;
@@ -283,31 +381,58 @@ impl<'r> Run<'r> {
             StatementKind::WaitFor { kind, value } => self.wait_for(at, *kind, value),
             StatementKind::RaiseError(stmt) => self.raise_error(at, stmt),
             StatementKind::Throw(args) => self.throw(at, args.as_deref()),
+            StatementKind::CreateTable(stmt) if temp::is_temporary(&stmt.name) => {
+                self.create_temporary(stmt)
+            }
             StatementKind::CreateTable(stmt) => {
                 self.define(0xC6, "CREATE TABLE", |d| d.create_table(stmt))
             }
+            StatementKind::CreateModule(stmt) => self.create_module(stmt),
             StatementKind::CreateIndex(stmt) => {
-                self.define(0xC8, "CREATE INDEX", |d| d.create_index(stmt))
+                let mut stmt = stmt.clone();
+                let database = match &stmt.table {
+                    Some(name) => {
+                        let (database, name) = self.session.definition_target(name);
+                        stmt.table = Some(name);
+                        database
+                    }
+                    None => self.session.database.clone(),
+                };
+                self.define_in(&database, 0xC8, "CREATE INDEX", |d| d.create_index(&stmt))
             }
             StatementKind::TruncateTable { table } => {
-                self.define(command::OTHER, "TRUNCATE TABLE", |d| d.truncate(table))
+                let (database, table) = self.session.definition_target(table);
+                let what = "TRUNCATE TABLE";
+                self.define_in(&database, command::OTHER, what, |d| d.truncate(&table))
             }
             StatementKind::Drop {
-                kind: ast::DropKind::Table,
+                kind,
                 if_exists,
                 names,
-            } => {
-                let drop_all =
-                    |d: &Ddl<'_>| names.iter().try_for_each(|n| d.drop_table(n, *if_exists));
-                self.define(0xC7, "DROPOBJ", drop_all)
-            }
+            } => match kind {
+                ast::DropKind::Table => names.iter().try_for_each(|n| {
+                    let (database, target) = self.session.definition_target(n);
+                    let dropped = self.define_in(&database, 0xC7, "DROPOBJ", |d| {
+                        d.drop_table(&target, *if_exists)
+                    });
+                    dropped.map_err(|e| temp::shown_as(e, &target, n))
+                }),
+                ast::DropKind::Procedure => {
+                    self.drop_modules(ObjectKind::PROCEDURE, *if_exists, names)
+                }
+                ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
+                ast::DropKind::Function => {
+                    self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)
+                }
+                other => Err(not_supported(&format!("DROP {other:?}").to_uppercase())),
+            },
             StatementKind::DropIndex { if_exists, indexes } => {
-                let drop_all = |d: &Ddl<'_>| {
-                    indexes
-                        .iter()
-                        .try_for_each(|(i, t)| d.drop_index(i, t, *if_exists))
-                };
-                self.define(0xC9, "DROP INDEX", drop_all)
+                indexes.iter().try_for_each(|(index, table)| {
+                    let (database, table) = self.session.definition_target(table);
+                    self.define_in(&database, 0xC9, "DROP INDEX", |d| {
+                        d.drop_index(index, &table, *if_exists)
+                    })
+                })
             }
             StatementKind::CreateDatabase(stmt) => {
                 self.outside_transaction("CREATE DATABASE")?;
@@ -359,29 +484,8 @@ impl<'r> Run<'r> {
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
-            StatementKind::Exec(stmt) => self.exec(stmt),
             other => Err(not_supported(crate::names::statement_name(other))),
         }
-    }
-
-    /// System procedures that are there; others are unknown by name.
-    fn exec(&mut self, stmt: &ast::ExecStmt) -> SqlResult<()> {
-        let ast::ExecCall::Procedure { name, .. } = &stmt.call else {
-            return Err(not_supported("EXECUTE of a string or variable"));
-        };
-        if !name.name().eq_ignore_ascii_case("sp_flush_log") {
-            return Err(SqlError::new(
-                &messages::PROCEDURE_NOT_FOUND,
-                &[&name.display()],
-            ));
-        }
-        let db = self.session.instance.databases.find(&self.session.database);
-        if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
-            log.flush_all()
-                .map_err(|e| e.to_sql(&self.session.database))?;
-        }
-        self.done(None, 0xE0, false);
-        Ok(())
     }
 
     /// A name given as such or in a variable.
@@ -397,6 +501,13 @@ impl<'r> Run<'r> {
             }
         }
     }
+}
+
+/// A run's own table variables.
+fn tables_of(program: &Program) -> Vec<Arc<MemoryTable>> {
+    let defs = program.tables.iter();
+    defs.map(|d| Arc::new(MemoryTable::new(d.clone())))
+        .collect()
 }
 
 fn not_supported(what: &str) -> SqlError {

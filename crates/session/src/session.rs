@@ -10,8 +10,9 @@ use duramen_txn::{LockOwner, Transaction, TxnKind};
 use crate::activity::Activity;
 use crate::instance::Instance;
 use crate::options::Options;
-use crate::program::compile;
-use crate::run::Run;
+use crate::program::{BodyOf, compile};
+use crate::programs::ProgramCache;
+use crate::run::{Run, TemporaryTable};
 use crate::sink::{Done, EnvChange, ResultSink};
 
 /// The SID of `sa`, the only login.
@@ -62,8 +63,24 @@ pub struct Session {
 pub(crate) struct State {
     pub rowcount: u64,
     pub error: i32,
-    /// The error that the innermost running CATCH caught.
+    /// The errors of the running CATCH blocks, innermost last.
     pub caught: Vec<SqlError>,
+    /// How many procedures and strings are running within each other: `@@NESTLEVEL`.
+    pub nesting: u32,
+    /// The last identity value made in the running scope: SCOPE_IDENTITY().
+    pub scope_identity: Option<i64>,
+    /// The last identity value made in any scope: `@@IDENTITY`.
+    pub identity: Option<i64>,
+    /// The full name of the table of SET IDENTITY_INSERT ON.
+    pub identity_insert: Option<String>,
+    /// Temporary tables that nobody can see any more, to be dropped when no transaction is open.
+    pub hidden: Vec<String>,
+    /// How many local temporary tables the session has made: a part of their names in tempdb.
+    pub made: u32,
+    /// Temporary tables that can be seen, oldest first.
+    pub temporary: Vec<TemporaryTable>,
+    /// Programs of procedures and of parameterised statements.
+    pub programs: ProgramCache,
 }
 
 impl Session {
@@ -140,8 +157,8 @@ impl Session {
         let options = duramen_tsql::ParseOptions {
             quoted_identifier: self.options.quoted_identifier,
         };
-        let program =
-            duramen_tsql::parse_batch(text, &options).and_then(|b| compile(text, &b, Vec::new()));
+        let program = duramen_tsql::parse_batch(text, &options)
+            .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));
         match program {
             Ok(program) => Run::new(self, &program, sink, cancel).batch(),
             Err(error) => {
@@ -162,6 +179,7 @@ impl Session {
         if !keep_transaction {
             self.rollback_all()?;
         }
+        self.drop_temporaries(0);
         self.options = Options::default();
         self.state = State::default();
         self.database = self.instance.default_database(&self.login.database);
@@ -299,7 +317,7 @@ impl Session {
 
     pub(crate) fn save_transaction(&mut self, name: &str) -> SqlResult<()> {
         let Some(t) = &self.transaction else {
-            return Err(SqlError::new(&messages::SAVE_WITHOUT_TRANSACTION, &[]));
+            return Err(SqlError::new(&messages::SAVE_WITHOUT_TRANSACTION, &[]).with_state(0));
         };
         if name.chars().count() > 32 {
             return Err(SqlError::new(&messages::SAVEPOINT_NAME_TOO_LONG, &[&name]));
@@ -330,6 +348,7 @@ impl Drop for Session {
         }
         // A failed rollback has taken the database offline already; recovery will finish it.
         let _ = self.rollback_all();
+        self.drop_temporaries(0);
         self.instance.locks.release_session(&self.owner);
         self.instance.session_ended(self.spid);
     }

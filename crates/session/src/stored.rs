@@ -76,7 +76,11 @@ impl StoredTable {
         let Some(index) = self.def.indexes.iter().find(|i| i.id == index_id) else {
             return e.into();
         };
-        let table = format!("{}.{}", self.def.schema_name, self.def.name);
+        let table = format!(
+            "{}.{}",
+            self.def.schema_name,
+            crate::run::short_name(&self.def.name)
+        );
         let key = key_text(row, &index.keys);
         if index.primary_key || index.unique_constraint {
             let kind = if index.primary_key {
@@ -214,6 +218,14 @@ impl Table for StoredTable {
             Some(TypeId::Int) => Value::Int(n as i32),
             _ => Value::BigInt(n),
         })
+    }
+
+    fn note_identity(&self, value: &Value, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let tx = transaction(cx)?;
+        match value.as_i64() {
+            Some(n) => self.db.catalog.note_identity(&tx, &self.def, n),
+            None => Ok(()),
+        }
     }
 
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {

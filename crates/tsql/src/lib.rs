@@ -12,7 +12,9 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
-pub use parser::{ParseOptions, parse_batch, parse_condition, parse_expression};
+pub use parser::{
+    ParseOptions, parse_batch, parse_condition, parse_expression, parse_name, parse_parameters,
+};
 
 /// How high a tree may grow: deeper text is refused with error 191, so that recursive walks cannot exhaust the stack.
 pub const MAX_HEIGHT: usize = 400;

@@ -322,7 +322,7 @@ impl Binder<'_> {
                 ty,
                 nullable: true,
             }),
-            None => Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name])),
+            None => Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).with_state(2)),
         }
     }
 

@@ -91,11 +91,13 @@ impl Binder<'_> {
                 name, alias, line, ..
             } => {
                 let Some(table) = self.host.table_variable(name) else {
-                    let error = SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name]);
+                    let error = SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name])
+                        .with_state(2);
                     return Err(error.at_line(*line as i32));
                 };
-                let plan = scan_plan(table, ScanLock::Read, false);
                 let alias = alias.as_deref().unwrap_or(name);
+                let target = self.located(alias).is_some();
+                let plan = scan_plan(table, ScanLock::Read, target);
                 self.expose(plan, alias, &[], scope)
             }
             ast::TableSource::Join(j) => self.join(j, scope, outer),

@@ -12,8 +12,8 @@ use super::Run;
 use crate::host::HostView;
 
 /// What a step has bound, kept while the schema stays as it is: a statement in a loop is bound once.
-#[derive(Clone)]
-pub(super) enum Bound {
+#[derive(Clone, Debug)]
+pub enum Bound {
     Expr(Arc<Expr>),
     Plan(Arc<Plan>),
     Dml(Arc<Dml>),
@@ -73,6 +73,7 @@ impl Run<'_> {
         f(&HostView::new(
             self.session,
             &self.program.variables,
+            &self.tables,
             transaction,
             self.cancel,
         ))
@@ -104,6 +105,7 @@ impl Run<'_> {
         let host = HostView::new(
             self.session,
             &self.program.variables,
+            &self.tables,
             transaction.clone(),
             self.cancel,
         );

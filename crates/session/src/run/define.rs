@@ -18,6 +18,14 @@ impl Run<'_> {
         }
     }
 
+    /// 3930: a doomed transaction takes no changes.
+    pub(super) fn writable(&self) -> SqlResult<()> {
+        match &self.session.transaction {
+            Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
+            _ => Ok(()),
+        }
+    }
+
     /// A definition, as a statement of the open transaction or of its own.
     pub(super) fn define(
         &mut self,
@@ -25,13 +33,24 @@ impl Run<'_> {
         name: &str,
         work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
     ) -> SqlResult<()> {
+        let database = self.session.database.clone();
+        self.define_in(&database, command, name, work)
+    }
+
+    /// A definition in a database that need not be the current one.
+    pub(super) fn define_in(
+        &mut self,
+        database: &str,
+        command: u16,
+        name: &str,
+        work: impl FnOnce(&Ddl<'_>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
         let instance = self.session.instance.clone();
-        let Some(db) = instance.databases.find(&self.session.database) else {
-            return Err(SqlError::new(
-                &messages::DATABASE_DOES_NOT_EXIST,
-                &[&self.session.database],
-            ));
+        let Some(db) = instance.databases.find(database) else {
+            let error = SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&database]);
+            return Err(error);
         };
+        self.writable()?;
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
@@ -44,7 +63,7 @@ impl Run<'_> {
             if transaction.kind != TxnKind::Autocommit {
                 instance.rollback(&transaction, Some(&point))?;
             }
-        } else {
+        } else if transaction.kind != TxnKind::Autocommit {
             self.session.defined = true;
         }
         self.end_statement(transaction, result.is_ok())?;

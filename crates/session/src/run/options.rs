@@ -1,6 +1,7 @@
 //! SET options.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::host::{Host, Source};
 use duramen_tsql::ast;
 use duramen_txn::IsolationLevel;
 use duramen_types::{DateOrder, Value};
@@ -39,8 +40,38 @@ impl Run<'_> {
                 "SET STATISTICS {}",
                 names.join(", ")
             ))),
-            ast::SetOption::IdentityInsert { .. } => Err(not_supported("SET IDENTITY_INSERT")),
+            ast::SetOption::IdentityInsert { table, on } => self.identity_insert(table, *on),
         }
+    }
+
+    /// One table of the session may take explicit identity values.
+    fn identity_insert(&mut self, name: &ast::ObjectName, on: bool) -> SqlResult<()> {
+        let found = self.with_host(None, |h| h.source(name))?;
+        let Some(Source::Table(table)) = found else {
+            let error = SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]);
+            return Err(error);
+        };
+        if !table.columns().iter().any(|c| c.identity) {
+            let error = SqlError::new(&messages::NO_IDENTITY_PROPERTY, &[&name.display()]);
+            return Err(error);
+        }
+        let full = table.full_name();
+        let current = &mut self.session.state.identity_insert;
+        let mine = current.as_deref() == Some(full.as_str());
+        match (on, current.as_deref()) {
+            (true, Some(other)) if !mine => {
+                let mut parts = other.split('.');
+                let mut part = || parts.next().unwrap_or_default();
+                let (database, schema, table) = (part(), part(), part());
+                let args: [&dyn std::fmt::Display; 4] =
+                    [&database, &schema, &table, &name.display()];
+                return Err(SqlError::new(&messages::IDENTITY_INSERT_ALREADY_ON, &args));
+            }
+            (true, _) => *current = Some(full),
+            (false, _) if mine => *current = None,
+            (false, _) => {}
+        }
+        Ok(())
     }
 
     pub(super) fn set_value(&mut self, at: usize, name: &str, value: &Value) -> SqlResult<()> {

@@ -58,6 +58,7 @@ impl Run<'_> {
         let host = HostView::new(
             self.session,
             &self.program.variables,
+            &self.tables,
             Some(transaction.clone()),
             self.cancel,
         );
@@ -86,7 +87,7 @@ impl Run<'_> {
     pub(super) fn change(
         &mut self,
         at: usize,
-        command: u16,
+        number: u16,
         name: &str,
         bind: impl FnOnce(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
@@ -98,14 +99,7 @@ impl Run<'_> {
                 dml
             }
         };
-        if self
-            .session
-            .transaction
-            .as_ref()
-            .is_some_and(|t| t.is_doomed())
-        {
-            return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
-        }
+        self.writable()?;
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point =
@@ -114,21 +108,29 @@ impl Run<'_> {
         let host = HostView::new(
             self.session,
             &self.program.variables,
+            &self.tables,
             Some(transaction.clone()),
             self.cancel,
         );
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         cx.row_limit = self.session.options.row_limit();
         let result = dml.run(&mut cx);
+        let identity = cx.identity;
         drop(cx);
         self.vars = vars;
+        dml.statement_ended(result.is_ok());
+        if number == command::INSERT {
+            let state = &mut self.session.state;
+            state.identity = identity;
+            state.scope_identity = identity.or(state.scope_identity);
+        }
         if result.is_err() && transaction.kind != TxnKind::Autocommit {
             self.session.instance.rollback(&transaction, Some(&point))?;
         }
         self.end_statement(transaction, result.is_ok())?;
         let n = result?;
         self.session.state.rowcount = n;
-        self.done(Some(n), command, false);
+        self.done(Some(n), number, false);
         Ok(())
     }
 }

@@ -98,6 +98,7 @@ impl Run<'_> {
         at: usize,
         args: Option<&(ast::Expr, ast::Expr, ast::Expr)>,
     ) -> SqlResult<()> {
+        self.thrown = true;
         let Some((number, message, state)) = args else {
             let caught = self.session.state.caught.last().cloned();
             return Err(

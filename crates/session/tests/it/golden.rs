@@ -326,13 +326,38 @@ fn shown(v: &Value, ty: &SqlType) -> String {
     converted.unwrap_or_else(|| to_display(v, ty))
 }
 
+/// Names that the server makes up, without what differs from run to run: `PK__t__*`, `#t____*`.
+fn masked(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_inclusive(|c: char| !c.is_alphanumeric() && !"_#".contains(c)) {
+        let name = word.trim_end_matches(|c: char| !c.is_alphanumeric() && !"_#".contains(c));
+        let made_up = |n: usize| {
+            let cut = name.len().checked_sub(n)?;
+            let (stem, digits) = (name.get(..cut)?, name.get(cut..)?);
+            let hex = |b: u8| b.is_ascii_digit() || (b'A'..=b'F').contains(&b);
+            (stem.ends_with('_') && digits.bytes().all(hex)).then_some(stem)
+        };
+        match made_up(12).or_else(|| made_up(8)) {
+            Some(stem) => {
+                let short = stem.trim_end_matches('_');
+                let gap = if stem.len() - short.len() > 3 {
+                    "____"
+                } else {
+                    "__"
+                };
+                out.push_str(&format!("{short}{gap}*{}", &word[name.len()..]));
+            }
+            None => out.push_str(word),
+        }
+    }
+    out
+}
+
 fn place(e: &SqlError) -> String {
     let procedure = match &e.procedure {
         Some(p) => format!("Procedure {p}, "),
         None => String::new(),
     };
-    format!(
-        "State {}, {procedure}Line {}: {}",
-        e.state, e.line, e.message
-    )
+    let message = masked(&e.message);
+    format!("State {}, {procedure}Line {}: {message}", e.state, e.line)
 }

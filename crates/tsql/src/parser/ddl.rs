@@ -47,13 +47,11 @@ impl Parser<'_> {
             false => "CREATE",
         };
         let what = match self.text(0).to_ascii_uppercase().as_str() {
-            "PROC" => "PROCEDURE".to_string(),
-            other => other.to_string(),
+            // Both verbs are named since CREATE OR ALTER is there.
+            "PROC" | "PROCEDURE" => "CREATE/ALTER PROCEDURE".to_string(),
+            other => format!("{verb} {other}"),
         };
-        self.raise(
-            &messages::MUST_BE_FIRST_IN_BATCH,
-            &[&format!("{verb} {what}")],
-        )
+        self.raise(&messages::MUST_BE_FIRST_IN_BATCH, &[&what])
     }
 
     fn create(&mut self, first: bool) -> SqlResult<StatementKind> {

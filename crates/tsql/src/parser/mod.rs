@@ -68,6 +68,28 @@ pub fn parse_condition(sql: &str, options: &ParseOptions) -> SqlResult<crate::as
     Ok(expr)
 }
 
+/// Parses the parameter list of sp_executesql: `@a int, @b varchar(10) = 'x' OUTPUT`. Blank text has none.
+pub fn parse_parameters(
+    sql: &str,
+    options: &ParseOptions,
+) -> SqlResult<Vec<crate::ast::Parameter>> {
+    let mut parser = Parser::new(sql, options)?;
+    if parser.expect_end().is_ok() {
+        return Ok(Vec::new());
+    }
+    let parameters = parser.parameters()?;
+    parser.expect_end()?;
+    Ok(parameters)
+}
+
+/// Parses a name of one to four parts, as EXEC takes it from a variable.
+pub fn parse_name(sql: &str) -> SqlResult<ObjectName> {
+    let mut parser = Parser::new(sql, &ParseOptions::default())?;
+    let name = parser.object_name()?;
+    parser.expect_end()?;
+    Ok(name)
+}
+
 pub(crate) struct Parser<'a> {
     sql: &'a str,
     tokens: Vec<Token>,

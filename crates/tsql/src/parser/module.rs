@@ -71,7 +71,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parameters(&mut self) -> SqlResult<Vec<Parameter>> {
+    pub(super) fn parameters(&mut self) -> SqlResult<Vec<Parameter>> {
         self.list(|p| {
             let line = p.line();
             let name = p.variable()?;

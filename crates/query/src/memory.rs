@@ -1,0 +1,292 @@
+//! Tables that live in memory and in one batch: table variables and the results of table-valued functions.
+//!
+//! Invariants:
+//! 1. No transaction touches them: ROLLBACK leaves their rows, as it does with variables.
+//! 2. A statement that fails leaves them as it found them: `statement_ended(false)` undoes its changes, latest first.
+//! 3. Every row has one entry in each key, so a key finds a duplicate without a scan.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::sync::Mutex;
+use duramen_types::{TypeId, Value, to_display};
+
+use crate::cx::Cx;
+use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
+use crate::key::RowKey;
+use crate::plan::{Row, ScanLock};
+
+/// A PRIMARY KEY or UNIQUE constraint.
+#[derive(Clone, Debug)]
+pub struct MemoryKey {
+    pub name: String,
+    pub primary: bool,
+    pub columns: Vec<usize>,
+}
+
+/// What a table in memory is made of.
+#[derive(Clone, Debug)]
+pub struct MemoryTableDef {
+    /// As messages show it: `@t`.
+    pub name: String,
+    pub columns: Vec<TableColumn>,
+    pub keys: Vec<MemoryKey>,
+    /// Seed and increment of the IDENTITY column.
+    pub identity: Option<(i64, i64)>,
+}
+
+pub struct MemoryTable {
+    def: MemoryTableDef,
+    paths: Vec<AccessPath>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    rows: BTreeMap<u64, Row>,
+    keys: Vec<BTreeMap<RowKey, u64>>,
+    next_row: u64,
+    next_identity: i64,
+    /// What the running statement has done.
+    undo: Vec<Undo>,
+}
+
+enum Undo {
+    Inserted(u64),
+    Updated(u64, Row),
+    Deleted(u64, Row),
+}
+
+impl fmt::Debug for MemoryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryTable({})", self.def.name)
+    }
+}
+
+impl MemoryTable {
+    pub fn new(def: MemoryTableDef) -> MemoryTable {
+        let paths = def.keys.iter().map(|k| AccessPath {
+            name: k.name.clone(),
+            unique: true,
+            keys: k.columns.iter().map(|c| (*c, false)).collect(),
+            covers_all: true,
+        });
+        let state = State {
+            keys: def.keys.iter().map(|_| BTreeMap::new()).collect(),
+            next_identity: def.identity.map_or(0, |(seed, _)| seed),
+            ..State::default()
+        };
+        MemoryTable {
+            paths: paths.collect(),
+            state: Mutex::new(state),
+            def,
+        }
+    }
+
+    /// How many rows it holds.
+    pub fn len(&self) -> usize {
+        self.state.lock().rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn key(&self, key: &MemoryKey, row: &[Value]) -> RowKey {
+        let columns = key.columns.iter();
+        RowKey::new(
+            columns.clone().map(|c| row[*c].clone()).collect(),
+            columns.map(|c| self.def.columns[*c].ty.collation).collect(),
+        )
+    }
+
+    /// Enters a row into every key, or into none.
+    fn enter(&self, state: &mut State, id: u64, row: &[Value]) -> SqlResult<()> {
+        let keys: Vec<RowKey> = self.def.keys.iter().map(|k| self.key(k, row)).collect();
+        for (i, key) in keys.iter().enumerate() {
+            if state.keys[i].contains_key(key) {
+                return Err(self.duplicate(&self.def.keys[i], row));
+            }
+        }
+        for (i, key) in keys.into_iter().enumerate() {
+            state.keys[i].insert(key, id);
+        }
+        Ok(())
+    }
+
+    fn leave(&self, state: &mut State, row: &[Value]) {
+        for (i, key) in self.def.keys.iter().enumerate() {
+            state.keys[i].remove(&self.key(key, row));
+        }
+    }
+
+    fn duplicate(&self, key: &MemoryKey, row: &[Value]) -> SqlError {
+        let kind = if key.primary {
+            "PRIMARY KEY"
+        } else {
+            "UNIQUE KEY"
+        };
+        let shown = |c: &usize| match &row[*c] {
+            Value::Null => "<NULL>".to_owned(),
+            v => to_display(v, &self.def.columns[*c].ty),
+        };
+        let values: Vec<String> = key.columns.iter().map(shown).collect();
+        let object = format!("dbo.{}", self.def.name);
+        let values = format!("({})", values.join(", "));
+        SqlError::new(
+            &messages::DUPLICATE_KEY_CONSTRAINT,
+            &[&kind, &key.name, &object, &values],
+        )
+    }
+
+    fn undo(&self, state: &mut State, change: Undo) {
+        // The keys of what stood before were free of duplicates: entering them again cannot fail.
+        match change {
+            Undo::Inserted(id) => {
+                if let Some(row) = state.rows.remove(&id) {
+                    self.leave(state, &row);
+                }
+            }
+            Undo::Updated(id, old) => {
+                if let Some(new) = state.rows.insert(id, old.clone()) {
+                    self.leave(state, &new);
+                }
+                let _ = self.enter(state, id, &old);
+            }
+            Undo::Deleted(id, row) => {
+                let _ = self.enter(state, id, &row);
+                state.rows.insert(id, row);
+            }
+        }
+    }
+}
+
+fn number(at: &Locator) -> SqlResult<u64> {
+    match at {
+        Locator::Number(n) => Ok(*n),
+        _ => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
+    }
+}
+
+impl Table for MemoryTable {
+    fn name(&self) -> &str {
+        &self.def.name
+    }
+
+    fn full_name(&self) -> String {
+        self.def.name.clone()
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.def.columns
+    }
+
+    fn paths(&self) -> &[AccessPath] {
+        &self.paths
+    }
+
+    /// The rows as they are now; later changes are not seen. Only a whole key is sought, other bounds read everything.
+    fn open(
+        &self,
+        bounds: Option<&Bounds>,
+        _lock: ScanLock,
+        _cx: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>> {
+        let state = self.state.lock();
+        let whole = bounds.and_then(|b| {
+            let key = self.def.keys.get(b.path)?;
+            (b.equal.len() == key.columns.len()).then_some((b, key))
+        });
+        let rows: Vec<(u64, Row)> = match whole {
+            Some((b, key)) => {
+                let collations = key.columns.iter();
+                let collations = collations.map(|c| self.def.columns[*c].ty.collation);
+                let wanted = RowKey::new(b.equal.clone(), collations.collect());
+                let found = state.keys[b.path].get(&wanted);
+                let found = found.and_then(|id| Some((*id, state.rows.get(id)?.clone())));
+                found.into_iter().collect()
+            }
+            None => state.rows.iter().map(|(id, r)| (*id, r.clone())).collect(),
+        };
+        Ok(Box::new(MemoryCursor {
+            rows: rows.into_iter(),
+        }))
+    }
+
+    fn next_identity(&self, _cx: &mut Cx<'_>) -> SqlResult<Value> {
+        let mut state = self.state.lock();
+        let n = state.next_identity;
+        let column = self.def.columns.iter().find(|c| c.identity);
+        let id = column.map_or(TypeId::BigInt, |c| c.ty.id);
+        let value = match id {
+            TypeId::TinyInt => u8::try_from(n).ok().map(Value::TinyInt),
+            TypeId::SmallInt => i16::try_from(n).ok().map(Value::SmallInt),
+            TypeId::Int => i32::try_from(n).ok().map(Value::Int),
+            _ => Some(Value::BigInt(n)),
+        };
+        let overflow = || {
+            let what: [&dyn fmt::Display; 2] = [&"IDENTITY", &id.name()];
+            SqlError::new(&messages::ARITHMETIC_OVERFLOW, &what)
+        };
+        let increment = self.def.identity.map_or(1, |(_, i)| i);
+        state.next_identity = n.checked_add(increment).ok_or_else(overflow)?;
+        value.ok_or_else(overflow)
+    }
+
+    fn insert(&self, row: Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let mut state = self.state.lock();
+        let id = state.next_row;
+        self.enter(&mut state, id, &row)?;
+        state.next_row += 1;
+        state.rows.insert(id, row);
+        state.undo.push(Undo::Inserted(id));
+        Ok(())
+    }
+
+    fn update(&self, at: &Locator, _old: &Row, new: Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let id = number(at)?;
+        let mut state = self.state.lock();
+        let Some(old) = state.rows.get(&id).cloned() else {
+            return Ok(());
+        };
+        self.leave(&mut state, &old);
+        if let Err(e) = self.enter(&mut state, id, &new) {
+            let _ = self.enter(&mut state, id, &old);
+            return Err(e);
+        }
+        state.rows.insert(id, new);
+        state.undo.push(Undo::Updated(id, old));
+        Ok(())
+    }
+
+    fn delete(&self, at: &Locator, _old: &Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let id = number(at)?;
+        let mut state = self.state.lock();
+        if let Some(row) = state.rows.remove(&id) {
+            self.leave(&mut state, &row);
+            state.undo.push(Undo::Deleted(id, row));
+        }
+        Ok(())
+    }
+
+    fn statement_ended(&self, succeeded: bool) {
+        let mut state = self.state.lock();
+        let done = std::mem::take(&mut state.undo);
+        if !succeeded {
+            for change in done.into_iter().rev() {
+                self.undo(&mut state, change);
+            }
+        }
+    }
+}
+
+struct MemoryCursor {
+    rows: std::vec::IntoIter<(u64, Row)>,
+}
+
+impl RowCursor for MemoryCursor {
+    fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        Ok(self.rows.next().map(|(id, row)| (Locator::Number(id), row)))
+    }
+}

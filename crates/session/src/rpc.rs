@@ -1,0 +1,113 @@
+//! Calls that come as calls, not as text: `sp_executesql`, prepared statements and procedures with typed parameters.
+
+use duramen_base::{SqlError, SqlResult};
+use duramen_tsql::parse_name;
+use duramen_types::{SqlType, Value};
+
+use crate::program::{BodyOf, Program, compile};
+use crate::run::{Called, Ended, Given, Run};
+use crate::session::{CancelToken, Session};
+use crate::sink::ResultSink;
+
+/// A parameter of a call.
+#[derive(Clone, Debug)]
+pub struct RpcParameter {
+    /// With the `@`; empty by position.
+    pub name: String,
+    pub ty: SqlType,
+    pub value: Value,
+    pub output: bool,
+    /// The parameter's own default is asked for; `value` means nothing.
+    pub default: bool,
+}
+
+/// What a call gives back beside what went to the sink.
+#[derive(Clone, Debug, Default)]
+pub struct RpcOutcome {
+    /// The return status; `None` when the call did not come to its end.
+    pub status: Option<i32>,
+    /// Output values by the position of their parameter in the call.
+    pub outputs: Vec<(usize, SqlType, Value)>,
+}
+
+impl Session {
+    /// A statement with the parameters that `declarations` declares (`@a int, @b int OUTPUT`), as sp_executesql runs
+    /// it. Errors go to the sink.
+    pub fn execute_sql(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        parameters: &[RpcParameter],
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+    ) -> RpcOutcome {
+        let given = parameters.iter().map(given).collect();
+        let mut outcome = self.call(sink, cancel, |run| run.call_text(text, declarations, given));
+        if outcome.status.is_some() {
+            outcome.status = Some(self.state.error);
+        }
+        outcome
+    }
+
+    /// A procedure by its name as written, with up to four parts.
+    pub fn execute_procedure(
+        &mut self,
+        name: &str,
+        parameters: &[RpcParameter],
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+    ) -> RpcOutcome {
+        let given = parameters.iter().map(given).collect();
+        self.call(sink, cancel, |run| {
+            let name = parse_name(name)?;
+            run.call_procedure(&name, given)
+        })
+    }
+
+    fn call(
+        &mut self,
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+        work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
+    ) -> RpcOutcome {
+        let nothing: Program = match compile("", &[], Vec::new(), BodyOf::Batch) {
+            Ok(p) => p,
+            Err(e) => {
+                sink.error(&e);
+                return RpcOutcome::default();
+            }
+        };
+        let mut run = Run::new(self, &nothing, sink, cancel);
+        let outcome = match work(&mut run) {
+            Ok(called) => match called.ended {
+                Ended::Done(status) => RpcOutcome {
+                    status: Some(status.unwrap_or(0)),
+                    outputs: called.outputs,
+                },
+                Ended::Stopped => RpcOutcome::default(),
+                Ended::Thrown(error) => run.refused(error),
+            },
+            Err(error) => run.refused(error),
+        };
+        run.end_of_batch();
+        outcome
+    }
+}
+
+impl Run<'_> {
+    /// An error of the call itself.
+    fn refused(&mut self, error: SqlError) -> RpcOutcome {
+        let error = error.at_line(1);
+        self.tell_error(&error);
+        RpcOutcome::default()
+    }
+}
+
+fn given(p: &RpcParameter) -> Given {
+    Given {
+        name: (!p.name.is_empty()).then(|| p.name.clone()),
+        ty: p.ty,
+        value: (!p.default).then(|| p.value.clone()),
+        output: p.output,
+    }
+}

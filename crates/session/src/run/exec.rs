@@ -1,0 +1,463 @@
+//! EXECUTE: strings, `sp_executesql` and procedures, with their parameters, outputs and return codes.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::Binder;
+use duramen_query::bind::resolve_type;
+use duramen_tsql::ParseOptions;
+use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
+use duramen_types::{SqlType, Target, Value};
+
+use super::nested::Inner;
+use super::{Ended, Next, Run, command, not_supported};
+use crate::program::{BodyOf, Program, Variable, compile, find_variable, same};
+use crate::programs::{Callable, Parameter};
+
+/// An argument of a call.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// With the `@`; `None` by position.
+    pub name: Option<String>,
+    pub ty: SqlType,
+    /// `None` for DEFAULT.
+    pub value: Option<Value>,
+    pub output: bool,
+}
+
+/// How a call ended, and the outputs by the position of their argument.
+pub struct Called {
+    pub ended: Ended,
+    pub outputs: Vec<(usize, SqlType, Value)>,
+}
+
+impl Called {
+    fn with_status(status: i32) -> Called {
+        Called {
+            ended: Ended::Done(Some(status)),
+            outputs: Vec::new(),
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn exec(&mut self, at: usize, stmt: &ast::ExecStmt) -> SqlResult<Next> {
+        if let Some(option) = stmt.options.iter().find(|o| *o != "RECOMPILE") {
+            return Err(not_supported(&format!("EXECUTE WITH {option}")));
+        }
+        let mut targets = Vec::new();
+        let called = match &stmt.call {
+            ast::ExecCall::Text { at: Some(_), .. } => return Err(not_supported("EXECUTE ... AT")),
+            ast::ExecCall::Text { args, .. } if !args.is_empty() => {
+                return Err(not_supported("EXECUTE of a string with parameters"));
+            }
+            ast::ExecCall::Text { text, .. } => {
+                let bound = self.expr(at, |b| b.scalar(text))?;
+                let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                self.call_text(&value.as_text().unwrap_or_default(), "", Vec::new())?
+            }
+            ast::ExecCall::Procedure { number, name, args } => {
+                if number.is_some() {
+                    return Err(not_supported("numbered procedures"));
+                }
+                let given = self.arguments(args, &mut targets)?;
+                self.call_procedure(name, given)?
+            }
+            ast::ExecCall::ProcedureVariable { variable, args } => {
+                let slot = self.slot(variable)?;
+                let text = self.vars[slot].as_text().unwrap_or_default();
+                let invalid =
+                    |_| SqlError::new(&messages::INVALID_IDENTIFIER, &[&text]).with_state(2);
+                let name = duramen_tsql::parse_name(&text).map_err(invalid)?;
+                let given = self.arguments(args, &mut targets)?;
+                self.call_procedure(&name, given)?
+            }
+        };
+        let status = match called.ended {
+            Ended::Done(status) => status,
+            Ended::Stopped => return Ok(Next::End(Ended::Stopped)),
+            Ended::Thrown(error) => {
+                self.from_inside = true;
+                return Err(error);
+            }
+        };
+        for (argument, ty, value) in called.outputs {
+            if let Some(slot) = targets.get(argument).copied().flatten() {
+                self.store_variable(slot, &ty, value)?;
+            }
+        }
+        if let Some(variable) = &stmt.result {
+            let slot = self.slot(variable)?;
+            self.store_variable(slot, &SqlType::INT, Value::Int(status.unwrap_or(0)))?;
+        }
+        self.done(None, command::EXECUTE, false);
+        Ok(Next::Step)
+    }
+
+    fn slot(&self, name: &str) -> SqlResult<usize> {
+        let missing = || SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).with_state(2);
+        find_variable(&self.program.variables, name).ok_or_else(missing)
+    }
+
+    fn store_variable(&mut self, slot: usize, from: &SqlType, value: Value) -> SqlResult<()> {
+        let to = self.program.variables[slot].ty;
+        let ctx = self.session.options.convert_ctx();
+        self.vars[slot] = duramen_types::assign(value, from, &to, Target::Variable, &ctx)?;
+        Ok(())
+    }
+
+    /// The values of a call's arguments; `targets` gets the variable of each OUTPUT argument.
+    fn arguments(
+        &mut self,
+        args: &[ExecArg],
+        targets: &mut Vec<Option<usize>>,
+    ) -> SqlResult<Vec<Given>> {
+        let mut out: Vec<Given> = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            if arg.name.is_none() && out.last().is_some_and(|g| g.name.is_some()) {
+                return Err(SqlError::new(
+                    &messages::POSITIONAL_AFTER_NAMED,
+                    &[&(i + 1)],
+                ));
+            }
+            let variable = match &arg.value.kind {
+                ExprKind::Variable(name) if !name.starts_with("@@") => Some(self.slot(name)?),
+                _ => None,
+            };
+            if arg.output && variable.is_none() {
+                return Err(SqlError::new(&messages::OUTPUT_WITH_CONSTANT, &[]));
+            }
+            targets.push(variable.filter(|_| arg.output));
+            let (ty, value) = match (&arg.value.kind, variable) {
+                (ExprKind::Default, _) => (SqlType::INT, None),
+                (_, Some(slot)) => {
+                    let ty = self.program.variables[slot].ty;
+                    (ty, Some(self.vars[slot].clone()))
+                }
+                _ => {
+                    let bound = self.with_host(None, |h| Binder::new(h).scalar(&arg.value))?;
+                    let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                    (bound.ty, Some(value))
+                }
+            };
+            out.push(Given {
+                name: arg.name.clone(),
+                ty,
+                value,
+                output: arg.output,
+            });
+        }
+        Ok(out)
+    }
+
+    /// Calls a procedure by name: a system procedure, or one of a database.
+    pub(crate) fn call_procedure(
+        &mut self,
+        name: &ast::ObjectName,
+        given: Vec<Given>,
+    ) -> SqlResult<Called> {
+        let system = match name.schema() {
+            None => true,
+            Some(s) => s.eq_ignore_ascii_case("sys") || s.eq_ignore_ascii_case("dbo"),
+        };
+        if system {
+            match name.name().to_ascii_lowercase().as_str() {
+                "sp_executesql" => return self.execute_sql(given),
+                "sp_flush_log" => return self.flush_log(),
+                _ => {}
+            }
+        }
+        let Some((key, database, callable)) = self.procedure(name)? else {
+            let error = SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name.display()]);
+            return Err(error.with_state(62));
+        };
+        let shown = name.name().to_owned();
+        let vars = match self.fill(&callable.parameters, &given, &shown) {
+            Ok(vars) => vars,
+            Err(mut error) => {
+                error.procedure = Some(shown);
+                self.from_inside = true;
+                self.session.state.programs.put(key, callable);
+                return Err(error);
+            }
+        };
+        self.call((key, callable), vars, &given, (Some(shown), Some(database)))
+    }
+
+    fn flush_log(&mut self) -> SqlResult<Called> {
+        let db = self.session.instance.databases.find(&self.session.database);
+        if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
+            log.flush_all()
+                .map_err(|e| e.to_sql(&self.session.database))?;
+        }
+        Ok(Called::with_status(0))
+    }
+
+    /// sp_executesql: its first two arguments are the statement and the declarations of the others.
+    fn execute_sql(&mut self, mut given: Vec<Given>) -> SqlResult<Called> {
+        let mut texts = Vec::new();
+        for (names, shown) in [
+            (["@stmt", "@statement"], "@statement"),
+            (["@params", "@parameters"], "@params"),
+        ] {
+            let named = |g: &Given| {
+                let name = g.name.as_deref();
+                name.is_none() || name.is_some_and(|n| names.iter().any(|m| same(n, m)))
+            };
+            let Some(first) = given.first().filter(|g| named(g)) else {
+                texts.push(String::new());
+                continue;
+            };
+            if !first.ty.id.is_nchar() && !matches!(first.value, Some(Value::Null)) {
+                let args: [&dyn std::fmt::Display; 2] = [&shown, &"ntext/nchar/nvarchar"];
+                let error = SqlError::new(&messages::PROCEDURE_PARAMETER_TYPE, &args);
+                let procedure = Some("sp_executesql".to_owned());
+                return Err(SqlError { procedure, ..error }.with_state(2));
+            }
+            let first = given.remove(0);
+            texts.push(first.value.and_then(|v| v.as_text()).unwrap_or_default());
+        }
+        let skipped = 2;
+        let mut called = self.call_text(&texts[0], &texts[1], given)?;
+        called.outputs.iter_mut().for_each(|o| o.0 += skipped);
+        if let Ended::Done(_) = called.ended {
+            // What sp_executesql returns is the last error of the statement.
+            called.ended = Ended::Done(Some(self.session.state.error));
+        }
+        Ok(called)
+    }
+
+    /// Runs text as a batch of its own inside this one, with the parameters that `declarations` declares.
+    pub(crate) fn call_text(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        given: Vec<Given>,
+    ) -> SqlResult<Called> {
+        let quoted = self.session.options.quoted_identifier;
+        let key = format!(
+            "{}\u{1}{quoted}\u{1}{declarations}\u{1}{text}",
+            self.session.database
+        );
+        let callable = match self.session.state.programs.take(&key) {
+            Some(c) => c,
+            None => match compiled_text(text, declarations, quoted) {
+                Ok(c) => c,
+                // A syntax error of the text is one of the scope inside: a TRY around this call catches it.
+                Err(error) => return Ok(self.failed_inside(error)),
+            },
+        };
+        if declarations.is_empty() && !given.is_empty() {
+            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&""]).with_state(2);
+            return Err(error);
+        }
+        let statement = format!("({declarations}){text}");
+        let vars = match self.fill(&callable.parameters, &given, "") {
+            Ok(vars) => vars,
+            Err(error) => {
+                let mut error = error;
+                if error.number == messages::PARAMETER_NOT_SUPPLIED.number {
+                    let missing = callable.parameters.iter().enumerate();
+                    let missing = missing.filter(|(i, p)| argument(p, *i, &given).is_none());
+                    let name = missing.map(|(_, p)| p.name.clone()).next();
+                    let name = name.unwrap_or_default();
+                    let message = &messages::QUERY_PARAMETER_NOT_SUPPLIED;
+                    error = SqlError::new(message, &[&statement, &name]);
+                }
+                self.session.state.programs.put(key, callable);
+                return Err(error);
+            }
+        };
+        self.call((key, callable), vars, &given, (None, None))
+    }
+
+    /// An error that a scope inside has before it runs.
+    fn failed_inside(&mut self, error: SqlError) -> Called {
+        let ended = if self.place.caught_outside || !self.tries.is_empty() {
+            Ended::Thrown(error)
+        } else {
+            self.session.state.error = error.number;
+            self.sink.error(&error);
+            self.done(None, command::OTHER, true);
+            Ended::Done(Some(error.number))
+        };
+        Called {
+            ended,
+            outputs: Vec::new(),
+        }
+    }
+
+    fn call(
+        &mut self,
+        (key, mut callable): (String, Callable),
+        vars: Vec<Value>,
+        given: &[Given],
+        place: (Option<String>, Option<String>),
+    ) -> SqlResult<Called> {
+        let bound = std::mem::take(&mut callable.bound);
+        let program = callable.program.clone();
+        let Inner { ended, vars, bound } = self.nested(&program, bound, vars, place)?;
+        callable.bound = bound;
+        let mut outputs = Vec::new();
+        if matches!(ended, Ended::Done(_)) {
+            for (i, p) in callable
+                .parameters
+                .iter()
+                .enumerate()
+                .filter(|(_, p)| p.output)
+            {
+                if let Some(at) = argument(p, i, given).filter(|at| given[*at].output) {
+                    outputs.push((at, p.ty, vars[i].clone()));
+                }
+            }
+        }
+        self.session.state.programs.put(key, callable);
+        let ended = match ended {
+            Ended::Done(status) => Ended::Done(Some(status.unwrap_or(0))),
+            other => other,
+        };
+        Ok(Called { ended, outputs })
+    }
+
+    /// The first variables of a program from the arguments of a call.
+    fn fill(
+        &mut self,
+        parameters: &[Parameter],
+        given: &[Given],
+        procedure: &str,
+    ) -> SqlResult<Vec<Value>> {
+        if parameters.is_empty() && !given.is_empty() && !procedure.is_empty() {
+            let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
+            return Err(SqlError::new(message, &[&procedure]).with_state(2));
+        }
+        if given.len() > parameters.len() {
+            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
+            return Err(error.with_state(2));
+        }
+        for (i, g) in given.iter().enumerate() {
+            let Some(name) = &g.name else { continue };
+            if !parameters.iter().any(|p| same(&p.name, name)) {
+                let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
+                return Err(error.with_state(2));
+            }
+            let twice = |o: &Given| o.name.as_ref().is_some_and(|n| same(n, name));
+            if given[..i].iter().any(twice) {
+                return Err(SqlError::new(&messages::PARAMETER_SUPPLIED_TWICE, &[name]));
+            }
+        }
+        let ctx = self.session.options.convert_ctx();
+        let mut vars = Vec::with_capacity(parameters.len());
+        for (i, p) in parameters.iter().enumerate() {
+            let at = argument(p, i, given);
+            let (ty, value) = match (at.and_then(|at| given[at].value.clone()), &p.default) {
+                (Some(value), _) => (at.map_or(p.ty, |at| given[at].ty), value),
+                (None, Some(default)) => {
+                    let bound = self.with_host(None, |h| Binder::new(h).scalar(default))?;
+                    let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                    (bound.ty, value)
+                }
+                (None, None) => {
+                    let args: [&dyn std::fmt::Display; 2] = [&procedure, &p.name];
+                    let error = SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args);
+                    return Err(error.with_state(4));
+                }
+            };
+            if !value.is_null() {
+                duramen_types::check_implicit(&ty, &p.ty)?;
+            }
+            let converted = duramen_types::assign(value, &ty, &p.ty, Target::Variable, &ctx);
+            vars.push(converted.map_err(|e| parameter_error(e, &ty, &p.ty))?);
+        }
+        Ok(vars)
+    }
+
+    /// A procedure of a database, ready to be called: its key in the cache and the database it lives in.
+    fn procedure(
+        &mut self,
+        name: &ast::ObjectName,
+    ) -> SqlResult<Option<(String, String, Callable)>> {
+        let Some((db, module)) = self.session.procedure_module(name)? else {
+            return Ok(None);
+        };
+        let database = db.db.name.clone();
+        let key = format!("{}\u{1}{}\u{1}{}", db.db.id.0, module.id.0, module.version);
+        if let Some(callable) = self.session.state.programs.take(&key) {
+            return Ok(Some((key, database, callable)));
+        }
+        let options = ParseOptions {
+            quoted_identifier: module.quoted_identifier,
+        };
+        let mut batch = duramen_tsql::parse_batch(&module.text, &options)?;
+        let first = batch.statements.drain(..).next().map(|s| s.kind);
+        let Some(StatementKind::CreateModule(stmt)) = first else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let ModuleKind::Procedure { params, body } = &stmt.kind else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let callable = callable(&module.text, params, body, BodyOf::Procedure)?;
+        Ok(Some((key, database, callable)))
+    }
+}
+
+/// The position of the argument that a parameter gets.
+fn argument(p: &Parameter, at: usize, given: &[Given]) -> Option<usize> {
+    let named = given
+        .iter()
+        .position(|g| g.name.as_ref().is_some_and(|n| same(n, &p.name)));
+    named.or_else(|| given.get(at).filter(|g| g.name.is_none()).map(|_| at))
+}
+
+/// A value that does not convert to a parameter's type is 8114, whatever the types.
+fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
+    if e.number != messages::CONVERSION_FAILED.number {
+        return e;
+    }
+    let names: [&dyn std::fmt::Display; 2] = [&from.id.name(), &to.id.name()];
+    SqlError::new(&messages::ERROR_CONVERTING, &names).with_state(5)
+}
+
+fn compiled_text(text: &str, declarations: &str, quoted: bool) -> SqlResult<Callable> {
+    let options = ParseOptions {
+        quoted_identifier: quoted,
+    };
+    let params = duramen_tsql::parse_parameters(declarations, &options)?;
+    let batch = duramen_tsql::parse_batch(text, &options)?;
+    callable(text, &params, &batch.statements, BodyOf::Batch)
+}
+
+/// Compiles a body whose first variables are its parameters.
+pub(super) fn callable(
+    text: &str,
+    params: &[ast::Parameter],
+    body: &[ast::Statement],
+    body_of: BodyOf,
+) -> SqlResult<Callable> {
+    let mut parameters: Vec<Parameter> = Vec::with_capacity(params.len());
+    for p in params {
+        let line = p.line as i32;
+        if p.readonly {
+            return Err(not_supported("table-valued parameters").at_line(line));
+        }
+        if parameters.iter().any(|o| same(&o.name, &p.name)) {
+            let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&p.name]);
+            return Err(error.at_line(line));
+        }
+        parameters.push(Parameter {
+            name: p.name.clone(),
+            ty: resolve_type(&p.ty, false).map_err(|e| e.at_line(line))?,
+            default: p.default.clone(),
+            output: p.output,
+        });
+    }
+    let variables = parameters.iter().map(|p| Variable {
+        name: p.name.clone(),
+        ty: p.ty,
+    });
+    let program: Program = compile(text, body, variables.collect(), body_of)?;
+    Ok(Callable {
+        bound: vec![None; program.steps.len()],
+        program: Arc::new(program),
+        parameters: Arc::new(parameters),
+    })
+}

@@ -1,0 +1,274 @@
+//! CREATE, ALTER and DROP of procedures, views and functions: text that is checked now and compiled when used.
+
+use std::sync::Arc;
+
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::{ModuleDef, ObjectKind};
+use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
+
+use super::exec::callable;
+use super::{Run, command, not_supported};
+use crate::databases::OpenDb;
+use crate::program::BodyOf;
+use crate::session::Session;
+
+impl Session {
+    /// The procedure that a name means: of the current database, or a `sp_` procedure of master.
+    pub(crate) fn procedure_module(
+        &self,
+        name: &ast::ObjectName,
+    ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
+        let found = self.module(name, &[ObjectKind::PROCEDURE])?;
+        let shared = name.database().is_none() && name.name().to_lowercase().starts_with("sp_");
+        if found.is_some() || !shared {
+            return Ok(found);
+        }
+        let parts = vec!["master".to_owned(), String::new(), name.name().to_owned()];
+        let in_master = ast::ObjectName {
+            parts,
+            line: name.line,
+        };
+        self.module(&in_master, &[ObjectKind::PROCEDURE])
+    }
+
+    /// The module of one of these kinds that a name means.
+    pub(crate) fn module(
+        &self,
+        name: &ast::ObjectName,
+        kinds: &[ObjectKind],
+    ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
+        let database = name.database().unwrap_or(&self.database);
+        let Some(db) = self.instance.databases.find(database) else {
+            return Ok(None);
+        };
+        let snapshot = db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let object = schema.and_then(|s| snapshot.find(s.id, name.name()));
+        let object = object.filter(|o| kinds.contains(&o.kind));
+        let module = object.and_then(|o| snapshot.module(o.id)).cloned();
+        Ok(module.map(|m| (db, m)))
+    }
+}
+
+fn kind_of(kind: &ModuleKind) -> ObjectKind {
+    match kind {
+        ModuleKind::Procedure { .. } => ObjectKind::PROCEDURE,
+        ModuleKind::View { .. } => ObjectKind::VIEW,
+        ModuleKind::ScalarFunction { .. } => ObjectKind::SCALAR_FUNCTION,
+        ModuleKind::InlineFunction { .. } => ObjectKind::INLINE_FUNCTION,
+        ModuleKind::TableFunction { .. } => ObjectKind::TABLE_FUNCTION,
+        ModuleKind::Trigger { .. } => ObjectKind::TRIGGER,
+    }
+}
+
+/// The word of a kind in statements and messages, and the number of its CREATE in DONE tokens.
+fn word_of(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::PROCEDURE => "PROCEDURE",
+        ObjectKind::VIEW => "VIEW",
+        ObjectKind::TRIGGER => "TRIGGER",
+        _ => "FUNCTION",
+    }
+}
+
+const FUNCTIONS: &[ObjectKind] = &[
+    ObjectKind::SCALAR_FUNCTION,
+    ObjectKind::INLINE_FUNCTION,
+    ObjectKind::TABLE_FUNCTION,
+];
+
+/// The kinds that a DROP or ALTER of this word may meet.
+fn family(kind: ObjectKind) -> Vec<ObjectKind> {
+    match FUNCTIONS.contains(&kind) {
+        true => FUNCTIONS.to_vec(),
+        false => vec![kind],
+    }
+}
+
+impl Run<'_> {
+    /// Errors of a definition name the module.
+    pub(super) fn create_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+        self.store_module(stmt).map_err(|mut e| {
+            e.procedure = Some(stmt.name.name().to_owned());
+            e
+        })
+    }
+
+    fn store_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+        let line = stmt.name.line as i32;
+        let kind = kind_of(&stmt.kind);
+        if stmt.name.database().is_some() {
+            let create = format!("CREATE/ALTER {}", word_of(kind));
+            return Err(SqlError::new(
+                &messages::DATABASE_PREFIX_NOT_ALLOWED,
+                &[&create],
+            ));
+        }
+        self.check_module(stmt)?;
+        let quoted = self.session.options.quoted_identifier;
+        let text = stored_text(&self.program.text, stmt.mode);
+        self.define(command::OTHER, "CREATE MODULE", |d| {
+            let snapshot = d.db.catalog.snapshot()?;
+            let schema_name = stmt.name.schema().unwrap_or("dbo");
+            let no_schema =
+                || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
+            let schema = snapshot.schema(schema_name).ok_or_else(no_schema)?;
+            let there = snapshot.find(schema.id, stmt.name.name());
+            let name = stmt.name.name();
+            match (there, stmt.mode) {
+                (None, ModuleMode::Alter) => {
+                    let error =
+                        SqlError::new(&messages::INVALID_OBJECT_NAME, &[&stmt.name.display()]);
+                    Err(error.with_state(6).at_line(line))
+                }
+                (None, _) => {
+                    let flags = (true, quoted);
+                    d.db.catalog.create_module(
+                        d.tx,
+                        schema.id,
+                        name,
+                        kind,
+                        ObjectId(0),
+                        &text,
+                        flags,
+                    )?;
+                    Ok(())
+                }
+                (Some(o), ModuleMode::Create) => {
+                    let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&o.name]);
+                    Err(error.with_state(3).at_line(line))
+                }
+                (Some(o), _) if o.kind != kind => {
+                    let error = SqlError::new(&messages::ALTER_WRONG_KIND, &[&o.name]);
+                    Err(error.at_line(line))
+                }
+                (Some(o), _) => {
+                    let module = snapshot.module(o.id);
+                    let missing = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+                    d.db.catalog
+                        .alter_module(d.tx, module.ok_or_else(missing)?, &text)?;
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    /// What a definition is refused for before it is stored.
+    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+        let known = ["RECOMPILE", "SCHEMABINDING"];
+        if let Some(option) = stmt.options.iter().find(|o| !known.contains(&o.as_str())) {
+            return Err(not_supported(&format!("WITH {option} of a module")));
+        }
+        match &stmt.kind {
+            ModuleKind::Procedure { params, body } => {
+                callable(&self.program.text, params, body, BodyOf::Procedure).map(|_| ())
+            }
+            other => Err(not_supported(match other {
+                ModuleKind::View { .. } => "CREATE VIEW",
+                ModuleKind::Trigger { .. } => "CREATE TRIGGER",
+                _ => "CREATE FUNCTION",
+            })),
+        }
+    }
+
+    pub(super) fn drop_modules(
+        &mut self,
+        kind: ObjectKind,
+        if_exists: bool,
+        names: &[ast::ObjectName],
+    ) -> SqlResult<()> {
+        for name in names {
+            let line = name.line as i32;
+            if name.database().is_some() {
+                let drop = format!("DROP {}", word_of(kind));
+                return Err(SqlError::new(
+                    &messages::DATABASE_PREFIX_NOT_ALLOWED,
+                    &[&drop],
+                ));
+            }
+            let found = self.session.module(name, &family(kind))?;
+            self.define(command::OTHER, "DROPOBJ", |d| match &found {
+                Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
+                None if if_exists => Ok(()),
+                None => {
+                    let word = word_of(kind).to_lowercase();
+                    let args: [&dyn std::fmt::Display; 3] = [&"drop", &word, &name.display()];
+                    Err(SqlError::new(&messages::CANNOT_DROP, &args)
+                        .with_state(5)
+                        .at_line(line))
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The text that is kept: as written, but always beginning with CREATE.
+fn stored_text(text: &str, mode: ModuleMode) -> String {
+    let start = first_word(text);
+    let rest = &text[start..];
+    match mode {
+        ModuleMode::Create => text.to_owned(),
+        ModuleMode::Alter => {
+            let rest = rest.get("ALTER".len()..).unwrap_or_default();
+            format!("{}CREATE{rest}", &text[..start])
+        }
+        ModuleMode::CreateOrAlter => {
+            let upper = rest.to_ascii_uppercase();
+            let after = upper.find("ALTER").map_or(0, |at| at + "ALTER".len());
+            format!("{}CREATE{}", &text[..start], &rest[after..])
+        }
+    }
+}
+
+/// Where the first word after blanks and comments begins.
+fn first_word(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        if rest.starts_with(b"--") {
+            at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+        } else if rest.starts_with(b"/*") {
+            let mut depth = 0;
+            while at < bytes.len() {
+                if bytes[at..].starts_with(b"/*") {
+                    depth += 1;
+                    at += 2;
+                } else if bytes[at..].starts_with(b"*/") {
+                    depth -= 1;
+                    at += 2;
+                    if depth == 0 {
+                        break;
+                    }
+                } else {
+                    at += 1;
+                }
+            }
+        } else if bytes[at].is_ascii_alphabetic() {
+            return at;
+        } else {
+            at += 1;
+        }
+    }
+    at.min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_text_begins_with_create() {
+        let alter = "/* CREATE or ALTER */ -- x\n  alter proc p as select 1";
+        assert_eq!(
+            stored_text(alter, ModuleMode::Alter),
+            "/* CREATE or ALTER */ -- x\n  CREATE proc p as select 1"
+        );
+        let both = "CREATE  OR  ALTER VIEW v AS SELECT 1 AS a";
+        assert_eq!(
+            stored_text(both, ModuleMode::CreateOrAlter),
+            "CREATE VIEW v AS SELECT 1 AS a"
+        );
+    }
+}

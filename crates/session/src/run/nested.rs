@@ -1,0 +1,102 @@
+//! Programs within programs: what a string or procedure sees of its caller, and what the caller gets back.
+//!
+//! Inside, SET options, the database and local temporary tables last until the end; variables are the inside's own.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::Value;
+
+use super::{Ended, Place, Plans, Run, tables_of};
+use crate::program::Program;
+use crate::sink::EnvChange;
+
+/// How deep procedures, strings, functions and triggers may be within each other.
+const MAX_NESTING: u32 = 32;
+
+/// What comes back from a program inside.
+pub(super) struct Inner {
+    pub ended: Ended,
+    pub vars: Vec<Value>,
+    pub bound: Plans,
+}
+
+impl Run<'_> {
+    /// Runs a program within this one, in the database given. `procedure` is its name in messages.
+    pub(super) fn nested(
+        &mut self,
+        program: &Program,
+        bound: Plans,
+        mut vars: Vec<Value>,
+        (procedure, database): (Option<String>, Option<String>),
+    ) -> SqlResult<Inner> {
+        if self.session.state.nesting >= MAX_NESTING {
+            let limit: [&dyn std::fmt::Display; 1] = [&MAX_NESTING];
+            return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
+        }
+        vars.resize(program.variables.len(), Value::Null);
+        let options = self.session.options.clone();
+        let home = self.session.database.clone();
+        if let Some(database) = database {
+            self.session.database = database;
+        }
+        let start = self.session.database.clone();
+        let count = self.session.trancount();
+        let scope_identity = self.session.state.scope_identity.take();
+        self.session.state.nesting += 1;
+        let mut run = Run {
+            session: &mut *self.session,
+            program,
+            sink: &mut *self.sink,
+            cancel: self.cancel,
+            vars,
+            bound,
+            tables: tables_of(program),
+            tries: Vec::new(),
+            place: Place {
+                procedure: procedure.clone(),
+                caught_outside: self.place.caught_outside || !self.tries.is_empty(),
+            },
+            from_inside: false,
+            thrown: false,
+            reported: false,
+        };
+        let ended = run.execute();
+        let (vars, bound) = (run.vars, run.bound);
+        self.session.state.scope_identity = scope_identity;
+        let level = self.session.state.nesting;
+        self.session.drop_temporaries(level);
+        self.session.state.nesting = level - 1;
+        if self.session.database != start {
+            let (old, new) = (self.session.database.clone(), start);
+            self.sink.env_change(&EnvChange::Database { old, new });
+        }
+        self.session.database = home;
+        if let Some(t) = &self.session.transaction
+            && options.isolation != self.session.options.isolation
+        {
+            t.set_isolation(options.isolation);
+        }
+        self.session.options = options;
+        let ended = self.counted(count, procedure, ended);
+        Ok(Inner { ended, vars, bound })
+    }
+
+    /// 266: the inside began or ended transactions that it did not end or begin.
+    fn counted(&mut self, before: u32, procedure: Option<String>, ended: Ended) -> Ended {
+        let after = self.session.trancount();
+        if before == after || !matches!(ended, Ended::Done(_)) {
+            return ended;
+        }
+        let message = &messages::TRANSACTION_COUNT_MISMATCH;
+        let mut error = SqlError::new(message, &[&before, &after]).with_state(2);
+        error.procedure = procedure;
+        if self.place.caught_outside || !self.tries.is_empty() {
+            return Ended::Thrown(error);
+        }
+        self.session.state.error = error.number;
+        if error.procedure.is_none() {
+            error.line = 1;
+        }
+        self.sink.error(&error);
+        ended
+    }
+}

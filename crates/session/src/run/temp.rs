@@ -1,0 +1,179 @@
+//! Temporary tables: `#t` for a session and what it calls, `##t` for everybody.
+//!
+//! They are tables of tempdb. A local one has a name there that no other session's has: padded with underscores to 116
+//! characters and ended by twelve hexadecimal digits. It is dropped when the scope that made it ends; what was made or
+//! seen inside an open transaction is hidden at once and dropped when the transaction has ended.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::host::{Source, Table};
+use duramen_tsql::ast;
+use duramen_txn::TxnKind;
+
+use super::Run;
+use crate::ddl::Ddl;
+use crate::program::same;
+use crate::session::Session;
+
+const TEMPDB: &str = "tempdb";
+/// Room for the user's part of a local temporary name.
+const NAME_LIMIT: usize = 116;
+
+/// A temporary table of the session.
+#[derive(Clone, Debug)]
+pub struct TemporaryTable {
+    /// As the user wrote it, with the `#`.
+    pub name: String,
+    /// Its name in tempdb.
+    pub full: String,
+    /// The nesting level that made it; it is dropped when that ends.
+    pub level: u32,
+}
+
+/// Whether a name is one of a temporary table.
+pub fn is_temporary(name: &ast::ObjectName) -> bool {
+    name.name().starts_with('#')
+}
+
+fn in_tempdb(full: &str, line: u32) -> ast::ObjectName {
+    ast::ObjectName {
+        parts: vec![TEMPDB.to_owned(), "dbo".to_owned(), full.to_owned()],
+        line,
+    }
+}
+
+/// A table's name without what makes a local temporary one unique in tempdb.
+pub(crate) fn short_name(name: &str) -> &str {
+    let local = name.starts_with('#') && !name.starts_with("##") && name.len() > NAME_LIMIT;
+    match name.get(..name.len().saturating_sub(12)) {
+        Some(padded) if local => padded.trim_end_matches('_'),
+        _ => name,
+    }
+}
+
+/// An error about a table of tempdb, in the words of the user.
+pub(super) fn shown_as(
+    mut error: SqlError,
+    there: &ast::ObjectName,
+    written: &ast::ObjectName,
+) -> SqlError {
+    error.message = error.message.replace(&there.display(), &written.display());
+    error
+}
+
+impl Session {
+    /// The name in tempdb of the innermost local table that can be seen under this name, or of a global one.
+    pub(crate) fn temporary_name(&self, name: &str) -> Option<&str> {
+        let mut known = self.state.temporary.iter().rev();
+        known.find(|t| same(&t.name, name)).map(|t| t.full.as_str())
+    }
+
+    /// A temporary table by the user's name.
+    pub(crate) fn temporary(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn Table>>> {
+        let full = match self.temporary_name(name.name()) {
+            Some(full) => full,
+            None if name.name().starts_with("##") => name.name(),
+            None => return Ok(None),
+        };
+        let found = self.instance.table(TEMPDB, &in_tempdb(full, name.line))?;
+        Ok(match found {
+            Some(Source::Table(t)) => Some(t),
+            _ => None,
+        })
+    }
+
+    /// Where a definition that names a table belongs: the database, and the name there.
+    pub(crate) fn definition_target(&self, name: &ast::ObjectName) -> (String, ast::ObjectName) {
+        if is_temporary(name) {
+            let full = self.temporary_name(name.name()).unwrap_or(name.name());
+            return (TEMPDB.to_owned(), in_tempdb(full, name.line));
+        }
+        let database = name.database().unwrap_or(&self.database);
+        (database.to_owned(), name.clone())
+    }
+
+    /// Hides the local tables of nesting level `level` and deeper, and drops what no transaction holds.
+    pub(crate) fn drop_temporaries(&mut self, level: u32) {
+        let state = &mut self.state;
+        let known = std::mem::take(&mut state.temporary);
+        let (gone, kept): (Vec<_>, Vec<_>) = known.into_iter().partition(|t| t.level >= level);
+        state.temporary = kept;
+        state.hidden.extend(gone.into_iter().map(|t| t.full));
+        if self.transaction.is_some() || self.state.hidden.is_empty() {
+            return;
+        }
+        let Some(db) = self.instance.databases.find(TEMPDB) else {
+            return;
+        };
+        for full in std::mem::take(&mut self.state.hidden) {
+            let tx = self.new_transaction(TxnKind::Autocommit, "DROPOBJ");
+            let ddl = Ddl {
+                db: &db,
+                tx: &tx,
+                text: "",
+            };
+            // Nobody can see the table any more, and tempdb is made anew at every start: a failure loses space only.
+            let _ = match ddl.drop_table(&in_tempdb(&full, 0), true) {
+                Ok(()) => self.finish(&tx, None),
+                Err(_) => self.instance.rollback(&tx, None),
+            };
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn create_temporary(&mut self, stmt: &ast::CreateTable) -> SqlResult<()> {
+        let name = stmt.name.name().to_owned();
+        let full = self.new_temporary(&name, stmt.name.line)?;
+        let created = ast::CreateTable {
+            name: ast::ObjectName::single(&full, stmt.name.line),
+            ..stmt.clone()
+        };
+        self.define_in(TEMPDB, 0xC6, "CREATE TABLE", |d| d.create_table(&created))?;
+        self.note_temporary(name, full);
+        Ok(())
+    }
+
+    /// A name in tempdb for a new temporary table; 2714 when the scope has one of that name.
+    pub(super) fn new_temporary(&mut self, name: &str, line: u32) -> SqlResult<String> {
+        let level = self.session.state.nesting;
+        let known = &self.session.state.temporary;
+        let mine = known.iter().rev().find(|t| same(&t.name, name));
+        // A table whose creation was rolled back is in the list but not in the catalog.
+        if mine.is_some_and(|t| t.level == level) {
+            let there = self
+                .session
+                .temporary(&ast::ObjectName::single(name, line))?;
+            if there.is_some() {
+                let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]).with_state(6);
+                return Err(error.at_line(line as i32));
+            }
+            let temporary = &mut self.session.state.temporary;
+            temporary.retain(|t| t.level != level || !same(&t.name, name));
+        }
+        if name.starts_with("##") {
+            return Ok(name.to_owned());
+        }
+        let length = name.chars().count();
+        if length > NAME_LIMIT {
+            let args: [&dyn std::fmt::Display; 2] = [&name, &NAME_LIMIT];
+            return Err(SqlError::new(&messages::NAME_TOO_LONG, &args).at_line(line as i32));
+        }
+        let session = &mut self.session;
+        session.state.made = session.state.made.wrapping_add(1);
+        let (spid, made) = (session.spid.0, session.state.made);
+        let padding = "_".repeat(NAME_LIMIT - length);
+        Ok(format!("{name}{padding}{spid:04X}{made:08X}"))
+    }
+
+    /// Makes a table that was created visible. A global one lives until the session ends.
+    pub(super) fn note_temporary(&mut self, name: String, full: String) {
+        let level = match name.starts_with("##") {
+            true => 0,
+            false => self.session.state.nesting,
+        };
+        let table = TemporaryTable { name, full, level };
+        self.session.state.temporary.push(table);
+    }
+}
