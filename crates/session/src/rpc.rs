@@ -73,7 +73,7 @@ impl Session {
         let nothing: Program = match compile("", &[], Vec::new(), BodyOf::Batch) {
             Ok(p) => p,
             Err(e) => {
-                sink.error(&e);
+                crate::outcome::report(sink, &e);
                 return RpcOutcome::default();
             }
         };

@@ -152,7 +152,7 @@ impl<'r> Run<'r> {
     /// An error that no statement of a program raised.
     pub(crate) fn tell_error(&mut self, error: &SqlError) {
         self.session.state.error = error.number;
-        self.sink.error(error);
+        outcome::report(self.sink, error);
         self.done(None, command::EXECUTE, true);
     }
 

@@ -277,7 +277,7 @@ impl Run<'_> {
             Ended::Thrown(error)
         } else {
             self.session.state.error = error.number;
-            self.sink.error(&error);
+            crate::outcome::report(self.sink, &error);
             self.done(None, command::OTHER, true);
             Ended::Done(Some(error.number))
         };

@@ -96,7 +96,7 @@ impl Run<'_> {
         if error.procedure.is_none() {
             error.line = 1;
         }
-        self.sink.error(&error);
+        crate::outcome::report(self.sink, &error);
         ended
     }
 }
