@@ -42,7 +42,7 @@ impl CatalogDb {
 
     /// The catalog of a database that has one; rows are read when first asked for.
     pub fn open(db: &Arc<Database>) -> Arc<CatalogDb> {
-        Arc::new(CatalogDb {
+        let catalog = Arc::new(CatalogDb {
             db: db.clone(),
             state: Mutex::new(State {
                 snapshot: None,
@@ -50,7 +50,9 @@ impl CatalogDb {
                 last_object: 0,
             }),
             identities: Mutex::new(Blocks::new()),
-        })
+        });
+        catalog.offer_names();
+        catalog
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -73,6 +75,11 @@ impl CatalogDb {
         let loaded = Arc::new(loaded?);
         state.snapshot = Some(loaded.clone());
         Ok(loaded)
+    }
+
+    /// The cached snapshot, when there is one and nobody is busy with it.
+    pub(crate) fn known_snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.state.try_lock()?.snapshot.clone()
     }
 
     /// Forgets the cached snapshot: after the rollback (whole or to a savepoint) of a transaction that did DDL.

@@ -17,6 +17,7 @@ mod def;
 mod describe;
 mod identity;
 mod load;
+mod names;
 mod registry;
 pub mod rows;
 pub mod shape;

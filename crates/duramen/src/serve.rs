@@ -35,9 +35,6 @@ pub fn run(args: &[String]) -> u8 {
 
 fn serve(options: &Options) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    if !options.instant_file_init {
-        return Err("--instant-file-init off: not in this version".to_owned());
-    }
     let env = Env::real();
     let dir = &options.data_dir;
     env.disk
@@ -112,6 +109,7 @@ fn storage(env: &Env, options: &Options) -> StorageConfig {
         sector: options
             .sector
             .unwrap_or_else(|| env.disk.sector_bytes(&options.data_dir)),
+        instant_file_init: options.instant_file_init,
     }
 }
 

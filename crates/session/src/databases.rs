@@ -37,6 +37,8 @@ pub struct StorageConfig {
     pub profile: LogProfile,
     /// Log sector bytes: 512 or 4096.
     pub sector: u32,
+    /// Whether the space of data files is only allocated, not written, when they are made and when they grow.
+    pub instant_file_init: bool,
 }
 
 /// An open database with its catalog and its entry in `master`.

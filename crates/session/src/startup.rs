@@ -49,6 +49,7 @@ impl Databases {
             doublewrite_path: dir.join("duramen.dwb"),
         };
         let engine = Engine::new(env, &engine_config)?;
+        engine.set_instant_file_init(config.instant_file_init);
         let all = Databases {
             engine,
             gate: GateHub::new(),

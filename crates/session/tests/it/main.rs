@@ -2,6 +2,7 @@
 
 mod commit_wait;
 mod dbcc;
+mod full;
 mod golden;
 mod reference;
 mod views;
@@ -30,6 +31,7 @@ fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Arc<Instance> {
         memory: 32 << 20,
         profile,
         sector: 4096,
+        instant_file_init: true,
     };
     let config = InstanceConfig {
         sa_password: "Secret-1".to_owned(),

@@ -48,6 +48,7 @@ pub fn config(memory: u64, sector: u32) -> InstanceConfig {
             memory,
             profile: Default::default(),
             sector,
+            instant_file_init: true,
         },
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PageId, SqlError, SqlResult, messages};
+use duramen_os::time;
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
@@ -383,7 +384,11 @@ impl Database {
         }
         // The size first: it is what can fail, and a longer file alone harms nobody.
         let tx = self.own_transaction("ALTER DATABASE");
+        let started = time::now();
         self.grow_to(&tx, &file, to)?;
+        if to > size {
+            self.tell_growth(&file, size, started, false);
+        }
         new.size = file.size.load(Ordering::SeqCst);
         let mut row = file.row();
         row.logical_name = new.logical_name.clone();

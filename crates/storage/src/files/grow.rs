@@ -7,8 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_observe::events::{DatabaseFileSizeChange, emit};
 use duramen_observe::{LatchClass, WaitType};
-use duramen_os::{AlignedBuf, IoError};
+use duramen_os::{AlignedBuf, IoError, time};
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
@@ -117,8 +118,10 @@ impl Database {
             let Some(to) = growth.next_size(size, max) else {
                 continue;
             };
+            let started = time::now();
             match self.grow_to(sys, file, to) {
                 Ok(()) => {
+                    self.tell_growth(file, size, started, true);
                     last.insert(filegroup, file.id);
                     grown = true;
                     if !all {
@@ -161,6 +164,26 @@ impl Database {
         let free = self.count_free(file)?;
         file.free_extents.store(free, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// `database_file_size_change`
+    pub(crate) fn tell_growth(
+        &self,
+        file: &DataFile,
+        old: u32,
+        started: time::Instant,
+        automatic: bool,
+    ) {
+        let size = file.size.load(Ordering::SeqCst);
+        emit(|| DatabaseFileSizeChange {
+            duration: started.elapsed().as_micros() as u64,
+            database_id: u64::from(self.id.0),
+            file_id: u64::from(file.id),
+            file_type: 0,
+            is_automatic: automatic,
+            total_size_kb: u64::from(size) * PAGE_BYTES as u64 / 1024,
+            size_change_kb: (i64::from(size) - i64::from(old)) * PAGE_BYTES as i64 / 1024,
+        });
     }
 
     /// Changes fields of a file's header page; logged.
