@@ -67,10 +67,11 @@ fn render(report: &FileReport, rows: Option<&Rows>) -> String {
     }
     let failed = rows.map_or(&[][..], |r| &r.failed);
     let count = report.findings.len() + report.more_findings + failed.len();
-    said.push(match count {
-        0 => "clean".to_owned(),
-        n => format!("{n} findings"),
-    });
+    match count {
+        0 if !report.checked => {}
+        0 => said.push("clean".to_owned()),
+        n => said.push(format!("{n} findings")),
+    }
     out += &said.join("; ");
     out.push('\n');
     for note in &report.notes {
@@ -101,7 +102,7 @@ impl Rows {
     /// Only of files whose pages are sound: what is wrong there would be said twice.
     fn of(env: &Env, report: &FileReport) -> Option<Rows> {
         let primary = report.path.extension()?.eq_ignore_ascii_case("mdf");
-        if !primary || !report.is_clean() {
+        if !primary || !report.checked || !report.is_clean() {
             return None;
         }
         let mut out = Rows::default();

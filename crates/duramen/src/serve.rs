@@ -56,6 +56,9 @@ fn serve(options: &Options) -> Result<(), String> {
     };
     let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
     let log = ServerLog::start(Arc::clone(&instance));
+    for database in instance.databases.unavailable() {
+        eprintln!("duramen: {database}");
+    }
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);

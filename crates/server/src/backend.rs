@@ -108,6 +108,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Where released packets go. Called once, before the first login.
     fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>);
 
+    /// Name of a database whose log has failed, for the farewell of connections that depended on it (the first, when
+    /// there are several); empty when none has.
+    fn failed_database(&self) -> String;
+
     /// `@@SERVERNAME`, which error messages carry.
     fn server_name(&self) -> String;
 

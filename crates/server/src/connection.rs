@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use duramen_observe::{Counter, count};
@@ -40,6 +40,10 @@ pub struct Connection {
     pub packet_bytes: AtomicUsize,
     pub session: Mutex<Option<Box<dyn BackendSession>>>,
     pub prepared: Mutex<Prepared>,
+    /// `@@SPID`, in the header of replies; 0 before the login.
+    pub spid: AtomicU16,
+    /// The gate has given it up; the farewell is still to be said.
+    pub lost: AtomicBool,
     pub state: Mutex<State>,
 }
 
@@ -134,6 +138,7 @@ pub async fn run(connection: Arc<Connection>) {
     };
     let deadline = tokio::time::Instant::now() + LOGIN_TIMEOUT;
     loop {
+        connection.start_farewell();
         let pending = connection.out.is_pending();
         let (reading, logged_in) = {
             let state = connection.state.lock();

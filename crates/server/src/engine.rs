@@ -81,6 +81,14 @@ impl Backend for EngineBackend {
         }));
     }
 
+    fn failed_database(&self) -> String {
+        let all = self.instance.databases.all();
+        let failed = all
+            .iter()
+            .find(|d| d.db.log().is_some_and(|log| log.poisoned()));
+        failed.map_or_else(String::new, |d| d.db.name.clone())
+    }
+
     fn server_name(&self) -> String {
         self.instance.server_name().to_owned()
     }

@@ -19,6 +19,7 @@ pub mod client;
 mod connection;
 mod credential;
 mod engine;
+mod farewell;
 mod login;
 mod outbound;
 mod parameters;

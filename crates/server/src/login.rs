@@ -139,6 +139,7 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     done(&mut out, status::FINAL);
     let spid = session.spid();
     count(Counter::Logins, 1);
+    connection.spid.store(spid, Ordering::Release);
     *connection.session.lock() = Some(session);
     connection.state.lock().logged_in = true;
     // The new packet size holds after this reply.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use duramen_observe::WaitType;
 use duramen_os::sync::{Condvar, Mutex};
-use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
+use duramen_tds::packet::{DEFAULT_PACKET_BYTES, HEADER_BYTES, PacketType, STATUS_EOM, to_packets};
 use rustls::ServerConnection;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -26,6 +26,10 @@ struct State {
     /// Bytes of `queue` already written.
     sent: usize,
     closed: bool,
+    /// The last packet accepted was not the last of its message.
+    mid_reply: bool,
+    /// Nothing more is accepted; what is queued is still sent.
+    refusing: bool,
 }
 
 impl State {
@@ -52,6 +56,8 @@ impl Outbound {
                 queue: Vec::new(),
                 sent: 0,
                 closed: false,
+                mid_reply: false,
+                refusing: false,
             }),
             drained: Condvar::new(),
             wake,
@@ -65,26 +71,49 @@ impl Outbound {
     /// Sends from the event loop or the gate: never blocks. `now`: try the socket first.
     pub fn post(&self, bytes: &[u8], now: bool) {
         let mut state = self.state.lock();
-        self.append(&mut state, bytes, now);
+        if !state.refusing {
+            self.append(&mut state, bytes, now);
+        }
     }
 
-    /// Sends from a worker, which waits while too much is unsent. False when the connection is closed.
+    /// Sends from a worker, which waits while too much is unsent. False when nothing is accepted any more.
     pub fn send(&self, bytes: &[u8]) -> bool {
         let mut state = self.state.lock();
+        if state.refusing {
+            return false;
+        }
         self.append(&mut state, bytes, true);
-        if state.pending() > HIGH_WATER_BYTES && !state.closed {
+        let must_wait =
+            |state: &State| state.pending() > HIGH_WATER_BYTES && !state.closed && !state.refusing;
+        if must_wait(&state) {
             let _wait = duramen_observe::wait(WaitType::ASYNC_NETWORK_IO);
-            while state.pending() > HIGH_WATER_BYTES && !state.closed {
+            while must_wait(&state) {
                 self.drained.wait(&mut state);
             }
         }
-        !state.closed
+        !state.closed && !state.refusing
     }
 
+    /// Accepts nothing more, but for [`Outbound::say_last`]; a waiting worker goes on.
+    pub fn refuse(&self) {
+        self.state.lock().refusing = true;
+        self.drained.notify_all();
+    }
+
+    /// A last message, if the client can tell where it begins: not in the middle of another.
+    pub fn say_last(&self, bytes: &[u8]) {
+        let mut state = self.state.lock();
+        if !state.mid_reply {
+            self.append(&mut state, bytes, true);
+        }
+    }
+
+    /// `bytes` are whole packets.
     fn append(&self, state: &mut State, bytes: &[u8], now: bool) {
         if state.closed {
             return;
         }
+        state.mid_reply = !ends_message(bytes);
         if state.encrypt {
             let Some(tls) = &mut state.tls else {
                 return;
@@ -225,4 +254,16 @@ impl Outbound {
         state.tls = None;
         state.encrypt = false;
     }
+}
+
+/// Whether the last of these packets is the last of its message.
+fn ends_message(packets: &[u8]) -> bool {
+    let mut rest = packets;
+    let mut last = true;
+    while let Some(header) = rest.get(..HEADER_BYTES) {
+        last = header[1] & STATUS_EOM != 0;
+        let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        rest = rest.get(length.max(HEADER_BYTES)..).unwrap_or_default();
+    }
+    last
 }

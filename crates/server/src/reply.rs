@@ -167,7 +167,10 @@ impl<'a> Reply<'a> {
                 }
             }
             Submission::Held => {}
-            Submission::Ended => self.ended = true,
+            Submission::Ended => {
+                self.connection.lose();
+                self.ended = true;
+            }
         }
         if self.ended {
             self.connection.cancel.set();

@@ -127,7 +127,7 @@ fn acknowledge(connection: &Arc<Connection>) {
     match session.outlet().submit(packet) {
         Submission::Send(packet) => connection.out.post(&packet, true),
         Submission::Held => {}
-        Submission::Ended => connection.out.close(),
+        Submission::Ended => connection.lose(),
     }
 }
 

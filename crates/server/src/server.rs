@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -114,10 +114,7 @@ impl Shared {
         match delivery {
             // The event loop writes: the caller is the flusher of a log.
             Delivery::Packet { bytes, .. } => connection.out.post(&bytes, false),
-            Delivery::End { .. } => {
-                connection.cancel.set();
-                connection.out.close();
-            }
+            Delivery::End { .. } => connection.lose(),
         }
     }
 }
@@ -277,6 +274,8 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         cancel: Cancel::new(),
         packet_bytes: AtomicUsize::new(DEFAULT_PACKET_BYTES),
         session: Mutex::new(None),
+        spid: AtomicU16::new(0),
+        lost: AtomicBool::new(false),
         prepared: Mutex::default(),
         state: Mutex::default(),
     });

@@ -20,7 +20,7 @@ impl Databases {
                     .at_line(stmt.line as i32),
             );
         }
-        if self.find(&stmt.name).is_some() {
+        if self.find(&stmt.name).is_some() || self.find_unavailable(&stmt.name).is_some() {
             return Err(
                 SqlError::new(&messages::DATABASE_ALREADY_EXISTS, &[&stmt.name])
                     .at_line(stmt.line as i32),
@@ -108,6 +108,9 @@ impl Databases {
         current: &str,
     ) -> SqlResult<()> {
         let Some(db) = self.find(name) else {
+            if let Some(gone) = self.find_unavailable(name) {
+                return self.remove_unavailable(&gone);
+            }
             if if_exists {
                 return Ok(());
             }

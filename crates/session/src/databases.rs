@@ -17,6 +17,8 @@ use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
+use crate::unavailable::Unavailable;
+
 /// Bits of `DatabaseEntry::options`, ours.
 pub mod option {
     pub const RECOVERY_FULL: u64 = 1;
@@ -64,6 +66,8 @@ pub struct Databases {
     pub gate: Arc<GateHub>,
     pub config: StorageConfig,
     pub(crate) open: RwLock<BTreeMap<DbId, Arc<OpenDb>>>,
+    /// Listed in `master`, and not to be opened.
+    pub(crate) unavailable: RwLock<BTreeMap<DbId, Arc<Unavailable>>>,
     /// Goes up with every database made or dropped.
     pub(crate) generation: AtomicU64,
 }
@@ -308,14 +312,16 @@ impl Databases {
     /// Every database with what is known of it; those that are not open have no second part.
     pub fn listed(&self) -> Vec<(DatabaseEntry, Option<Arc<OpenDb>>)> {
         let entry = |d: Arc<OpenDb>| (d.entry.read().clone(), Some(d.clone()));
-        self.all().into_iter().map(entry).collect()
+        let open = self.all().into_iter().map(entry);
+        let gone = self.unavailable().into_iter();
+        open.chain(gone.map(|u| (u.entry.clone(), None))).collect()
     }
 
     pub fn next_id(&self) -> DbId {
-        let open = self.open.read();
+        let (open, unavailable) = (self.open.read(), self.unavailable.read());
         (5..)
             .map(DbId)
-            .find(|id| !open.contains_key(id))
+            .find(|id| !open.contains_key(id) && !unavailable.contains_key(id))
             .unwrap_or(DbId(u16::MAX))
     }
 

@@ -74,7 +74,9 @@ impl HostView<'_> {
 impl Host for HostView<'_> {
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
         let Some(database) = self.named_database(name) else {
-            return Ok(None);
+            let databases = &self.session.instance.databases;
+            let gone = name.database().and_then(|d| databases.find_unavailable(d));
+            return gone.map_or(Ok(None), |gone| Err(gone.refusal()));
         };
         if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
             return Ok(Some(Source::Virtual(v)));

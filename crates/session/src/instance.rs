@@ -113,7 +113,8 @@ impl Instance {
     }
 
     pub(crate) fn database_id(&self, name: &str) -> Option<DbId> {
-        self.databases.find(name).map(|d| d.db.id)
+        let open = self.databases.find(name).map(|d| d.db.id);
+        open.or_else(|| Some(self.databases.find_unavailable(name)?.entry.id))
     }
 
     pub(crate) fn database_name_of(&self, id: i64) -> Option<String> {

@@ -27,6 +27,7 @@ mod startup;
 mod stored;
 mod table_variable;
 mod text;
+mod unavailable;
 pub mod version;
 mod views;
 
@@ -36,3 +37,4 @@ pub use rpc::{RpcOutcome, RpcParameter};
 pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};
 pub use text::TextSink;
+pub use unavailable::{DatabaseState, Unavailable};

@@ -13,6 +13,7 @@ use duramen_types::{CollationId, Decimal, SqlType, Value};
 
 use crate::databases::{OpenDb, option};
 use crate::session::Session;
+use crate::unavailable::DatabaseState;
 use crate::views;
 
 struct Function {
@@ -395,7 +396,11 @@ fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             let full = entry.options & option::RECOVERY_FULL != 0;
             Some(if full { "FULL" } else { "SIMPLE" }.to_owned())
         }
-        "status" => Some(if db.is_some() { "ONLINE" } else { "OFFLINE" }.to_owned()),
+        "status" => Some(match s.instance.databases.state(entry.id) {
+            DatabaseState::Online => "ONLINE".to_owned(),
+            // The property knows no RECOVERY_PENDING.
+            _ => "SUSPECT".to_owned(),
+        }),
         "updateability" => Some("READ_WRITE".to_owned()),
         "useraccess" => Some("MULTI_USER".to_owned()),
         "version" => boot.map(|b| b.version.to_string()),

@@ -328,8 +328,10 @@ impl Session {
     /// USE: changes the database and says so (5701).
     pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
         let found = self.instance.database_name(name);
-        let found =
-            found.ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]))?;
+        let found = found.ok_or_else(|| match self.instance.databases.find_unavailable(name) {
+            Some(gone) => gone.refusal(),
+            None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
+        })?;
         let old = std::mem::replace(&mut self.database, found.clone());
         sink.env_change(&EnvChange::Database {
             old,

@@ -55,6 +55,7 @@ impl Databases {
             gate: GateHub::new(),
             config,
             open: RwLock::new(BTreeMap::new()),
+            unavailable: RwLock::new(BTreeMap::new()),
             generation: AtomicU64::new(1),
         };
         if fresh {
@@ -186,12 +187,15 @@ impl Databases {
                 }
             }
         }
-        let opened = in_parallel("recover database", jobs)
-            .into_iter()
-            .collect::<SqlResult<Vec<_>>>()?;
+        let opened = in_parallel("recover database", jobs);
         self.admit(master, catalog, master_entry);
-        for ((db, catalog), entry) in opened.into_iter().zip(entries) {
-            self.admit(db, catalog, entry);
+        for (opened, entry) in opened.into_iter().zip(entries) {
+            match opened {
+                Ok((db, catalog)) => {
+                    self.admit(db, catalog, entry);
+                }
+                Err(error) => self.set_aside(entry, error)?,
+            }
         }
         Ok(())
     }

@@ -70,8 +70,9 @@ impl StoredTable {
 
     /// 2627 and 2601 in words.
     fn named(&self, e: StorageError, row: &[Value]) -> SqlError {
-        let StorageError::DuplicateKey { index_id, .. } = e else {
-            return e.into();
+        let index_id = match e {
+            StorageError::DuplicateKey { index_id, .. } => index_id,
+            StorageError::Sql(e) => return e,
         };
         let Some(index) = self.def.indexes.iter().find(|i| i.id == index_id) else {
             return e.into();

@@ -79,6 +79,8 @@ pub struct FileReport {
     pub findings: Vec<Finding>,
     /// Findings beyond those kept.
     pub more_findings: usize,
+    /// Not for what tempdb has left.
+    pub checked: bool,
 }
 
 impl FileReport {
@@ -89,6 +91,7 @@ impl FileReport {
             notes: Vec::new(),
             findings: Vec::new(),
             more_findings: 0,
+            checked: true,
         }
     }
 
@@ -116,6 +119,7 @@ pub fn check_directory(disk: &dyn Disk, dir: &Path) -> Result<Vec<FileReport>, I
     let mut reports = check_files(disk, &paths);
     for path in left_over {
         let mut report = FileReport::new(&path);
+        report.checked = false;
         report.summary = "tempdb, made anew at every start: not checked".to_owned();
         reports.push(report);
     }

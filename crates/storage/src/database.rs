@@ -16,6 +16,7 @@ use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
 use crate::error::logical_error;
 use crate::files::fill::FileState;
+use crate::files::log_header::check_log_file;
 use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
 use crate::files::table::{new_table, open_listed};
 use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
@@ -163,6 +164,9 @@ impl Database {
             sector: spec.sector,
             ..LogConfig::default()
         };
+        for file in &spec.log {
+            check_log_file(&engine.env, file, &guid)?;
+        }
         let (log, _) = Log::open(&engine.env, config, &spec.log, boot.checkpoint_lsn)
             .map_err(|e| e.to_sql(&spec.name))?;
         let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));

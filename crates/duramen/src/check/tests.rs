@@ -36,6 +36,7 @@ fn a_report_names_its_findings_and_counts_the_rest() {
         notes: Vec::new(),
         findings: (0..60).map(finding).collect(),
         more_findings: 5,
+        checked: true,
     };
     let text = render(&report, None);
     assert!(text.starts_with("t.mdf: data file 1: 9 of 64 pages checked; 65 findings\n"));

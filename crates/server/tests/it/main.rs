@@ -1,5 +1,6 @@
 //! The edge over a real socket, with a toy engine behind it: what a client sees must not depend on the engine.
 
+mod faults;
 mod toy;
 
 use std::io::{Read, Write};
@@ -206,7 +207,13 @@ fn held_packets_leave_in_order_when_released() {
     client.query("rows 1").unwrap();
     duramen_os::thread::sleep(Duration::from_millis(50));
     fixture.toy.poison();
-    assert!(client.next_event().is_err());
+    let told = events(&mut client);
+    let Token::Error(error) = &told[0] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((error.number, error.class), (9001, 21));
+    assert!(error.text.contains("'toys'"), "{}", error.text);
+    assert!(client.query("rows 1").is_err() || client.next_event().is_err());
     assert_eq!(run(&mut other, "rows 1").len(), 3);
     fixture.server.stop();
 }

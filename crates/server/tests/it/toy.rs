@@ -104,6 +104,10 @@ impl Backend for Toy {
         self.gate.lock().deliver = Some(deliver);
     }
 
+    fn failed_database(&self) -> String {
+        "toys".into()
+    }
+
     fn server_name(&self) -> String {
         "toy".into()
     }

@@ -10,11 +10,13 @@ use duramen_types::{CollationId, SqlType as T, Value};
 use super::View;
 use super::column::*;
 use crate::databases::{OpenDb, durability_of, option};
+use crate::unavailable::DatabaseState;
 
 pub struct Source {
     /// None: offline.
     db: Option<Arc<OpenDb>>,
     entry: DatabaseEntry,
+    state: DatabaseState,
 }
 
 impl Source {
@@ -61,8 +63,8 @@ columns! { Source;
     "is_read_only", T::BIT, NULL, |_| bit(false);
     "is_auto_close_on", T::BIT, NOT_NULL, |_| bit(false);
     "is_auto_shrink_on", T::BIT, NULL, |_| bit(false);
-    "state", T::TINYINT, NULL, |_| tiny(0);
-    "state_desc", DESC, NULL, |_| text("ONLINE");
+    "state", T::TINYINT, NULL, |d| tiny(d.state as u8);
+    "state_desc", DESC, NULL, |d| text(d.state.name());
     "is_in_standby", T::BIT, NULL, |_| bit(false);
     "is_cleanly_shutdown", T::BIT, NULL, |_| bit(false);
     "is_supplemental_logging_enabled", T::BIT, NULL, |_| bit(false);
@@ -141,7 +143,11 @@ columns! { Source;
 }
 
 pub const VIEW: View = View::new("databases", COLUMNS, |cx, _| {
-    let all = cx.instance.databases.listed();
-    let source = |(entry, db)| row(&Source { db, entry });
+    let databases = &cx.instance.databases;
+    let all = databases.listed();
+    let source = |(entry, db): (DatabaseEntry, Option<Arc<OpenDb>>)| {
+        let state = databases.state(entry.id);
+        row(&Source { db, entry, state })
+    };
     Ok(all.into_iter().map(source).collect())
 });

@@ -1,0 +1,51 @@
+//! The end of a connection that the packet gate can never satisfy: error 9001, severity 21, and good bye.
+//!
+//! What was held is gone; it told of commits that will not be. The error can only be said where a message begins: when
+//! part of a reply has left already, the client gets no more than the end of the stream, as when a server dies.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duramen_base::{SqlError, messages};
+use duramen_tds::packet::{PacketType, to_packets};
+use duramen_tds::token::{DoneKind, DoneToken, put_done, put_message, status};
+
+use crate::connection::Connection;
+
+impl Connection {
+    /// From now on nothing of this connection's replies leaves. May be called under the gate's lock; the event loop has
+    /// the rest done.
+    pub fn lose(&self) {
+        self.cancel.set();
+        self.out.refuse();
+        self.lost.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    /// On the event loop: gives the farewell of a lost connection to a worker, once.
+    pub fn start_farewell(self: &Arc<Connection>) {
+        if self.lost.swap(false, Ordering::AcqRel) {
+            let connection = Arc::clone(self);
+            self.shared.pool.run(move || connection.farewell());
+        }
+    }
+
+    fn farewell(&self) {
+        let backend = &self.shared.backend;
+        let error = SqlError::new(&messages::LOG_UNAVAILABLE, &[&backend.failed_database()]);
+        let mut body = Vec::new();
+        put_message(&mut body, &error.at_line(1), &backend.server_name());
+        let done = DoneToken {
+            kind: DoneKind::Done,
+            status: status::ERROR,
+            command: 0,
+            rows: 0,
+        };
+        put_done(&mut body, &done);
+        let bytes = self.packet_bytes.load(Ordering::Acquire);
+        let spid = self.spid.load(Ordering::Acquire);
+        self.out
+            .say_last(&to_packets(PacketType::Reply, &body, bytes, spid, 0));
+        self.close_after_reply();
+    }
+}

@@ -1,0 +1,154 @@
+//! Databases that `master` lists and that could not be opened: the server starts without them and says why.
+//!
+//! As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
+//! it), a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
+//! `master` and `model` are not among them: without those there is no server.
+
+use std::fmt;
+use std::sync::Arc;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::DatabaseEntry;
+use duramen_os::IoError;
+
+use crate::databases::{Databases, OpenDb, os_error};
+
+/// The states of `sys.databases` that a database of ours can be in, by their numbers there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum DatabaseState {
+    Online = 0,
+    RecoveryPending = 3,
+    Suspect = 4,
+}
+
+impl DatabaseState {
+    /// `sys.databases.state_desc`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DatabaseState::Online => "ONLINE",
+            DatabaseState::RecoveryPending => "RECOVERY_PENDING",
+            DatabaseState::Suspect => "SUSPECT",
+        }
+    }
+
+    /// What an error of opening leaves behind: RECOVERY_PENDING when the files are not to be had, SUSPECT when they were
+    /// opened and contradict themselves or each other.
+    fn after(error: &SqlError) -> DatabaseState {
+        let of_files = [
+            &messages::CANNOT_OPEN_FILE,
+            &messages::CREATE_FILE_OS_ERROR,
+            &messages::IO_ERROR,
+            &messages::LOG_UNAVAILABLE,
+            &messages::NOT_A_PRIMARY_FILE,
+            &messages::FILE_HEADER_INVALID,
+            &messages::FILES_MISMATCH,
+        ];
+        match of_files.iter().any(|m| m.number == error.number) {
+            true => DatabaseState::RecoveryPending,
+            false => DatabaseState::Suspect,
+        }
+    }
+}
+
+/// A database that could not be opened.
+#[derive(Clone, Debug)]
+pub struct Unavailable {
+    pub entry: DatabaseEntry,
+    pub state: DatabaseState,
+    /// Why.
+    pub error: SqlError,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "database '{}' is {}: error {}: {}",
+            self.entry.name,
+            self.state.name(),
+            self.error.number,
+            self.error.message
+        )
+    }
+}
+
+impl Unavailable {
+    /// 945 or 926, for whoever wants to use it.
+    pub fn refusal(&self) -> SqlError {
+        let message = match self.state {
+            DatabaseState::Suspect => &messages::DATABASE_SUSPECT,
+            DatabaseState::Online | DatabaseState::RecoveryPending => {
+                &messages::DATABASE_FILES_INACCESSIBLE
+            }
+        };
+        SqlError::new(message, &[&self.entry.name])
+    }
+}
+
+impl OpenDb {
+    /// A log that has failed takes nothing any more: the next start recovers the database.
+    pub fn state(&self) -> DatabaseState {
+        match self.db.log() {
+            Some(log) if log.poisoned() => DatabaseState::RecoveryPending,
+            _ => DatabaseState::Online,
+        }
+    }
+}
+
+impl Databases {
+    /// The server can be without this database; it is remembered as one that could not be opened.
+    pub(crate) fn set_aside(&self, entry: DatabaseEntry, error: SqlError) -> SqlResult<()> {
+        if matches!(entry.id, DbId::MASTER | DbId::MODEL | DbId::TEMPDB) {
+            return Err(error);
+        }
+        let state = DatabaseState::after(&error);
+        let unavailable = Unavailable {
+            entry,
+            state,
+            error,
+        };
+        let id = unavailable.entry.id;
+        self.unavailable.write().insert(id, Arc::new(unavailable));
+        Ok(())
+    }
+
+    /// The databases that could not be opened.
+    pub fn unavailable(&self) -> Vec<Arc<Unavailable>> {
+        self.unavailable.read().values().cloned().collect()
+    }
+
+    /// The state of a database that is listed.
+    pub fn state(&self, id: DbId) -> DatabaseState {
+        match (self.get(id), self.unavailable.read().get(&id)) {
+            (Some(open), _) => open.state(),
+            (None, Some(gone)) => gone.state,
+            (None, None) => DatabaseState::Online,
+        }
+    }
+
+    pub fn find_unavailable(&self, name: &str) -> Option<Arc<Unavailable>> {
+        let all = self.unavailable.read();
+        let name = name.to_lowercase();
+        all.values()
+            .find(|u| u.entry.name.to_lowercase() == name)
+            .cloned()
+    }
+
+    /// DROP DATABASE of one that could not be opened. Files that could not be reached stay where they are.
+    pub(crate) fn remove_unavailable(&self, gone: &Unavailable) -> SqlResult<()> {
+        let master = self.master()?;
+        self.in_master(&master.catalog, |r, tx| r.remove(tx, gone.entry.id))?;
+        self.unavailable.write().remove(&gone.entry.id);
+        if gone.state == DatabaseState::Suspect {
+            for f in &gone.entry.files {
+                let path = self.resolve(&f.path);
+                match self.engine.env.disk.remove(&path) {
+                    Ok(()) | Err(IoError::NotFound) => {}
+                    Err(e) => return Err(os_error(&e, &path)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
