@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_base::{SessionId, SqlResult};
 use duramen_observe::{SessionWaits, attach};
-use duramen_session::{CancelToken, Instance, ResultSink, Session, version};
+use duramen_session::{
+    CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, version,
+};
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
-use duramen_types::{SqlType, Value};
 
 use crate::backend::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
 use crate::credential::Credential;
-use crate::parameters;
 
 pub struct EngineBackend {
     instance: Arc<Instance>,
@@ -149,43 +149,25 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> ProcedureOutcome {
-        match parameters::batch(text, declarations, parameters) {
-            Ok(batch) => {
-                let mut watch = Watch {
-                    sink,
-                    failed: None,
-                    capturing: false,
-                    types: Vec::new(),
-                    outputs: Vec::new(),
-                };
-                self.execute_batch(&batch.text, &mut watch, cancel);
-                let (types, values) = (watch.types, watch.outputs);
-                let outputs = batch.outputs.into_iter().zip(types).zip(values);
-                ProcedureOutcome {
-                    // sp_executesql returns the number of the last error.
-                    status: Some(watch.failed.unwrap_or(0)),
-                    outputs: outputs.map(|((at, ty), value)| (at, ty, value)).collect(),
-                }
-            }
-            Err(error) => {
-                sink.error(&error);
-                ProcedureOutcome {
-                    status: Some(error.number),
-                    outputs: Vec::new(),
-                }
-            }
-        }
+        let _attached = attach(&self.outlet.waits, 0);
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        let given = given(parameters);
+        let session = &mut self.session;
+        outcome(session.execute_sql(text, declarations, &given, sink, &token))
     }
 
     fn execute_procedure(
         &mut self,
         name: &str,
-        _: &[ParameterSpec],
+        parameters: &[ParameterSpec],
         sink: &mut dyn ResultSink,
-        _: &Cancel,
+        cancel: &Cancel,
     ) -> ProcedureOutcome {
-        sink.error(&SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name]).at_line(1));
-        ProcedureOutcome::default()
+        let _attached = attach(&self.outlet.waits, 0);
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        let given = given(parameters);
+        let session = &mut self.session;
+        outcome(session.execute_procedure(name, &given, sink, &token))
     }
 
     fn reset(&mut self, keep_transaction: bool) {
@@ -198,61 +180,20 @@ impl BackendSession for EngineSession {
     }
 }
 
-/// Passes everything on, remembers the last error, and keeps the row of output parameters to itself.
-struct Watch<'a> {
-    sink: &'a mut dyn ResultSink,
-    failed: Option<i32>,
-    capturing: bool,
-    types: Vec<SqlType>,
-    outputs: Vec<Value>,
+fn given(parameters: &[ParameterSpec]) -> Vec<RpcParameter> {
+    let one = |p: &ParameterSpec| RpcParameter {
+        name: p.name.clone(),
+        ty: p.ty,
+        value: p.value.clone(),
+        output: p.output,
+        default: p.default,
+    };
+    parameters.iter().map(one).collect()
 }
 
-impl ResultSink for Watch<'_> {
-    fn columns(&mut self, columns: &[duramen_session::ColumnMeta]) {
-        if columns
-            .first()
-            .is_some_and(|c| c.name == parameters::OUTPUT_MARK)
-        {
-            self.capturing = true;
-            self.types = columns.iter().map(|c| c.ty).collect();
-            return;
-        }
-        self.sink.columns(columns);
-    }
-
-    fn row(&mut self, values: &[Value]) {
-        if self.capturing {
-            self.outputs = values.to_vec();
-            return;
-        }
-        self.sink.row(values);
-    }
-
-    fn done(&mut self, done: &duramen_session::Done) {
-        if std::mem::take(&mut self.capturing) {
-            return;
-        }
-        self.sink.done(done);
-    }
-
-    fn error(&mut self, error: &SqlError) {
-        self.failed = Some(error.number);
-        self.sink.error(error);
-    }
-
-    fn info(&mut self, message: &SqlError) {
-        self.sink.info(message);
-    }
-
-    fn env_change(&mut self, change: &duramen_session::EnvChange) {
-        self.sink.env_change(change);
-    }
-
-    fn flush_hint(&mut self) {
-        self.sink.flush_hint();
-    }
-
-    fn cancelled(&self) -> bool {
-        self.sink.cancelled()
+fn outcome(called: RpcOutcome) -> ProcedureOutcome {
+    ProcedureOutcome {
+        status: called.status,
+        outputs: called.outputs,
     }
 }

@@ -22,7 +22,6 @@ mod engine;
 mod farewell;
 mod login;
 mod outbound;
-mod parameters;
 mod pool;
 mod procedures;
 mod reply;

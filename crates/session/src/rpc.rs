@@ -89,7 +89,7 @@ impl Session {
             },
             Err(error) => run.refused(error),
         };
-        run.end_of_batch();
+        run.end_of_call();
         outcome
     }
 }

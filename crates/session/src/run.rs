@@ -156,7 +156,13 @@ impl<'r> Run<'r> {
         self.done(None, command::EXECUTE, true);
     }
 
-    pub(crate) fn end_of_batch(&mut self) {
+    /// As the end of a batch, but the edge tells of a call's end itself.
+    pub(crate) fn end_of_call(&mut self) {
+        self.reported = true;
+        self.end_of_batch();
+    }
+
+    fn end_of_batch(&mut self) {
         if self
             .session
             .transaction
