@@ -187,6 +187,7 @@ messages! {
     NOLOCK_MOVED = 601, 12, "Could not continue scan with NOLOCK due to data movement.";
     PAGE_WRONG_ALLOC_UNIT = 605, 21, "Attempt to fetch logical page %S_PGID in database %d failed. It belongs to allocation unit %I64d not to %I64d.";
     SAVE_WITHOUT_TRANSACTION = 628, 16, "Cannot issue SAVE TRANSACTION when there is no active transaction.";
+    READPAST_LEVEL = 650, 16, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.";
     UNIQUIFIER_EXHAUSTED = 666, 16, "The maximum system-generated unique value for a duplicate group was exceeded for index with partition ID %I64d. Dropping and re-creating the index may resolve this; otherwise, use another clustering key.";
     OUT_OF_MEMORY = 701, 17, "There is insufficient system memory in resource pool '%ls' to run this query.";
     BUFFER_POOL_FULL = 802, 17, "There is insufficient memory available in the buffer pool.";
@@ -223,8 +224,10 @@ messages! {
     SYNTAX_NEAR_EXPECTED = 1035, 15, "Incorrect syntax near '%.*ls', expected '%.*ls'.";
     NAME_MISSING = 1038, 15, "An object or column name is missing or empty. For SELECT INTO statements, verify each column has a name. For other statements, look for empty alias names. Aliases defined as \"\" or [] are not allowed. Change the alias to a valid name.";
     SUBQUERY_NOT_ALLOWED = 1046, 15, "Subqueries are not allowed in this context. Only scalar expressions are allowed.";
+    CONFLICTING_LOCK_HINTS = 1047, 15, "Conflicting locking hints specified.";
     TOP_NOT_INTEGER = 1060, 15, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     TIES_WITHOUT_ORDER_BY = 1062, 15, "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
+    NOLOCK_ON_TARGET = 1065, 15, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.";
     INTEGER_OUT_OF_RANGE = 1080, 15, "The integer value %.*ls is out of range.";
     TABLE_VARIABLE_NOT_DECLARED = 1087, 15, "Must declare the table variable \"%.*ls\".";
     OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
@@ -361,6 +364,8 @@ messages! {
     SAVEPOINT_NAME_TOO_LONG = 3932, 16, "The save point name \"%.*ls\" that was provided is too long. The maximum allowed length is %d characters.";
     SNAPSHOT_NOT_STARTED = 3951, 16, "Transaction failed in database '%.*ls' because the statement was run under snapshot isolation but the transaction did not start in snapshot isolation. You cannot change the isolation level of the transaction to snapshot after the transaction has started unless the transaction was originally started under snapshot isolation level.";
     SNAPSHOT_NOT_ALLOWED = 3952, 16, "Snapshot isolation transaction failed accessing database '%.*ls' because snapshot isolation is not allowed in this database. Use ALTER DATABASE to allow snapshot isolation.";
+    SNAPSHOT_PENDING = 3956, 16, "Snapshot isolation transaction failed to start in database '%.*ls' because the ALTER DATABASE command which enables snapshot isolation for this database has not finished yet. The database is in transition to pending ON state. You must wait until the ALTER DATABASE Command completes successfully.";
+    SNAPSHOT_TOO_OLD = 3957, 16, "Snapshot isolation transaction failed in database '%.*ls' because the database did not allow snapshot isolation when the current transaction started. It may help to retry the transaction.";
     SNAPSHOT_VERSION_MISSING = 3958, 16, "Transaction aborted when accessing versioned row in table '%.*ls' in database '%.*ls'. Requested versioned row was not found. Your tempdb is probably out of space. Please refer to BOL on how to configure tempdb for versioning.";
     SNAPSHOT_UPDATE_CONFLICT = 3960, 16, "Snapshot isolation transaction aborted due to update conflict. You cannot use snapshot isolation to access table '%.*ls' directly or indirectly in database '%.*ls' to update, delete, or insert the row that has been modified or deleted by another transaction. Retry the transaction or change the isolation level for the update/delete statement.";
     SNAPSHOT_DDL_CONFLICT = 3961, 16, "Snapshot isolation transaction failed in database '%.*ls' because the object accessed by the statement has been modified by a DDL statement in another concurrent transaction since the start of this transaction.  It is disallowed because the metadata is not versioned. A concurrent update to metadata can lead to inconsistency if mixed with snapshot isolation.";
@@ -424,6 +429,7 @@ messages! {
     FILEGROUP_NAMED_DEFAULT = 5051, 16, "Cannot have a filegroup with the name 'DEFAULT'.";
     OPTION_CANNOT_BE_SET = 5058, 16, "Option '%.*ls' cannot be set in database '%.*ls'.";
     ALTER_DATABASE_FAILED = 5069, 16, "ALTER DATABASE statement failed.";
+    DATABASE_STATE_IN_USE = 5070, 16, "Database state cannot be changed while other users are using the database '%.*ls'";
     OBJECT_DEPENDS = 5074, 16, "The %S_MSG '%.*ls' is dependent on %S_MSG '%.*ls'.";
     SETTING_OPTION = 5084, 10, "Setting database option %.*ls to %.*ls for database '%.*ls'.";
     INVALID_FILEGROUP_ID = 5102, 22, "Attempted to open a filegroup for the invalid ID %d in database \"%.*ls\".";

@@ -8,12 +8,13 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::{MAX_LENGTH, SqlType, Target, TypeId, Value};
 
-use crate::bind::{Binder, Scope, lock_of, same_name, unsupported, wrap};
+use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::Expr;
 use crate::host::{Host, Source, Table};
-use crate::plan::{Node, Plan, Row, ScanLock};
+use crate::locking::{ScanLock, target_lock};
+use crate::plan::{Node, Plan, Row};
 
 /// A bound statement that changes rows.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ enum Action {
     Insert {
         source: InsertSource,
         columns: Vec<ColumnValue>,
+        lock: ScanLock,
     },
     Update {
         plan: Plan,
@@ -73,25 +75,14 @@ impl Dml {
     /// Does it; the number of rows affected.
     pub fn run(&self, cx: &mut Cx<'_>) -> SqlResult<u64> {
         match &self.action {
-            Action::Insert { source, columns } => match source {
-                InsertSource::Row(exprs) => {
-                    let given = eval_all(exprs, &[], cx)?;
-                    self.insert(given, columns, cx)?;
-                    Ok(1)
-                }
-                InsertSource::Rows(rows) => {
-                    let mut all = Vec::with_capacity(rows.len());
-                    for exprs in rows {
-                        all.push(eval_all(exprs, &[], cx)?);
-                    }
-                    self.insert_all(all, columns, cx)
-                }
-                InsertSource::Query(plan) => {
-                    let mut rows = plan.rows(cx)?;
-                    rows.truncate(usize::try_from(cx.row_limit).unwrap_or(usize::MAX));
-                    self.insert_all(rows, columns, cx)
-                }
-            },
+            Action::Insert {
+                source,
+                columns,
+                lock,
+            } => {
+                self.table.begin_insert(*lock, cx)?;
+                self.insert_from(source, columns, cx)
+            }
             Action::Update {
                 plan,
                 offset,
@@ -108,6 +99,33 @@ impl Dml {
                 }
                 cx.locators.clear();
                 Ok(targets.len() as u64)
+            }
+        }
+    }
+
+    fn insert_from(
+        &self,
+        source: &InsertSource,
+        columns: &[ColumnValue],
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<u64> {
+        match source {
+            InsertSource::Row(exprs) => {
+                let given = eval_all(exprs, &[], cx)?;
+                self.insert(given, columns, cx)?;
+                Ok(1)
+            }
+            InsertSource::Rows(rows) => {
+                let mut all = Vec::with_capacity(rows.len());
+                for exprs in rows {
+                    all.push(eval_all(exprs, &[], cx)?);
+                }
+                self.insert_all(all, columns, cx)
+            }
+            InsertSource::Query(plan) => {
+                let mut rows = plan.rows(cx)?;
+                rows.truncate(usize::try_from(cx.row_limit).unwrap_or(usize::MAX));
+                self.insert_all(rows, columns, cx)
             }
         }
     }
@@ -292,6 +310,7 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
         return Err(unsupported("WITH before INSERT", line));
     }
     let table = target_table(host, &stmt.target)?;
+    let lock = target_lock(&stmt.target.hints)?;
     let mut binder = Binder::new(host);
     let named = named_columns(&table, &stmt.columns).map_err(|e| e.at_line(line as i32))?;
     let target_type = |i: usize| table.columns()[named[i]].ty;
@@ -367,6 +386,7 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
         action: Action::Insert {
             source,
             columns: defaults,
+            lock,
         },
     })
 }
@@ -457,7 +477,7 @@ fn target_rows(
 ) -> SqlResult<Targets> {
     let (real, alias, listed) = resolve_from(target, from)?;
     let table = target_table(binder.host, &real)?;
-    let lock = update_lock(&real)?;
+    let lock = target_lock(&real.hints)?;
     let (mut plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
     match where_ {
         None => {}
@@ -660,13 +680,6 @@ fn variable_target(
         .variable(name)
         .ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
     Ok((slot, binder.coerce(value, ty)?))
-}
-
-fn update_lock(target: &ast::Target) -> SqlResult<ScanLock> {
-    Ok(match lock_of(&target.hints)? {
-        ScanLock::Exclusive => ScanLock::Exclusive,
-        _ => ScanLock::Update,
-    })
 }
 
 /// Binds a DELETE.

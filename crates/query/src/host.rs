@@ -10,7 +10,8 @@ use duramen_types::{SqlType, Value};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::plan::{Row, ScanLock};
+use crate::locking::ScanLock;
+use crate::plan::Row;
 
 /// A column of a table, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +73,10 @@ pub trait Table: fmt::Debug + Send + Sync {
         lock: ScanLock,
         cx: &mut Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>>;
+    /// An INSERT into the table begins: takes what the hints on its target ask for.
+    fn begin_insert(&self, _lock: ScanLock, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        Ok(())
+    }
     /// The next identity value, as the column's type.
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value>;
     /// An explicit value for the identity column: later ones go on from it.

@@ -15,7 +15,8 @@ use duramen_types::{TypeId, Value, to_display};
 use crate::cx::Cx;
 use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
 use crate::key::RowKey;
-use crate::plan::{Row, ScanLock};
+use crate::locking::ScanLock;
+use crate::plan::Row;
 
 /// A PRIMARY KEY or UNIQUE constraint.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use crate::cx::Cx;
 use crate::exec;
 use crate::expr::Expr;
 use crate::host::{TableSource, VirtualTable};
+use crate::locking::ScanLock;
 
 pub type Row = Vec<Value>;
 
@@ -116,19 +117,6 @@ pub enum Node {
         right: Box<Plan>,
         keep_common: bool,
     },
-}
-
-/// The lock a scan asks for on the rows it gives out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ScanLock {
-    /// What the isolation level asks of a reader.
-    #[default]
-    Read,
-    /// Readers that will write: U locks, kept for rows that qualify.
-    Update,
-    /// NOLOCK.
-    Nothing,
-    Exclusive,
 }
 
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use crate::cx::Cx;
 use crate::exec::BATCH_ROWS;
 use crate::expr::Expr;
 use crate::host::{Bounds, RowCursor};
-use crate::plan::{Node, Plan, Row, ScanLock, Seek};
+use crate::locking::ScanLock;
+use crate::plan::{Node, Plan, Row, Seek};
 
 pub struct TableScan<'p> {
     cursor: Option<Box<dyn RowCursor>>,

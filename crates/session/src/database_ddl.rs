@@ -167,6 +167,7 @@ fn changed(bits: u64, o: &NamedOption) -> SqlResult<u64> {
         ("DELAYED_DURABILITY", "DISABLED") => Ok(bits & delayed),
         ("DELAYED_DURABILITY", "ALLOWED") => Ok(bits & delayed | option::DELAYED_ALLOWED),
         ("DELAYED_DURABILITY", "FORCED") => Ok(bits & delayed | option::DELAYED_FORCED),
-        _ => Err(refuse(&format!("ALTER DATABASE SET {} {word}", o.name))),
+        (name, word) => crate::versioning::changed(bits, name, word)
+            .ok_or_else(|| refuse(&format!("ALTER DATABASE SET {name} {word}"))),
     }
 }

@@ -24,6 +24,10 @@ pub mod option {
     pub const RECOVERY_FULL: u64 = 1;
     pub const DELAYED_ALLOWED: u64 = 2;
     pub const DELAYED_FORCED: u64 = 4;
+    pub const READ_COMMITTED_SNAPSHOT: u64 = 1 << 32;
+    pub const ALLOW_SNAPSHOT: u64 = 1 << 33;
+    /// What a new database takes over from model.
+    pub const INHERITED: u64 = READ_COMMITTED_SNAPSHOT | ALLOW_SNAPSHOT;
 }
 
 const PAGE: u64 = 8192;
@@ -115,6 +119,7 @@ impl Databases {
         db.set_truncate_on_checkpoint(true);
         db.transactions
             .set_delayed_durability(durability_of(entry.options));
+        crate::versioning::admit(&db, entry.options);
         db.start_background();
         let open = Arc::new(OpenDb {
             db,
@@ -135,7 +140,10 @@ impl Databases {
     ) -> SqlResult<Arc<OpenDb>> {
         let spec = self.create_spec(id, name, files, self.first_log_seq())?;
         let (db, catalog) = build(&self.engine, &spec)?;
-        let entry = entry_of(id, name, &files.0, &files.1);
+        let mut entry = entry_of(id, name, &files.0, &files.1);
+        if let Some(model) = self.get(DbId::MODEL) {
+            entry.options |= model.entry.read().options & option::INHERITED;
+        }
         let master = self.master()?.catalog.clone();
         if let Err(e) = self.in_master(&master, |r, tx| r.add(tx, &entry)) {
             db.detach();

@@ -345,10 +345,11 @@ impl Ddl<'_> {
             LockDuration::Normal,
             self.tx.lock_timeout(),
         );
-        outcome.map(|_| ()).map_err(|e| {
+        outcome.map_err(|e| {
             duramen_txn::errors::lock_error(e, self.tx.spid())
                 .unwrap_or_else(duramen_query::cancelled)
-        })
+        })?;
+        self.db.db.note_definition(self.tx, table.id)
     }
 }
 

@@ -1,15 +1,15 @@
 //! The session as binding and evaluation see it.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::SqlResult;
 use duramen_query::host::{Host, Source, Table, VirtualTable};
 use duramen_query::memory::MemoryTable;
 use duramen_query::{Binder, Expr};
 use duramen_tsql::ast;
-use duramen_txn::Transaction;
 use duramen_txn::gate::SessionDeps;
+use duramen_txn::{ReadView, Transaction};
 use duramen_types::{SqlType, Value};
 
 use crate::instance::Instance;
@@ -27,6 +27,8 @@ pub struct Context {
     pub deps: Arc<SessionDeps>,
     /// The current database.
     pub database: String,
+    /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
+    pub view: OnceLock<ReadView>,
 }
 
 pub struct HostView<'s> {
@@ -50,6 +52,7 @@ impl<'s> HostView<'s> {
             transaction,
             deps: session.deps.clone(),
             database: session.database.clone(),
+            view: OnceLock::new(),
         };
         HostView {
             session,

@@ -77,8 +77,13 @@ impl Instance {
         let activity = self.admit(request)?;
         let mut login = request.clone();
         login.password.clear();
+        let seat = self.database_id(&database);
         login.database = database;
-        Session::new(self.clone(), activity, login)
+        let session = Session::new(self.clone(), activity, login)?;
+        if let Some(id) = seat {
+            session.take_seat(id)?;
+        }
+        Ok(session)
     }
 
     /// The lowest free session id.

@@ -29,6 +29,7 @@ mod table_variable;
 mod text;
 mod unavailable;
 pub mod version;
+mod versioning;
 mod views;
 
 pub use databases::StorageConfig;

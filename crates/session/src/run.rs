@@ -448,10 +448,11 @@ impl<'r> Run<'r> {
             }
             StatementKind::AlterDatabase(stmt) => {
                 self.outside_transaction("ALTER DATABASE")?;
-                self.session
-                    .instance
-                    .databases
-                    .alter_database(stmt, &self.session.database)?;
+                let session = &*self.session;
+                session.switch_versioning(stmt, self.cancel, || {
+                    let databases = &session.instance.databases;
+                    databases.alter_database(stmt, &session.database)
+                })?;
                 self.done(None, command::OTHER, false);
                 Ok(())
             }

@@ -157,6 +157,8 @@ impl Session {
         let options = duramen_tsql::ParseOptions {
             quoted_identifier: self.options.quoted_identifier,
         };
+        self.owner.clear_cancel();
+        self.owner.set_attention(cancel.0.clone());
         let program = duramen_tsql::parse_batch(text, &options)
             .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));
         match program {
@@ -182,7 +184,16 @@ impl Session {
         self.drop_temporaries(0);
         self.options = Options::default();
         self.state = State::default();
-        self.database = self.instance.default_database(&self.login.database);
+        let home = self.instance.default_database(&self.login.database);
+        let old = std::mem::replace(&mut self.database, home.clone());
+        if old != home {
+            if let Some(id) = self.instance.database_id(&home) {
+                self.take_seat(id)?;
+            }
+            if let Some(id) = self.instance.database_id(&old) {
+                self.leave_seat(id);
+            }
+        }
         Ok(())
     }
 
@@ -332,7 +343,15 @@ impl Session {
             Some(gone) => gone.refusal(),
             None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
         })?;
+        if let Some(id) = self.instance.database_id(&found) {
+            self.take_seat(id)?;
+        }
         let old = std::mem::replace(&mut self.database, found.clone());
+        if old != found
+            && let Some(id) = self.instance.database_id(&old)
+        {
+            self.leave_seat(id);
+        }
         sink.env_change(&EnvChange::Database {
             old,
             new: found.clone(),

@@ -6,19 +6,33 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{TableDef, key_text, rows};
 use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
-use duramen_query::{Cx, Row, ScanLock};
-use duramen_storage::{Cursor, LockHint, RowLocator, Rowset, ScanSpec, StorageError};
-use duramen_txn::Transaction;
+use duramen_query::{Cx, LockGrain, Row, ScanLock};
+use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
+use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::{TypeId, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::versioning;
 
 pub struct StoredTable {
     db: Arc<OpenDb>,
     def: Arc<TableDef>,
     columns: Vec<TableColumn>,
     paths: Vec<AccessPath>,
+    names: Arc<Names>,
+}
+
+/// What errors call the table and its database.
+struct Names {
+    table: String,
+    database: String,
+}
+
+impl Names {
+    fn in_words(&self, e: SqlError) -> SqlError {
+        versioning::named(e, &self.table, &self.database)
+    }
 }
 
 impl fmt::Debug for StoredTable {
@@ -50,11 +64,16 @@ impl StoredTable {
                 covers_all: i.clustered,
             })
             .collect();
+        let names = Arc::new(Names {
+            table: format!("{}.{}", def.schema_name, def.name),
+            database: db.db.name.clone(),
+        });
         StoredTable {
             db,
             def,
             columns,
             paths,
+            names,
         }
     }
 
@@ -72,7 +91,7 @@ impl StoredTable {
     fn named(&self, e: StorageError, row: &[Value]) -> SqlError {
         let index_id = match e {
             StorageError::DuplicateKey { index_id, .. } => index_id,
-            StorageError::Sql(e) => return e,
+            StorageError::Sql(e) => return self.names.in_words(e),
         };
         let Some(index) = self.def.indexes.iter().find(|i| i.id == index_id) else {
             return e.into();
@@ -99,20 +118,57 @@ impl StoredTable {
     }
 }
 
-/// The statement's transaction; every statement that touches tables has one.
-fn transaction(cx: &Cx<'_>) -> SqlResult<Arc<Transaction>> {
+/// The statement's transaction, and what it runs in; every statement that touches tables has them.
+fn context<'c>(cx: &Cx<'c>) -> SqlResult<(Arc<Transaction>, &'c Context)> {
     let context = cx.host.session().downcast_ref::<Context>();
     context
-        .and_then(|c| c.transaction.clone())
+        .and_then(|c| Some((c.transaction.clone()?, c)))
         .ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))
 }
 
-fn hint(lock: ScanLock) -> LockHint {
-    match lock {
-        ScanLock::Read => LockHint::Read,
-        ScanLock::Update => LockHint::Update,
-        ScanLock::Nothing => LockHint::None,
-        ScanLock::Exclusive => LockHint::Exclusive,
+fn transaction(cx: &Cx<'_>) -> SqlResult<Arc<Transaction>> {
+    Ok(context(cx)?.0)
+}
+
+impl StoredTable {
+    /// A statement touches the table: a database that is not the session's own is held for the transaction.
+    fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(Arc<Transaction>, &'c Context)> {
+        let (tx, context) = context(cx)?;
+        if self.db.db.name != context.database && self.db.db.id.0 > 2 {
+            let database = Resource::Database(self.db.db.id);
+            self.lock(&tx, &database, LockMode::S)?;
+        }
+        Ok((tx, context))
+    }
+
+    fn lock(&self, tx: &Transaction, resource: &Resource, mode: LockMode) -> SqlResult<()> {
+        let locks = &self.db.db.engine.locks;
+        let duration = LockDuration::Normal;
+        match locks.lock(&tx.owner, resource, mode, duration, tx.lock_timeout()) {
+            Ok(_) => {
+                tx.keep_lock(resource);
+                Ok(())
+            }
+            Err(e) => Err(duramen_txn::errors::lock_error(e, tx.spid())
+                .unwrap_or_else(duramen_query::cancelled)),
+        }
+    }
+
+    /// 3961 when the table was defined anew since the snapshot. Its schema lock is held.
+    fn check_definition(&self, tx: &Transaction, reading: &Reading) -> SqlResult<()> {
+        if tx.isolation() != IsolationLevel::Snapshot {
+            return Ok(());
+        }
+        self.check_view(tx, reading.view.as_ref().or(tx.view().as_ref()))
+    }
+
+    fn check_view(&self, tx: &Transaction, view: Option<&ReadView>) -> SqlResult<()> {
+        match view {
+            Some(view) if !self.db.db.knows_definition(tx, view, self.def.id) => Err(
+                SqlError::new(&messages::SNAPSHOT_DDL_CONFLICT, &[&self.db.db.name]),
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -132,8 +188,8 @@ fn from_locator(at: &Locator) -> SqlResult<RowLocator> {
 }
 
 /// Bounds as keys of the rowset: the fixed columns, then the range's.
-fn spec(bounds: Option<&Bounds>, lock: LockHint) -> ScanSpec {
-    let mut spec = ScanSpec::all(lock);
+fn spec(bounds: Option<&Bounds>, reading: &Reading) -> ScanSpec {
+    let mut spec = ScanSpec::all(reading);
     let Some(b) = bounds else { return spec };
     let side = |bound: &Option<(Value, bool)>| match bound {
         Some((v, inclusive)) => {
@@ -174,36 +230,65 @@ impl Table for StoredTable {
         lock: ScanLock,
         cx: &mut Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>> {
-        let tx = transaction(cx)?;
-        tx.note_read(&self.db.db.transactions);
-        if let Some(c) = cx.host.session().downcast_ref::<Context>() {
-            c.deps.note_read(&self.db.db.transactions.commits);
+        let (tx, context) = self.enter(cx)?;
+        let log = &self.db.db.transactions;
+        tx.note_read(log);
+        let versions = &self.db.db.engine.versions;
+        let reading = versioning::reading(&self.db.db, &tx, lock, || {
+            let now = || ReadView::now(versions, log);
+            context.view.get_or_init(now).clone()
+        })?;
+        match &reading.view {
+            Some(view) => context.deps.note_read_at(log.db, view.owes(log)),
+            None => context.deps.note_read(&log.commits),
         }
-        let lock = hint(lock);
         let index = bounds
             .and_then(|b| self.def.indexes.get(b.path))
             .filter(|i| !i.clustered);
         let width = self.columns.len();
         match index {
             None => {
-                let cursor = self.data().scan(&tx, spec(bounds, lock))?;
-                Ok(Box::new(DataCursor { cursor, tx, width }))
+                let cursor = self.data().scan(&tx, spec(bounds, &reading))?;
+                self.check_definition(&tx, &reading)?;
+                let names = self.names.clone();
+                Ok(Box::new(DataCursor {
+                    cursor,
+                    tx,
+                    width,
+                    names,
+                }))
             }
             Some(index) => {
                 let rowset = self.db.db.rowset(&index.rowset);
-                let cursor = rowset.scan(&tx, spec(bounds, lock))?;
+                let cursor = rowset.scan(&tx, spec(bounds, &reading))?;
+                self.check_definition(&tx, &reading)?;
                 let heap = self.def.is_heap();
                 Ok(Box::new(IndexCursor {
                     cursor,
                     data: self.data(),
                     locator: index.locator.clone(),
                     heap,
-                    lock,
+                    reading,
                     tx,
                     width,
+                    names: self.names.clone(),
                 }))
             }
         }
+    }
+
+    fn begin_insert(&self, lock: ScanLock, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let (tx, _) = self.enter(cx)?;
+        tx.start_as();
+        if tx.isolation() == IsolationLevel::Snapshot {
+            let seen = versioning::snapshot(&self.db.db, &tx)?;
+            self.check_view(&tx, seen.as_ref())?;
+        }
+        if lock.grain == LockGrain::Table {
+            let table = Resource::Object(self.db.db.id, self.def.id);
+            self.lock(&tx, &table, LockMode::X)?;
+        }
+        Ok(())
     }
 
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value> {
@@ -249,6 +334,7 @@ impl Table for StoredTable {
         let tx = transaction(cx)?;
         let old = self.stored(old.clone());
         rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
+            .map_err(|e| self.names.in_words(e))
     }
 }
 
@@ -257,14 +343,18 @@ struct DataCursor {
     cursor: Cursor,
     tx: Arc<Transaction>,
     width: usize,
+    names: Arc<Names>,
 }
 
 impl RowCursor for DataCursor {
     fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
-        Ok(self.cursor.next(&self.tx)?.map(|(at, mut row)| {
-            row.truncate(self.width);
-            (to_locator(at), row)
-        }))
+        let next = self.cursor.next(&self.tx);
+        Ok(next
+            .map_err(|e| self.names.in_words(e))?
+            .map(|(at, mut row)| {
+                row.truncate(self.width);
+                (to_locator(at), row)
+            }))
     }
 
     fn keep(&mut self) {
@@ -278,13 +368,24 @@ struct IndexCursor {
     data: Rowset,
     locator: Vec<usize>,
     heap: bool,
-    lock: LockHint,
+    reading: Reading,
     tx: Arc<Transaction>,
     width: usize,
+    names: Arc<Names>,
 }
 
 impl RowCursor for IndexCursor {
     fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        self.look_up().map_err(|e| self.names.in_words(e))
+    }
+
+    fn keep(&mut self) {
+        self.cursor.keep();
+    }
+}
+
+impl IndexCursor {
+    fn look_up(&mut self) -> SqlResult<Option<(Locator, Row)>> {
         while let Some((_, entry)) = self.cursor.next(&self.tx)? {
             let values: Vec<Value> = self
                 .locator
@@ -298,15 +399,11 @@ impl RowCursor for IndexCursor {
             };
             let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
             // Another transaction may have deleted the row between the two looks.
-            if let Some(mut row) = self.data.fetch(&self.tx, &at, self.lock)? {
+            if let Some(mut row) = self.data.fetch(&self.tx, &at, &self.reading)? {
                 row.truncate(self.width);
                 return Ok(Some((to_locator(at), row)));
             }
         }
         Ok(None)
-    }
-
-    fn keep(&mut self) {
-        self.cursor.keep();
     }
 }

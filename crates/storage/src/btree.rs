@@ -22,18 +22,23 @@ use duramen_types::Value;
 use duramen_wal::record::Lcx;
 
 use crate::change::{PageOp, Role, difference};
-use crate::def::{LockHint, RowLocator, RowsetKind};
+use crate::def::{RowLocator, RowsetKind};
 use crate::error::{StorageError, StorageResult};
 use crate::format::page::{PageRef, is_ghost};
 use crate::format::row::node_child;
 use crate::format::{FormatError, FormatResult};
 use crate::pool::{PageRead, PageWrite};
+use crate::reading::Reading;
+use crate::reading::Wanted;
 use crate::rowset::Rowset;
 
 /// What kept an operation from going on: try again from the root.
 pub(crate) enum Step<T> {
     Done(T),
+    /// With room made, or after a split.
     Retry,
+    /// With this lock.
+    Wait(Wanted),
 }
 
 impl Rowset {
@@ -205,7 +210,9 @@ impl Rowset {
                         self.storage.rows.fetch_add(1, Relaxed);
                         return Ok(RowLocator::Key(key));
                     }
-                    Inserted::Again => {}
+                    Inserted::Wait(wanted) => {
+                        self.wait_for(tx, &wanted, false)?;
+                    }
                     Inserted::NeedsRoom => self.make_room(tx, &key, row.len())?,
                     Inserted::NextUniquifier(n) => {
                         uniquifier = Some(n);
@@ -217,7 +224,7 @@ impl Rowset {
     }
 
     fn try_insert(&self, tx: &Transaction, key: &[Value], row: &[u8]) -> StorageResult<Inserted> {
-        let shared = self.storage.latch.read();
+        let _shared = self.storage.latch.read();
         let edge = self.right_edge(key)?;
         let at_edge = edge.is_some();
         let (id, mut page) = match edge {
@@ -248,27 +255,27 @@ impl Rowset {
                     });
                 }
                 Equal::Locked(resource) => {
-                    drop(page);
-                    drop(shared);
-                    let e = self.entity();
-                    self.db
-                        .lock(tx, &e, &resource, LockMode::S, LockDuration::Instant)?;
-                    return Ok(Inserted::Again);
+                    return Ok(Inserted::Wait(Wanted {
+                        resource,
+                        mode: LockMode::S,
+                        duration: LockDuration::Instant,
+                    }));
                 }
             }
         }
         let resource = self.key_resource(key);
-        if !self.lock_row_latched(tx, id, &resource, LockMode::X) {
-            drop(page);
-            drop(shared);
-            let e = self.entity();
-            self.db
-                .lock(tx, &e, &resource, LockMode::X, LockDuration::Normal)?;
-            return Ok(Inserted::Again);
+        let mode = match self.ask_range(tx, id, p, slot)? {
+            Ok(mode) => mode,
+            Err(wanted) => return Ok(Inserted::Wait(wanted)),
+        };
+        if let Err(wanted) = self.lock_row_latched(tx, id, &resource, mode) {
+            return Ok(Inserted::Wait(wanted));
         }
         if !self.fits(p, row.len(), true) {
             return Ok(Inserted::NeedsRoom);
         }
+        self.refuse_conflict(tx, || self.key_place(key))?;
+        self.keep_version(tx, || self.key_place(key), None)?;
         let op = PageOp::Insert {
             slot,
             rows: vec![row],
@@ -289,14 +296,67 @@ impl Rowset {
         page: PageId,
         resource: &Resource,
         mode: LockMode,
-    ) -> bool {
-        let e = self.entity();
-        let intent = Resource::Page(self.db.id, page);
-        self.db
-            .try_lock(tx, &e, &intent, LockMode::IX, LockDuration::Normal)
-            && self
-                .db
-                .try_lock(tx, &e, resource, mode, LockDuration::Normal)
+    ) -> Result<(), Wanted> {
+        self.page_intent(tx, page)?;
+        let wanted = Wanted {
+            resource: *resource,
+            mode,
+            duration: LockDuration::Normal,
+        };
+        self.try_wanted(tx, wanted).map(|_| ())
+    }
+
+    /// IX on a page where a row is about to change, without waiting.
+    pub(crate) fn page_intent(&self, tx: &Transaction, page: PageId) -> Result<(), Wanted> {
+        let wanted = Wanted {
+            resource: Resource::Page(self.db.id, page),
+            mode: LockMode::IX,
+            duration: LockDuration::Normal,
+        };
+        self.try_wanted(tx, wanted).map(|_| ())
+    }
+
+    /// Before a new key goes to `slot`: asks whether somebody holds the range it falls into, which is locked with the
+    /// entry above it. Gives the mode for the new key: who holds the range itself must hold both halves of it.
+    fn ask_range(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        p: PageRef<'_>,
+        slot: u16,
+    ) -> SqlResult<Result<LockMode, Wanted>> {
+        let locks = &self.db.engine.locks;
+        if !locks.any_ranges() {
+            return Ok(Ok(LockMode::X));
+        }
+        let key_at = |id, p: PageRef<'_>, slot| -> SqlResult<Resource> {
+            let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+            Ok(self.key_resource(&self.keys.of_leaf(&self.def.layout, row)?))
+        };
+        let mut above = None;
+        if slot < p.slot_count() {
+            above = Some(key_at(id, p, slot)?);
+        }
+        // To the right only: nobody holds two leaves in the other order.
+        let mut next = p.next_page();
+        while above.is_none() && !next.is_null() {
+            let page = self.db.read_page(next)?;
+            if page.page().slot_count() > 0 {
+                above = Some(key_at(next, page.page(), 0)?);
+            }
+            next = page.page().next_page();
+        }
+        let resource = above.unwrap_or_else(|| self.end_resource());
+        let wanted = Wanted {
+            resource,
+            mode: LockMode::RangeIN,
+            duration: LockDuration::Instant,
+        };
+        let own = tx.owner.holds(&resource).is_some_and(|m| m.is_range());
+        Ok(self.try_wanted(tx, wanted).map(|_| match own {
+            true => LockMode::RangeXX,
+            false => LockMode::X,
+        }))
     }
 
     /// What an entry with an equal key means for an insert.
@@ -328,9 +388,8 @@ impl Rowset {
         row: &[u8],
     ) -> StorageResult<Inserted> {
         let resource = self.key_resource(key);
-        // The latch is held and `judge` has just seen the lock free.
-        if !self.lock_row_latched(tx, id, &resource, LockMode::X) {
-            return Ok(Inserted::Again);
+        if let Err(wanted) = self.lock_row_latched(tx, id, &resource, LockMode::X) {
+            return Ok(Inserted::Wait(wanted));
         }
         let old = page
             .page()
@@ -340,6 +399,8 @@ impl Rowset {
         if !self.fits(page.page(), row.len().saturating_sub(old.len()), false) {
             return Ok(Inserted::NeedsRoom);
         }
+        self.refuse_conflict(tx, || self.key_place(key))?;
+        self.keep_version(tx, || self.key_place(key), None)?;
         self.modify_row(tx, id, &mut page, slot, &old, row)?;
         Ok(Inserted::Done)
     }
@@ -434,20 +495,24 @@ impl Rowset {
         Ok(None)
     }
 
-    /// The row with this full key, locked as `hint` says.
+    /// The row with this full key, read as `reading` says.
     pub(crate) fn btree_fetch(
         &self,
         tx: &Transaction,
         key: &[Value],
-        hint: LockHint,
+        reading: &Reading,
     ) -> SqlResult<Option<Vec<Value>>> {
-        let wanted = self.read_lock(tx, hint);
-        match wanted {
-            None => {}
-            Some((LockMode::S, _)) => self.lock_object(tx, LockMode::IS)?,
-            Some(_) => self.lock_object(tx, LockMode::IX)?,
+        let locking = self.locking(tx, reading);
+        self.lock_for_read(tx, &locking, reading)?;
+        if let Some(view) = &reading.view {
+            return self.btree_fetch_as_of(tx, view, key);
         }
         let resource = self.key_resource(key);
+        let wanted = locking.point().map(|(mode, duration)| Wanted {
+            resource,
+            mode,
+            duration,
+        });
         loop {
             {
                 let _shared = self.storage.latch.read();
@@ -460,14 +525,10 @@ impl Rowset {
                         id = p.next_page();
                         continue;
                     }
-                    if !found && wanted.is_none_or(|(_, d)| d == LockDuration::Instant) {
+                    if !found && wanted.is_none_or(|w| w.duration == LockDuration::Instant) {
                         return Ok(None);
                     }
-                    let free = wanted.is_none_or(|(mode, duration)| {
-                        let e = self.entity();
-                        self.db.try_lock(tx, &e, &resource, mode, duration)
-                    });
-                    if !free {
+                    if wanted.is_some_and(|w| self.try_wanted(tx, w).is_err()) {
                         break;
                     }
                     if !found {
@@ -483,9 +544,11 @@ impl Rowset {
                     return Ok(None);
                 }
             }
-            if let Some((mode, duration)) = wanted {
-                self.db
-                    .lock(tx, &self.entity(), &resource, mode, duration)?;
+            if let Some(wanted) = &wanted {
+                if reading.skip_locked {
+                    return Ok(None);
+                }
+                self.wait_for(tx, wanted, reading.no_wait)?;
             }
         }
     }
@@ -506,16 +569,24 @@ impl Rowset {
     /// Marks the row with this key deleted. False when there is none.
     pub(crate) fn btree_delete(&self, tx: &Transaction, key: &[Value]) -> SqlResult<bool> {
         let resource = self.lock_key(tx, key)?;
-        let row = {
+        self.refuse_conflict(tx, || self.key_place(key))?;
+        let row = loop {
             let _shared = self.storage.latch.read();
             let Some((id, mut page, slot)) = self.find_for_write(key)? else {
                 return Ok(false);
             };
+            if let Err(wanted) = self.page_intent(tx, id) {
+                drop(page);
+                drop(_shared);
+                self.wait_for(tx, &wanted, false)?;
+                continue;
+            }
             let row = page
                 .page()
                 .expect_record(slot)
                 .map_err(|e| self.db.corrupt(id, e))?
                 .to_vec();
+            self.keep_version(tx, || self.key_place(key), Some(&row))?;
             let op = PageOp::Ghost {
                 slot,
                 row: &row,
@@ -523,7 +594,7 @@ impl Rowset {
             };
             self.db
                 .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
-            row
+            break row;
         };
         self.storage.rows.fetch_sub(1, Relaxed);
         self.storage.ghosts.fetch_add(1, Relaxed);
@@ -539,6 +610,7 @@ impl Rowset {
         values: &[Value],
     ) -> SqlResult<bool> {
         self.lock_key(tx, key)?;
+        self.refuse_conflict(tx, || self.key_place(key))?;
         let row = self.encode(tx, values)?;
         loop {
             match self.try_replace(tx, key, &row)? {
@@ -547,6 +619,9 @@ impl Rowset {
                     return Ok(true);
                 }
                 Step::Done(None) => return Ok(false),
+                Step::Wait(wanted) => {
+                    self.wait_for(tx, &wanted, false)?;
+                }
                 Step::Retry => self.make_room(tx, key, row.len())?,
             }
         }
@@ -562,6 +637,9 @@ impl Rowset {
         let Some((id, mut page, slot)) = self.find_for_write(key)? else {
             return Ok(Step::Done(None));
         };
+        if let Err(wanted) = self.page_intent(tx, id) {
+            return Ok(Step::Wait(wanted));
+        }
         let old = page
             .page()
             .expect_record(slot)
@@ -571,6 +649,7 @@ impl Rowset {
         if growth > 0 && !self.fits(page.page(), growth, false) {
             return Ok(Step::Retry);
         }
+        self.keep_version(tx, || self.key_place(key), Some(&old))?;
         self.modify_row(tx, id, &mut page, slot, &old, row)?;
         Ok(Step::Done(Some(old)))
     }
@@ -632,7 +711,8 @@ fn entry<'p>(p: PageRef<'p>, slot: u16) -> FormatResult<&'p [u8]> {
 
 enum Inserted {
     Done,
-    Again,
+    /// Try again with this lock.
+    Wait(Wanted),
     NeedsRoom,
     NextUniquifier(i32),
 }

@@ -5,16 +5,23 @@
 //! the page is latched, and a row that somebody holds ends the batch: the cursor then waits for that lock with no latch
 //! held, and looks again. Cursors that keep locks (REPEATABLE READ, update and exclusive hints) go row by row.
 //!
+//! Under SERIALIZABLE every entry met is locked with the range below it, ghosts too, and so is the entry behind the
+//! last (or the end of the index): whoever inserts asks for the range that the new key falls into.
+//!
+//! With a view nothing is locked: each row is taken as `versioned` says. A page that is not younger than the view's
+//! quiet point holds what the view sees.
+//!
 //! A B-tree cursor finds its place again by the key of the row it gave last, so splits between calls do not matter.
 
 use std::collections::VecDeque;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_txn::{Acquired, IsolationLevel, LockDuration, LockMode, Resource, Transaction};
+use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction, Visible};
 use duramen_types::Value;
 
-use crate::def::{LockHint, RowLocator, ScanSpec};
+use crate::def::{LockHint, RowLocator, RowsetKind, ScanSpec};
 use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
+use crate::reading::{Locking, Reading, Wanted};
 use crate::rowset::Rowset;
 
 type Row = (RowLocator, Vec<Value>);
@@ -23,6 +30,7 @@ type Row = (RowLocator, Vec<Value>);
 pub struct Cursor {
     rowset: Rowset,
     spec: ScanSpec,
+    locking: Locking,
     batch: VecDeque<Row>,
     /// B-trees: the key of the last row looked at.
     last: Option<Vec<Value>>,
@@ -44,45 +52,32 @@ enum Read {
     Page(PageId),
     /// Enough rows for now; go on behind `last`.
     Enough,
-    /// A row that somebody holds.
-    Blocked(Resource),
+    /// Something that somebody holds.
+    Blocked(Wanted),
     End,
 }
 
-impl Rowset {
-    /// The row lock that a read needs: mode and how long. `None`: no lock at all.
-    pub(crate) fn read_lock(
-        &self,
-        tx: &Transaction,
-        hint: LockHint,
-    ) -> Option<(LockMode, LockDuration)> {
-        match hint {
-            LockHint::None => None,
-            LockHint::Update => Some((LockMode::U, LockDuration::Normal)),
-            LockHint::Exclusive => Some((LockMode::X, LockDuration::Normal)),
-            LockHint::Read => match tx.isolation() {
-                IsolationLevel::ReadUncommitted => None,
-                IsolationLevel::ReadCommitted | IsolationLevel::Snapshot => {
-                    Some((LockMode::S, LockDuration::Instant))
-                }
-                IsolationLevel::RepeatableRead | IsolationLevel::Serializable => {
-                    Some((LockMode::S, LockDuration::Normal))
-                }
-            },
-        }
-    }
+/// What is to be done with a row under its latch.
+enum Take {
+    Row(Vec<Value>),
+    /// No row, or none to be seen.
+    Nothing,
+    Blocked(Wanted),
 }
 
 impl Cursor {
     pub(crate) fn open(rowset: Rowset, tx: &Transaction, spec: ScanSpec) -> SqlResult<Cursor> {
-        let serializable = tx.isolation() == IsolationLevel::Serializable;
-        match rowset.read_lock(tx, spec.lock) {
-            None => {}
-            // Ranges are protected by the table lock: coarser than key-range locks, never weaker.
-            Some(_) if serializable => rowset.lock_object(tx, LockMode::S)?,
-            Some((LockMode::S, _)) => rowset.lock_object(tx, LockMode::IS)?,
-            Some(_) => rowset.lock_object(tx, LockMode::IX)?,
+        let mut locking = rowset.locking(tx, &spec.reading);
+        if locking.range && !spec.forward {
+            // A scan downwards would have to lock the entry above its first: the table's S lock is simpler.
+            locking.range = false;
+            locking.object = locking.object.map(|(m, _)| (m.join(LockMode::S), true));
+            locking.row = locking.point();
         }
+        if locking.range && is_point(&rowset, &spec) {
+            locking.row = locking.point();
+        }
+        rowset.lock_for_read(tx, &locking, &spec.reading)?;
         let pages = if rowset.def.is_heap() {
             let iam = rowset.storage.roots.lock().first_iam;
             rowset.db.pages_of(iam)?
@@ -92,6 +87,7 @@ impl Cursor {
         Ok(Cursor {
             rowset,
             spec,
+            locking,
             batch: VecDeque::new(),
             last: None,
             at: PageId::NULL,
@@ -113,6 +109,10 @@ impl Cursor {
         self.keep_locks = true;
     }
 
+    fn reading(&self) -> &Reading {
+        &self.spec.reading
+    }
+
     /// The next row, or `None` at the end.
     pub fn next(&mut self, tx: &Transaction) -> SqlResult<Option<Row>> {
         self.give_back(tx);
@@ -128,8 +128,9 @@ impl Cursor {
             } else {
                 self.fill_tree(tx)?
             };
-            if let Some(resource) = blocked {
-                self.wait_for(tx, &resource)?;
+            if let Some(wanted) = blocked {
+                // What is behind it is looked for again: a lock on what is gone by then is harmless.
+                self.rowset.wait_for(tx, &wanted, self.reading().no_wait)?;
             }
         }
     }
@@ -149,18 +150,11 @@ impl Cursor {
         }
     }
 
-    fn wait_for(&self, tx: &Transaction, resource: &Resource) -> SqlResult<()> {
-        if let Some((mode, duration)) = self.rowset.read_lock(tx, self.spec.lock) {
-            let entity = self.rowset.entity();
-            let outcome = self.rowset.db.lock(tx, &entity, resource, mode, duration)?;
-            // The row is looked for again: a lock on one that is gone by then is harmless.
-            let _ = outcome;
-        }
-        Ok(())
-    }
-
-    /// Whether every row of the page is committed, so that no lock needs to be looked at.
+    /// Whether everything on the page is as this cursor is to see it, so that no row needs a look at locks or versions.
     fn is_quiet(&self, p: PageRef<'_>) -> bool {
+        if let Some(view) = &self.reading().view {
+            return p.lsn() <= view.quiet(self.rowset.db.id);
+        }
         match self.rowset.db.transactions.table.oldest_lsn() {
             Some(oldest) => p.lsn() <= oldest,
             None => true,
@@ -168,41 +162,60 @@ impl Cursor {
     }
 
     /// How many rows one look may take: one when each row's lock is to be held while the caller works on it.
-    fn one_by_one(&self, tx: &Transaction) -> bool {
-        matches!(self.spec.lock, LockHint::Update)
-            || matches!(
-                self.rowset.read_lock(tx, self.spec.lock),
-                Some((_, LockDuration::Normal))
-            )
+    fn one_by_one(&self) -> bool {
+        matches!(self.locking.row, Some((_, LockDuration::Normal)))
     }
 
-    /// Takes the lock of a row under its latch; false when somebody is in the way.
-    fn try_row(&mut self, tx: &Transaction, resource: &Resource, quiet: bool) -> bool {
-        let Some((mode, duration)) = self.rowset.read_lock(tx, self.spec.lock) else {
-            return true;
+    /// Whether rows are locked to be changed: a SNAPSHOT transaction learns of a conflict now.
+    fn may_change(&self) -> bool {
+        matches!(self.reading().lock, LockHint::Update | LockHint::Exclusive)
+    }
+
+    /// Takes a page's lock under its latch.
+    fn try_page(&self, tx: &Transaction, id: PageId) -> Result<(), Wanted> {
+        let Some((mode, duration)) = self.locking.page else {
+            return Ok(());
+        };
+        let resource = Resource::Page(self.rowset.db.id, id);
+        self.rowset.try_wanted(
+            tx,
+            Wanted {
+                resource,
+                mode,
+                duration,
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Takes the lock of a row under its latch.
+    fn try_row(
+        &mut self,
+        tx: &Transaction,
+        resource: &Resource,
+        quiet: bool,
+    ) -> Result<(), Wanted> {
+        let Some((mode, duration)) = self.locking.row else {
+            return Ok(());
         };
         if quiet && duration == LockDuration::Instant {
-            return true;
+            return Ok(());
         }
-        let entity = self.rowset.entity();
-        let outcome = self
-            .rowset
-            .db
-            .engine
-            .locks
-            .try_lock_in(&tx.owner, &entity, resource, mode, duration);
-        match outcome {
-            None => false,
-            Some(outcome) => {
-                if mode == LockMode::U && outcome.acquired == Acquired::New {
-                    self.held = Some((*resource, mode));
-                }
-                true
-            }
+        let acquired = self.rowset.try_wanted(
+            tx,
+            Wanted {
+                resource: *resource,
+                mode,
+                duration,
+            },
+        )?;
+        if mode == LockMode::U && acquired == Acquired::New && !self.locking.keeps {
+            self.held = Some((*resource, mode));
         }
+        Ok(())
     }
 
-    fn fill_tree(&mut self, tx: &Transaction) -> SqlResult<Option<Resource>> {
+    fn fill_tree(&mut self, tx: &Transaction) -> SqlResult<Option<Wanted>> {
         let rowset = self.rowset.clone();
         let _shared = rowset.storage.latch.read();
         let mut at = self.start_page(&rowset)?;
@@ -220,9 +233,9 @@ impl Cursor {
                     at = next;
                 }
                 Read::Enough => return Ok(None),
-                Read::Blocked(resource) => {
+                Read::Blocked(wanted) => {
                     // Rows before it are given first; then the row is met again.
-                    return Ok(self.batch.is_empty().then_some(resource));
+                    return Ok(self.batch.is_empty().then_some(wanted));
                 }
                 Read::End => {
                     self.done = true;
@@ -271,10 +284,15 @@ impl Cursor {
     fn read_leaf(&mut self, tx: &Transaction, rowset: &Rowset, id: PageId) -> SqlResult<Read> {
         let page = rowset.db.read_page(id)?;
         let p = page.page();
+        if let Err(wanted) = self.try_page(tx, id) {
+            return Ok(match self.reading().skip_locked {
+                true => Read::Page(p.next_page()),
+                false => Read::Blocked(wanted),
+            });
+        }
         let (from, to) = self.slots(rowset, id, p)?;
         let quiet = self.is_quiet(p);
-        let one = self.one_by_one(tx);
-        let layout = &rowset.def.layout;
+        let one = self.one_by_one();
         let count = to.saturating_sub(from);
         for i in 0..count {
             let slot = if self.spec.forward {
@@ -285,23 +303,26 @@ impl Cursor {
             let row = p
                 .expect_record(slot)
                 .map_err(|e| rowset.db.corrupt(id, e))?;
-            if is_ghost(row[0]) && (quiet || self.spec.lock == LockHint::None) {
+            if is_ghost(row[0]) && self.skips_ghosts(quiet) {
                 continue;
             }
-            let key = rowset.keys.of_leaf(layout, row)?;
-            if !quiet || one {
-                let resource = rowset.key_resource(&key);
-                if !self.try_row(tx, &resource, quiet) {
-                    return Ok(Read::Blocked(resource));
+            let key = rowset.keys.of_leaf(&rowset.def.layout, row)?;
+            let taken = match &self.reading().view {
+                Some(_) => self.as_of(tx, rowset, &key, row, quiet)?,
+                None => self.take_locked(tx, rowset, &key, row, quiet)?,
+            };
+            match taken {
+                Take::Blocked(wanted) => return Ok(Read::Blocked(wanted)),
+                Take::Nothing => {
+                    self.last = Some(key);
+                    self.give_back(tx);
+                    continue;
+                }
+                Take::Row(values) => {
+                    self.last = Some(key.clone());
+                    self.batch.push_back((RowLocator::Key(key), values));
                 }
             }
-            self.last = Some(key.clone());
-            if is_ghost(row[0]) {
-                self.give_back(tx);
-                continue;
-            }
-            let values = rowset.decode(row)?;
-            self.batch.push_back((RowLocator::Key(key), values));
             if one {
                 return Ok(Read::Enough);
             }
@@ -311,16 +332,112 @@ impl Cursor {
         } else {
             (from > 0, p.prev_page())
         };
+        if self.locking.range
+            && let Err(wanted) = self.lock_behind(tx, rowset, (id, p), to)?
+        {
+            return Ok(Read::Blocked(wanted));
+        }
         Ok(if limit { Read::End } else { Read::Page(next) })
     }
 
-    fn fill_heap(&mut self, tx: &Transaction) -> SqlResult<Option<Resource>> {
+    /// Whether a ghost can be passed without a look: not where it stands for a range or a version.
+    fn skips_ghosts(&self, quiet: bool) -> bool {
+        !self.locking.range
+            && (quiet || self.reading().view.is_none() && self.locking.row.is_none())
+    }
+
+    /// A row whose lock is asked for.
+    fn take_locked(
+        &mut self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        key: &[Value],
+        row: &[u8],
+        quiet: bool,
+    ) -> SqlResult<Take> {
+        if !quiet || self.one_by_one() {
+            let resource = rowset.key_resource(key);
+            if let Err(wanted) = self.try_row(tx, &resource, quiet) {
+                return Ok(match self.reading().skip_locked {
+                    true => Take::Nothing,
+                    false => Take::Blocked(wanted),
+                });
+            }
+            if self.may_change() {
+                rowset.refuse_conflict(tx, || rowset.key_place(key))?;
+            }
+        }
+        if is_ghost(row[0]) {
+            return Ok(Take::Nothing);
+        }
+        rowset.decode(row).map(Take::Row)
+    }
+
+    /// A row as the view sees it.
+    fn as_of(
+        &self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        key: &[Value],
+        row: &[u8],
+        quiet: bool,
+    ) -> SqlResult<Take> {
+        let seen = match &self.reading().view {
+            Some(view) if !quiet => rowset.visible(tx, view, &rowset.key_place(key))?,
+            _ => Visible::Current,
+        };
+        Ok(match seen {
+            Visible::Current if is_ghost(row[0]) => Take::Nothing,
+            Visible::Current => Take::Row(rowset.decode(row)?),
+            Visible::Image(image) => Take::Row(rowset.decode_image(&image)?),
+            Visible::Absent | Visible::Lost => Take::Nothing,
+        })
+    }
+
+    /// SERIALIZABLE, at the end of a page's part of the range: locks the entry that ends the range, if the range ends
+    /// here. A row found by its whole unique key needs none.
+    fn lock_behind(
+        &self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        (id, p): (PageId, PageRef<'_>),
+        to: u16,
+    ) -> SqlResult<Result<(), Wanted>> {
+        let Some((mode, duration)) = self.locking.row else {
+            return Ok(Ok(()));
+        };
+        if self.last.is_some() && is_point(rowset, &self.spec) {
+            return Ok(Ok(()));
+        }
+        let resource = if to < p.slot_count() {
+            let row = p.expect_record(to).map_err(|e| rowset.db.corrupt(id, e))?;
+            rowset.key_resource(&rowset.keys.of_leaf(&rowset.def.layout, row)?)
+        } else if p.next_page().is_null() {
+            rowset.end_resource()
+        } else {
+            return Ok(Ok(()));
+        };
+        let mode = match mode {
+            LockMode::S => LockMode::RangeSS,
+            LockMode::U => LockMode::RangeSU,
+            LockMode::X => LockMode::RangeXX,
+            other => other,
+        };
+        let wanted = Wanted {
+            resource,
+            mode,
+            duration,
+        };
+        Ok(rowset.try_wanted(tx, wanted).map(|_| ()))
+    }
+
+    fn fill_heap(&mut self, tx: &Transaction) -> SqlResult<Option<Wanted>> {
         let rowset = self.rowset.clone();
         while self.next_page < self.pages.len() {
             let id = self.pages[self.next_page];
             match self.read_heap_page(tx, &rowset, id)? {
-                Read::Blocked(resource) => {
-                    return Ok(self.batch.is_empty().then_some(resource));
+                Read::Blocked(wanted) => {
+                    return Ok(self.batch.is_empty().then_some(wanted));
                 }
                 Read::Enough => return Ok(None),
                 Read::Page(_) | Read::End => {
@@ -347,7 +464,7 @@ impl Cursor {
     }
 
     fn read_heap_page(&mut self, tx: &Transaction, rowset: &Rowset, id: PageId) -> SqlResult<Read> {
-        let one = self.one_by_one(tx);
+        let one = self.one_by_one();
         let mut stubs = Vec::new();
         {
             let page = rowset.db.read_page(id)?;
@@ -355,19 +472,37 @@ impl Cursor {
             if p.alloc_unit() != rowset.def.au {
                 return Ok(Read::End);
             }
+            if let Err(wanted) = self.try_page(tx, id) {
+                return Ok(match self.reading().skip_locked {
+                    true => Read::End,
+                    false => Read::Blocked(wanted),
+                });
+            }
             let quiet = self.is_quiet(p);
             while self.next_slot < p.slot_count() {
                 let slot = self.next_slot;
+                if !quiet && self.heap_slot_as_of(tx, rowset, id, slot)? {
+                    continue;
+                }
                 let resource = rowset.rid(id, slot);
-                if (!quiet || one) && !self.try_row(tx, &resource, quiet) {
+                if (!quiet || one)
+                    && let Err(wanted) = self.try_row(tx, &resource, quiet)
+                {
+                    if self.reading().skip_locked {
+                        self.next_slot += 1;
+                        continue;
+                    }
                     // Stubs found before it come first; this slot is met again.
                     if stubs.is_empty() {
-                        return Ok(Read::Blocked(resource));
+                        return Ok(Read::Blocked(wanted));
                     }
                     break;
                 }
                 let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
                 self.next_slot += 1;
+                if self.may_change() {
+                    rowset.refuse_conflict(tx, || Rowset::rid_place(id, slot).to_vec())?;
+                }
                 let Some(row) = record else {
                     self.give_back(tx);
                     continue;
@@ -397,10 +532,51 @@ impl Cursor {
         }
         // The far ends are on other pages: read with no latch held here.
         for slot in stubs {
-            if let Some(values) = rowset.heap_values(id, slot)? {
+            let values = match &self.spec.reading.view {
+                Some(view) => rowset.heap_fetch_as_of(tx, view, id, slot)?,
+                None => rowset.heap_values(id, slot)?,
+            };
+            if let Some(values) = values {
                 self.batch.push_back((RowLocator::Rid(id, slot), values));
             }
         }
         Ok(Read::Enough)
+    }
+
+    /// A slot whose row the view does not take from the page; false when it does (or there is no view).
+    fn heap_slot_as_of(
+        &mut self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        id: PageId,
+        slot: u16,
+    ) -> SqlResult<bool> {
+        let Some(view) = &self.spec.reading.view else {
+            return Ok(false);
+        };
+        match rowset.visible(tx, view, &Rowset::rid_place(id, slot))? {
+            Visible::Current => return Ok(false),
+            Visible::Image(image) => {
+                let values = rowset.decode_image(&image)?;
+                self.batch.push_back((RowLocator::Rid(id, slot), values));
+            }
+            Visible::Absent | Visible::Lost => {}
+        }
+        self.next_slot += 1;
+        Ok(true)
+    }
+}
+
+/// Whether the scan looks for one entry by its whole unique key.
+fn is_point(rowset: &Rowset, spec: &ScanSpec) -> bool {
+    let unique = matches!(
+        rowset.def.kind,
+        RowsetKind::Clustered { unique: true } | RowsetKind::NonClustered { unique: true }
+    );
+    match (&spec.lower, &spec.upper) {
+        (Some((low, true)), Some((high, true))) => {
+            unique && low.len() == rowset.keys.len() && low == high
+        }
+        _ => false,
     }
 }

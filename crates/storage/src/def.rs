@@ -6,6 +6,7 @@ use duramen_base::{AllocUnitId, ObjectId, PageId, RowsetId};
 use duramen_types::Value;
 
 use crate::format::layout::RowLayout;
+use crate::reading::Reading;
 
 /// The shape of a rowset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,33 +100,33 @@ pub enum LockHint {
 }
 
 /// The part of a rowset to scan. Bounds are values of leading `keys`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ScanSpec {
     /// Values and whether rows equal to them belong to the range.
     pub lower: Option<(Vec<Value>, bool)>,
     pub upper: Option<(Vec<Value>, bool)>,
     pub forward: bool,
-    pub lock: LockHint,
+    pub reading: Reading,
 }
 
 impl ScanSpec {
     /// Everything, in key order.
-    pub fn all(lock: LockHint) -> ScanSpec {
+    pub fn all(reading: impl Into<Reading>) -> ScanSpec {
         ScanSpec {
             lower: None,
             upper: None,
             forward: true,
-            lock,
+            reading: reading.into(),
         }
     }
 
     /// The rows whose leading keys equal `key`.
-    pub fn equal(key: Vec<Value>, lock: LockHint) -> ScanSpec {
+    pub fn equal(key: Vec<Value>, reading: impl Into<Reading>) -> ScanSpec {
         ScanSpec {
             lower: Some((key.clone(), true)),
             upper: Some((key, true)),
             forward: true,
-            lock,
+            reading: reading.into(),
         }
     }
 }

@@ -11,7 +11,7 @@ use duramen_os::Env;
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
-use duramen_txn::{RecordLog, Transaction};
+use duramen_txn::{RecordLog, Transaction, VersionStore};
 use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 
 use crate::alloc::DroppedChain;
@@ -38,6 +38,8 @@ pub struct EngineConfig {
 pub struct Engine {
     pub env: Env,
     pub locks: Arc<LockManager>,
+    /// What rows were before running and recent changes.
+    pub versions: VersionStore,
     pub(crate) pool: Pool,
     pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
     pub(crate) instant_file_init: AtomicBool,
@@ -46,9 +48,12 @@ pub struct Engine {
 impl Engine {
     pub fn new(env: &Env, config: &EngineConfig) -> SqlResult<Arc<Engine>> {
         let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
+        let versions = VersionStore::new();
+        versions.set_limit(config.memory / 4);
         Ok(Arc::new(Engine {
             env: env.clone(),
             locks: Arc::new(LockManager::new()),
+            versions,
             pool: Pool::new(config.memory, doublewrite),
             databases: RwLock::new(BTreeMap::new()),
             instant_file_init: AtomicBool::new(true),
@@ -421,8 +426,8 @@ impl Database {
 
 pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
     duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(|| SqlError {
-        // An attention: the session knows it and sends no error of its own.
-        number: 3617,
+        // An attention: the session knows it by this number and sends no error of its own.
+        number: 0,
         severity: 11,
         state: 1,
         message: "The operation was cancelled by the user.".to_owned(),

@@ -15,11 +15,12 @@ use duramen_wal::record::Lcx;
 
 use crate::btree::lock_info;
 use crate::change::{PageOp, Role, difference};
-use crate::def::{LockHint, RowLocator};
+use crate::def::RowLocator;
 use crate::engine::Storage;
 use crate::format::page::{kind_of, page_type, record_kind};
 use crate::format::row::{forwarding_stub, forwarding_target, to_forwarded};
 use crate::pool::PageWrite;
+use crate::reading::{Reading, Wanted};
 use crate::rowset::Rowset;
 
 impl Rowset {
@@ -70,7 +71,7 @@ impl Rowset {
             let mut slot = p.slot_count();
             if reuse {
                 let free = p.first_free_slot();
-                if self.lock_rid(tx, id, free) {
+                if !self.has_versions(&Self::rid_place(id, free)) && self.lock_rid(tx, id, free) {
                     slot = free;
                 }
                 storage.freed.lock().insert(id);
@@ -82,6 +83,12 @@ impl Rowset {
                 continue;
             }
             let info = lock_info(self.def.object.0, &self.rid(id, slot));
+            if row
+                .first()
+                .is_some_and(|s| context == Lcx::HEAP && kind_of(*s) != record_kind::FORWARDED)
+            {
+                self.keep_version(tx, || Self::rid_place(id, slot).to_vec(), None)?;
+            }
             let op = PageOp::Insert {
                 slot,
                 rows: vec![row],
@@ -155,7 +162,11 @@ impl Rowset {
     }
 
     /// The record at a RID and where it really is, when it is a row.
-    fn resolve(&self, page: PageId, slot: u16) -> SqlResult<Option<(PageId, u16, Vec<u8>)>> {
+    pub(crate) fn resolve(
+        &self,
+        page: PageId,
+        slot: u16,
+    ) -> SqlResult<Option<(PageId, u16, Vec<u8>)>> {
         let record = {
             let p = self.db.read_page(page)?;
             if p.page().alloc_unit() != self.def.au {
@@ -184,20 +195,27 @@ impl Rowset {
         tx: &Transaction,
         page: PageId,
         slot: u16,
-        lock: LockHint,
+        reading: &Reading,
     ) -> SqlResult<Option<Vec<Value>>> {
-        let (mode, duration) = match self.read_lock(tx, lock) {
-            Some(wanted) => wanted,
-            None => return self.heap_values(page, slot),
-        };
-        let intent = if mode == LockMode::S {
-            LockMode::IS
-        } else {
-            LockMode::IX
-        };
-        self.lock_object(tx, intent)?;
-        self.db
-            .lock(tx, &self.entity(), &self.rid(page, slot), mode, duration)?;
+        let locking = self.locking(tx, reading);
+        self.lock_for_read(tx, &locking, reading)?;
+        if let Some(view) = &reading.view {
+            return self.heap_fetch_as_of(tx, view, page, slot);
+        }
+        if let Some((mode, duration)) = locking.row {
+            let wanted = Wanted {
+                resource: self.rid(page, slot),
+                mode,
+                duration,
+            };
+            if reading.skip_locked {
+                if self.try_wanted(tx, wanted).is_err() {
+                    return Ok(None);
+                }
+            } else {
+                self.wait_for(tx, &wanted, reading.no_wait)?;
+            }
+        }
         self.heap_values(page, slot)
     }
 
@@ -231,14 +249,18 @@ impl Rowset {
             LockMode::X,
             LockDuration::Normal,
         )?;
+        self.lock_page(tx, page)?;
+        self.refuse_conflict(tx, || Self::rid_place(page, slot).to_vec())?;
         let Some((real_page, real_slot, row)) = self.resolve(page, slot)? else {
             return Ok(false);
         };
-        self.free_lobs(tx, &row)?;
+        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&row))?;
         if (real_page, real_slot) != (page, slot) {
             self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
         }
         self.remove(tx, page, slot, Lcx::HEAP)?;
+        // After the row: whoever reads the row under its latch finds what it points to.
+        self.free_lobs(tx, &row)?;
         self.storage.freed.lock().insert(page);
         self.storage.rows.fetch_sub(1, Relaxed);
         Ok(true)
@@ -272,16 +294,19 @@ impl Rowset {
             LockMode::X,
             LockDuration::Normal,
         )?;
+        self.lock_page(tx, page)?;
+        self.refuse_conflict(tx, || Self::rid_place(page, slot).to_vec())?;
         let Some((real_page, real_slot, old)) = self.resolve(page, slot)? else {
             return Ok(false);
         };
         let row = self.encode(tx, values)?;
-        self.free_lobs(tx, &old)?;
+        self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&old))?;
         let forwarded = (real_page, real_slot) != (page, slot);
         let moved = to_forwarded(&self.def.layout, &row, page, slot)
             .map_err(|e| self.db.corrupt(page, e))?;
         let in_place = if forwarded { &moved } else { &row };
         if self.heap_replace(tx, real_page, real_slot, in_place)? {
+            self.free_lobs(tx, &old)?;
             return Ok(true);
         }
         let (new_page, new_slot) = self.put_row(tx, &self.storage, &moved, Lcx::HEAP)?;
@@ -289,7 +314,16 @@ impl Rowset {
             self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
         }
         self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))?;
+        self.free_lobs(tx, &old)?;
         Ok(true)
+    }
+
+    /// IX on the page of a row that is about to change.
+    fn lock_page(&self, tx: &Transaction, page: PageId) -> SqlResult<()> {
+        if let Err(wanted) = self.page_intent(tx, page) {
+            self.wait_for(tx, &wanted, false)?;
+        }
+        Ok(())
     }
 
     /// Puts `new` in the place of a record; false when it does not fit.

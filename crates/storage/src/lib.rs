@@ -10,6 +10,7 @@
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `tempdb` | what is different about the database that dies with the process |
+//! | `reading`, `versioned` | how a read locks; rows as of a moment |
 //! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
 //! | `ghosts` | cleanup of deleted B-tree rows |
 //!
@@ -38,12 +39,14 @@ mod ghosts;
 mod heap;
 mod lob;
 mod pool;
+mod reading;
 mod recovery;
 mod rowset;
 mod tempdb;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod versioned;
 
 pub use anchor::SYSALLOCUNITS;
 pub use configuration::default_commit_wait;
@@ -57,5 +60,6 @@ pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
 pub use pool::PoolStats;
+pub use reading::{Grain, Reading};
 pub use recovery::RecoverySummary;
 pub use rowset::Rowset;

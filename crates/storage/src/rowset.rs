@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use duramen_base::{PageId, SqlResult};
-use duramen_txn::{Entity, IsolationLevel, LockDuration, LockMode, Resource, Transaction};
+use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
 use crate::btree::keys::KeyInfo;
 use crate::cursor::Cursor;
-use crate::def::{LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
+use crate::def::{RowLocator, RowsetDef, RowsetKind, ScanSpec};
 use crate::engine::{Database, Storage, StorageRoots};
 use crate::error::StorageResult;
 use crate::format::page::page_type;
+use crate::reading::Reading;
 
 /// A heap or B-tree ready for work. Cheap to make and to clone.
 #[derive(Clone)]
@@ -161,18 +162,16 @@ impl Rowset {
         &self,
         tx: &Transaction,
         at: &RowLocator,
-        lock: LockHint,
+        reading: impl Into<Reading>,
     ) -> SqlResult<Option<Vec<Value>>> {
+        let reading = reading.into();
         match at {
-            RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, lock),
-            RowLocator::Key(key)
-                if key.len() == self.keys.len()
-                    && tx.isolation() != IsolationLevel::Serializable =>
-            {
-                self.btree_fetch(tx, key, lock)
+            RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, &reading),
+            RowLocator::Key(key) if key.len() == self.keys.len() => {
+                self.btree_fetch(tx, key, &reading)
             }
             RowLocator::Key(key) => {
-                let mut cursor = self.scan(tx, ScanSpec::equal(key.clone(), lock))?;
+                let mut cursor = self.scan(tx, ScanSpec::equal(key.clone(), reading))?;
                 cursor.keep_last_lock();
                 Ok(cursor.next(tx)?.map(|(_, row)| row))
             }

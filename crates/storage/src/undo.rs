@@ -158,7 +158,10 @@ impl Database {
                     if rows.first().is_some_and(|r| is_row(r)) {
                         self.count(view_au(&page), -1);
                     }
-                    page.change().trim_slots();
+                    // A slot may be the place of versions of an older row.
+                    if !self.transactions.versioning.keeps() {
+                        page.change().trim_slots();
+                    }
                 }
                 return Ok(());
             }

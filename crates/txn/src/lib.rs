@@ -7,7 +7,7 @@
 //! | [`txlog`] | its records: lazy BEGIN, chain of previous LSNs, COMMIT, ABORT, two phases |
 //! | [`table`] | the active transactions of a database, for checkpoints and truncation |
 //! | [`commits`], [`durability`], [`gate`] | when the world may hear of a commit |
-//! | [`versions`] | row versions for readers that do not lock |
+//! | [`versions`], [`view`], [`versioning`] | row versions for readers that do not lock |
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,9 @@ pub mod table;
 mod testing;
 pub mod transaction;
 pub mod txlog;
+pub mod versioning;
 pub mod versions;
+pub mod view;
 
 pub use commits::CommitTracker;
 pub use durability::{CommitWait, DelayedDurability, Durability, decide};
@@ -35,4 +37,6 @@ pub use log::RecordLog;
 pub use table::TxnTable;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
 pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};
-pub use versions::{Snapshot, VersionStore, VersionWriter, Visible};
+pub use versioning::{SnapshotState, Versioning};
+pub use versions::{RowImage, Snapshot, VersionStore, VersionWriter, Visible};
+pub use view::ReadView;

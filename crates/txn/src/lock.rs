@@ -46,6 +46,9 @@ use table::{Ask, Table, WaitState, Waiter};
 pub const DEADLOCK_FIRST_LOOK: Duration = Duration::from_millis(10);
 const DEADLOCK_NEXT_LOOK: Duration = Duration::from_secs(1);
 
+/// How often a waiting owner looks at its attention flag.
+const ATTENTION_LOOK: Duration = Duration::from_millis(100);
+
 const PARTITIONS: usize = 64;
 
 /// What a granted request changed.
@@ -141,6 +144,8 @@ pub struct LockManager {
     timeouts: AtomicU64,
     deadlocks: AtomicU64,
     escalations: AtomicU64,
+    /// Key-range locks held: while there are none, an insert asks nobody about ranges.
+    ranges: AtomicU64,
     on_deadlock: OnceLock<DeadlockHook>,
 }
 
@@ -167,6 +172,7 @@ impl LockManager {
             timeouts: AtomicU64::new(0),
             deadlocks: AtomicU64::new(0),
             escalations: AtomicU64::new(0),
+            ranges: AtomicU64::new(0),
             on_deadlock: OnceLock::new(),
         }
     }
@@ -230,6 +236,13 @@ impl LockManager {
         duration: LockDuration,
     ) -> Option<LockOutcome> {
         let mut held = owner.0.held.lock();
+        if held.is_covered(entity, resource, mode) {
+            return Some(LockOutcome {
+                acquired: Acquired::Already,
+                waited: false,
+                escalate: false,
+            });
+        }
         let before = held.map.get(resource).map(|h| h.mode);
         let target = before.map_or(mode, |b| b.join(mode));
         let covered = before == Some(target);
@@ -240,7 +253,21 @@ impl LockManager {
                 return None;
             }
         }
-        Some(record(&mut held, entity, resource, mode, duration, false))
+        Some(self.record(&mut held, entity, resource, mode, duration, false))
+    }
+
+    /// Whether anybody holds a key-range lock. Ask with the page latched that the new key goes to: who takes range
+    /// locks does so with the page latched too, so one of the two sees the other.
+    pub fn any_ranges(&self) -> bool {
+        self.ranges.load(Ordering::SeqCst) > 0
+    }
+
+    /// A lock goes from its owner's list.
+    fn dropped(&self, held: &mut owner::Held, resource: &Resource, mode: LockMode) {
+        held.changed(resource, Some(mode), None);
+        if mode.is_range() {
+            self.ranges.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 
     fn lock_slow(
@@ -279,7 +306,7 @@ impl LockManager {
             result?;
         }
         let mut held = owner.0.held.lock();
-        Ok(record(&mut held, entity, resource, mode, duration, waited))
+        Ok(self.record(&mut held, entity, resource, mode, duration, waited))
     }
 
     fn sleep(
@@ -291,15 +318,22 @@ impl LockManager {
     ) -> Result<(), LockError> {
         let deadline = timeout.map(|limit| time::now() + limit);
         let mut next_look = time::now() + DEADLOCK_FIRST_LOOK;
-        if owner.0.cancelled.load(Ordering::SeqCst) {
-            self.cancel(owner);
-        }
+        let attention = owner.0.attention.lock().clone();
         loop {
+            if owner.0.cancelled.load(Ordering::SeqCst)
+                || attention.as_ref().is_some_and(|a| a.load(Ordering::SeqCst))
+            {
+                self.partition(resource)
+                    .withdraw(resource, waiter, WaitState::Cancelled);
+            }
             let state = {
                 let mut state = waiter.state.lock();
                 if *state == WaitState::Waiting {
-                    let until = deadline.map_or(next_look, |d| d.min(next_look));
+                    let mut until = deadline.map_or(next_look, |d| d.min(next_look));
                     let now = time::now();
+                    if attention.is_some() {
+                        until = until.min(now + ATTENTION_LOOK);
+                    }
                     if until > now {
                         waiter.wake.wait_for(&mut state, until.since(now));
                     }
@@ -343,6 +377,7 @@ impl LockManager {
         }
         let object = lock.entity.object;
         held.map.remove(resource);
+        self.dropped(&mut held, resource, mode);
         if object.0 != 0 && resource.is_fine() {
             held.uncount_fine(resource.db(), object);
         }
@@ -356,10 +391,12 @@ impl LockManager {
         let Some(lock) = held.map.get_mut(resource) else {
             return;
         };
+        let mode = lock.mode;
         if lock.session.take().is_none() || in_transaction {
             return;
         }
         held.map.remove(resource);
+        self.dropped(&mut held, resource, mode);
         self.partition(resource).release(resource, owner);
     }
 
@@ -371,11 +408,16 @@ impl LockManager {
             return;
         }
         let mut kept = Vec::new();
-        for (resource, mut lock) in held.map.drain() {
+        let mut map = std::mem::take(&mut held.map);
+        for (resource, mut lock) in map.drain() {
             match lock.session {
-                None => self.partition(&resource).release(&resource, owner),
+                None => {
+                    self.dropped(&mut held, &resource, lock.mode);
+                    self.partition(&resource).release(&resource, owner);
+                }
                 Some(mode) => {
                     if mode != lock.mode {
+                        held.changed(&resource, Some(lock.mode), Some(mode));
                         lock.mode = mode;
                         self.partition(&resource).demote(&resource, owner, mode);
                     }
@@ -383,8 +425,8 @@ impl LockManager {
                 }
             }
         }
-        if held.map.capacity() > 4096 {
-            held.map = Default::default();
+        if map.capacity() <= 4096 {
+            held.map = map;
         }
         held.map.extend(kept);
     }
@@ -393,7 +435,8 @@ impl LockManager {
     pub fn release_session(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        for (resource, _) in held.map.drain() {
+        for (resource, lock) in std::mem::take(&mut held.map) {
+            self.dropped(&mut held, &resource, lock.mode);
             self.partition(&resource).release(&resource, owner);
         }
     }
@@ -405,13 +448,8 @@ impl LockManager {
 
     /// Gives back locks that were first taken after `mark`. Conversions of older locks stay.
     pub fn release_to(&self, owner: &LockOwner, mark: LockMark) {
-        let mut held = owner.0.held.lock();
-        held.map.retain(|resource, lock| {
-            let keep = lock.sequence <= mark.0 || lock.session.is_some();
-            if !keep {
-                self.partition(resource).release(resource, owner);
-            }
-            keep
+        self.release_some(&mut owner.0.held.lock(), owner, |_, lock| {
+            lock.sequence > mark.0 && lock.session.is_none()
         });
     }
 
@@ -426,7 +464,7 @@ impl LockManager {
             let write = held
                 .map
                 .iter()
-                .any(|(r, l)| mine(r, l) && !LockMode::S.covers(l.mode));
+                .any(|(r, l)| mine(r, l) && !LockMode::S.covers_below(l.mode));
             if write { LockMode::X } else { LockMode::S }
         };
         let table = Resource::Object(db, object);
@@ -440,17 +478,9 @@ impl LockManager {
         if granted.is_none() {
             return false;
         }
-        let mut held = owner.0.held.lock();
-        let before = held.map.len();
-        held.map.retain(|resource, lock| {
-            let goes = mine(resource, lock) && lock.session.is_none();
-            if goes {
-                self.partition(resource).release(resource, owner);
-            }
-            !goes
+        let traded = self.release_some(&mut owner.0.held.lock(), owner, |resource, lock| {
+            mine(resource, lock) && lock.session.is_none()
         });
-        let traded = before - held.map.len();
-        drop(held);
         self.escalations.fetch_add(1, Ordering::Relaxed);
         count(Counter::TableLockEscalations, 1);
         emit(|| LockEscalation {
@@ -459,6 +489,87 @@ impl LockManager {
             escalated_lock_count: traded as u64,
         });
         true
+    }
+
+    fn release_some(
+        &self,
+        held: &mut owner::Held,
+        owner: &LockOwner,
+        which: impl Fn(&Resource, &HeldLock) -> bool,
+    ) -> usize {
+        let going: Vec<(Resource, LockMode)> = held
+            .map
+            .iter()
+            .filter(|(resource, lock)| which(resource, lock))
+            .map(|(resource, lock)| (*resource, lock.mode))
+            .collect();
+        for (resource, mode) in &going {
+            held.map.remove(resource);
+            self.dropped(held, resource, *mode);
+            self.partition(resource).release(resource, owner);
+        }
+        going.len()
+    }
+
+    /// Enters a granted request into the owner's list.
+    fn record(
+        &self,
+        held: &mut owner::Held,
+        entity: &Entity,
+        resource: &Resource,
+        mode: LockMode,
+        duration: LockDuration,
+        waited: bool,
+    ) -> LockOutcome {
+        use std::collections::hash_map::Entry;
+        let mut outcome = LockOutcome {
+            acquired: Acquired::New,
+            waited,
+            escalate: false,
+        };
+        if duration == LockDuration::Instant {
+            outcome.acquired = Acquired::Instant;
+            return outcome;
+        }
+        let session = duration == LockDuration::Session;
+        held.sequence += 1;
+        let sequence = held.sequence;
+        match held.map.entry(*resource) {
+            Entry::Occupied(mut occupied) => {
+                let lock = occupied.get_mut();
+                let from = lock.mode;
+                lock.mode = from.join(mode);
+                if session {
+                    lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
+                }
+                let to = lock.mode;
+                outcome.acquired = if to == from {
+                    Acquired::Already
+                } else {
+                    if to.is_range() && !from.is_range() {
+                        self.ranges.fetch_add(1, Ordering::SeqCst);
+                    }
+                    held.changed(resource, Some(from), Some(to));
+                    Acquired::Converted { from }
+                };
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(HeldLock {
+                    mode,
+                    session: session.then_some(mode),
+                    entity: *entity,
+                    sequence,
+                });
+                held.changed(resource, None, Some(mode));
+                if mode.is_range() {
+                    self.ranges.fetch_add(1, Ordering::SeqCst);
+                }
+                if entity.object.0 != 0 && resource.is_fine() {
+                    outcome.escalate = held.count_fine(resource.db(), entity.object);
+                }
+            }
+        }
+        outcome
     }
 
     /// Ends a wait of `owner`, and every wait it starts until its `clear_cancel`.
@@ -538,57 +649,6 @@ fn ask<'a>(
         conversion: before.is_some(),
         instant,
     }
-}
-
-/// Enters a granted request into the owner's list.
-fn record(
-    held: &mut owner::Held,
-    entity: &Entity,
-    resource: &Resource,
-    mode: LockMode,
-    duration: LockDuration,
-    waited: bool,
-) -> LockOutcome {
-    use std::collections::hash_map::Entry;
-    let mut outcome = LockOutcome {
-        acquired: Acquired::New,
-        waited,
-        escalate: false,
-    };
-    if duration == LockDuration::Instant {
-        outcome.acquired = Acquired::Instant;
-        return outcome;
-    }
-    let session = duration == LockDuration::Session;
-    held.sequence += 1;
-    let sequence = held.sequence;
-    match held.map.entry(*resource) {
-        Entry::Occupied(mut occupied) => {
-            let lock = occupied.get_mut();
-            let from = lock.mode;
-            lock.mode = from.join(mode);
-            if session {
-                lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
-            }
-            outcome.acquired = if lock.mode == from {
-                Acquired::Already
-            } else {
-                Acquired::Converted { from }
-            };
-        }
-        Entry::Vacant(vacant) => {
-            vacant.insert(HeldLock {
-                mode,
-                session: session.then_some(mode),
-                entity: *entity,
-                sequence,
-            });
-            if entity.object.0 != 0 && resource.is_fine() {
-                outcome.escalate = held.count_fine(resource.db(), entity.object);
-            }
-        }
-    }
-    outcome
 }
 
 #[cfg(test)]

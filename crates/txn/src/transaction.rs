@@ -14,10 +14,11 @@ use duramen_base::{DbId, Lsn, SessionId, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, WallTime};
 
-use crate::lock::{LockMark, LockOwner};
+use crate::lock::{LockMark, LockMode, LockOwner, Resource};
 use crate::table::ActiveTxn;
 use crate::txlog::TransactionLog;
-use crate::versions::{Snapshot, VersionStore, VersionWriter};
+use crate::versions::{VersionStore, VersionWriter};
+use crate::view::ReadView;
 
 /// SET TRANSACTION ISOLATION LEVEL, numbered as in `sys.dm_exec_sessions`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -112,8 +113,11 @@ pub(crate) struct State {
     pub parts: Vec<DbPart>,
     pub savepoints: Vec<SavePoint>,
     pub points: u64,
-    pub snapshot: Option<Snapshot>,
+    /// SNAPSHOT: what the transaction sees, from its first access to data on.
+    pub view: Option<ReadView>,
     pub writer: Option<VersionWriter>,
+    /// Locks that the running statements hold only while they run, innermost statement last.
+    pub statement_locks: Vec<(Resource, LockMode)>,
     /// Databases whose current rows were read: a commit elsewhere must not be durable before these.
     pub reads: Vec<Arc<TransactionLog>>,
 }
@@ -129,6 +133,8 @@ pub struct Transaction {
     /// The login's SID, for BEGIN_XACT.
     pub sid: Vec<u8>,
     isolation: AtomicU8,
+    /// The level at the first access to data; 0 before it.
+    started_as: AtomicU8,
     nesting: AtomicU32,
     doomed: AtomicBool,
     /// Milliseconds; -1 waits for ever.
@@ -153,6 +159,7 @@ impl Transaction {
             started: time::wall(),
             sid: Vec::new(),
             isolation: AtomicU8::new(isolation as u8),
+            started_as: AtomicU8::new(0),
             nesting: AtomicU32::new(1),
             doomed: AtomicBool::new(false),
             lock_timeout: AtomicI64::new(-1),
@@ -302,10 +309,25 @@ impl Transaction {
             .retain(|s| s.number <= point.number);
     }
 
-    /// The snapshot that reads of this transaction use (SNAPSHOT: for its whole life; versioned READ COMMITTED: of
-    /// the statement).
-    pub fn snapshot(&self) -> Option<Snapshot> {
-        self.state.lock().snapshot.clone()
+    /// The transaction touches data: the level under which it did so first. A transaction starts with its first access
+    /// to data, and one that did not start in SNAPSHOT cannot change to it (3951).
+    pub fn start_as(&self) -> IsolationLevel {
+        let now = self.isolation.load(Ordering::Relaxed);
+        let first = self
+            .started_as
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed)
+            .map_or_else(|started| started, |_| now);
+        IsolationLevel::from_code(first)
+    }
+
+    /// What a SNAPSHOT transaction sees.
+    pub fn view(&self) -> Option<ReadView> {
+        self.state.lock().view.clone()
+    }
+
+    /// The view of a SNAPSHOT transaction, taken now if it has none.
+    pub fn view_or(&self, take: impl FnOnce() -> ReadView) -> ReadView {
+        self.state.lock().view.get_or_insert_with(take).clone()
     }
 
     /// The writer under which this transaction pushes row versions, made at its first push.
@@ -322,7 +344,32 @@ impl Transaction {
         self.state.lock().writer.clone()
     }
 
-    pub fn set_snapshot(&self, snapshot: Option<Snapshot>) {
-        self.state.lock().snapshot = snapshot;
+    /// A lock that goes with the statement: see [`Transaction::end_statement`].
+    pub fn until_statement_end(&self, resource: Resource, mode: LockMode) {
+        self.state.lock().statement_locks.push((resource, mode));
+    }
+
+    /// A lock that was to go with the statement is needed until the end of the transaction.
+    pub fn keep_lock(&self, resource: &Resource) {
+        let locks = &mut self.state.lock().statement_locks;
+        // The places of the others stand for statements: this one only stops meaning anything.
+        for held in locks.iter_mut().filter(|(r, _)| r == resource) {
+            held.1 = LockMode::BU;
+        }
+    }
+
+    /// The point to give to `end_statement`.
+    pub fn begin_statement(&self) -> usize {
+        self.state.lock().statement_locks.len()
+    }
+
+    /// The locks that the statement begun at `mark` took for itself: to be given back now.
+    pub fn end_statement(&self, mark: usize) -> Vec<(Resource, LockMode)> {
+        let locks = &mut self.state.lock().statement_locks;
+        if mark < locks.len() {
+            locks.split_off(mark)
+        } else {
+            Vec::new()
+        }
     }
 }

@@ -5,8 +5,10 @@
 //! 2. the COMMIT record is appended;
 //! 3. the commit is noted in the database's [`CommitTracker`] (full durability only);
 //! 4. where the database says COMMIT_WAIT = STATEMENT, the record is hardened (WRITELOG);
-//! 5. the transaction leaves the table of active ones: readers may now take its pages for committed without a lock;
-//! 6. the caller makes it visible: publishes row versions, releases locks.
+//! 5. its row versions are published;
+//! 6. and only then does it leave the table of active ones: readers may now take its pages for committed without a look
+//!    at locks or versions ([`crate::view`]);
+//! 7. the caller releases the locks.
 //!
 //! Otherwise nothing here waits for the COMMIT record itself to become durable (unless a second database must follow
 //! it): that is owed to the client, and the packet gate waits for it.
@@ -31,6 +33,7 @@ use crate::lock::LockMark;
 use crate::log::RecordLog;
 use crate::table::TxnTable;
 use crate::transaction::{DbPart, State, Transaction, TxnKind};
+use crate::versioning::Versioning;
 
 /// Undo space of a transaction's own end: its ABORT_XACT and block overhead.
 pub const ABORT_RESERVE: u32 = 128;
@@ -42,6 +45,8 @@ pub struct TransactionLog {
     pub table: TxnTable,
     pub commits: Arc<CommitTracker>,
     counters: DbCounters,
+    /// READ_COMMITTED_SNAPSHOT and ALLOW_SNAPSHOT_ISOLATION.
+    pub versioning: Versioning,
     delayed: AtomicU8,
     commit_wait: AtomicU8,
 }
@@ -117,6 +122,7 @@ impl TransactionLog {
             table: TxnTable::new(next_xdes),
             commits: Arc::new(CommitTracker::new(db, durable)),
             counters: DbCounters::of(db),
+            versioning: Versioning::default(),
             delayed: AtomicU8::new(DelayedDurability::Disabled as u8),
             commit_wait: AtomicU8::new(CommitWait::Packet as u8),
         })
@@ -251,16 +257,14 @@ impl TransactionLog {
         Ok(lsn)
     }
 
-    /// The commit of `part` at `lsn` ends its transaction here, once it is hardened where that is asked for. An error
+    /// Before a commit at `lsn` ends its transaction: hardens it where that is asked for. An error
     /// (9001) is final: whether the commit is on disk is known after the restart. The transaction stays listed then, so
     /// that nobody reads it as committed.
-    fn end_committed(&self, part: &DbPart, lsn: Lsn, durability: Durability) -> SqlResult<()> {
-        if durability == Durability::Full && self.commit_wait() == CommitWait::Statement {
-            self.log.flush(lsn)?;
+    fn harden(&self, lsn: Lsn, durability: Durability) -> SqlResult<()> {
+        match (durability, self.commit_wait()) {
+            (Durability::Full, CommitWait::Statement) => self.log.flush(lsn),
+            _ => Ok(()),
         }
-        self.table.end(part.xdes);
-        self.counters.count(DbCounter::WriteTransactions, 1);
-        Ok(())
     }
 
     fn append_prepare(
@@ -314,12 +318,13 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
 }
 
 /// Appends the commit records of every part. `option` is the DELAYED_DURABILITY option of COMMIT. On success the
-/// transaction has no parts left; the caller then publishes versions, releases locks and owes the client durability
-/// up to the LSNs given. An error before the decision leaves the transaction to be rolled back; one after it (9001, a log
-/// has failed) leaves it without parts.
+/// transaction has no parts left; the caller then releases locks and owes the client durability up to the LSNs given.
+/// An error before the decision leaves the transaction to be rolled back; one after it (9001, a log has failed) leaves it
+/// without parts.
 pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     let mut state = tx.state.lock();
     if state.parts.is_empty() {
+        clear(&mut state);
         return Ok(CommitLsns {
             parts: Vec::new(),
             durability: Durability::Full,
@@ -357,16 +362,30 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
             }
         }
     }
-    let mut ended = Ok(());
-    for part in std::mem::take(&mut state.parts) {
+    let parts = std::mem::take(&mut state.parts);
+    let mut hardened = Ok(());
+    let mut ending = Vec::with_capacity(parts.len());
+    for part in &parts {
         tx.owner.sub_log_used(part.bytes);
         if let Some((_, lsn)) = lsns.iter().find(|(db, _)| *db == part.db) {
-            ended = ended.and(part.log.end_committed(&part, *lsn, durability));
+            match part.log.harden(*lsn, durability) {
+                Ok(()) => ending.push(part),
+                Err(e) => hardened = hardened.and(Err(e)),
+            }
         }
     }
-    state.savepoints.clear();
-    state.reads.clear();
-    ended?;
+    // Whether it is on disk is known after the restart: until then nobody sees it, and its versions stay.
+    if let Some(writer) = state.writer.take()
+        && hardened.is_ok()
+    {
+        writer.commit();
+    }
+    for part in ending {
+        part.log.table.end(part.xdes);
+        part.log.counters.count(DbCounter::WriteTransactions, 1);
+    }
+    clear(&mut state);
+    hardened?;
     Ok(CommitLsns {
         parts: lsns,
         durability,
@@ -432,19 +451,32 @@ pub fn forget(coordinator: &DbPart) -> SqlResult<Lsn> {
 pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
     let mut state = tx.state.lock();
     let mut lsns = Vec::new();
-    for part in std::mem::take(&mut state.parts) {
+    for part in &state.parts {
         let log = &part.log;
         log.log.release_reserve(part.reserved);
         let record = RecordBuilder::abort_xact(part.xdes, part.begin_lsn, now());
         if let Ok(lsn) = log.log.append(&record, 0) {
             lsns.push((part.db, lsn));
         }
-        log.table.end(part.xdes);
+    }
+    // As at a commit: first what readers see, then the table.
+    if let Some(writer) = state.writer.take() {
+        writer.abort();
+    }
+    for part in std::mem::take(&mut state.parts) {
+        part.log.table.end(part.xdes);
         tx.owner.sub_log_used(part.bytes);
     }
+    clear(&mut state);
+    lsns
+}
+
+/// What is left of a transaction that has ended.
+fn clear(state: &mut State) {
+    state.view = None;
+    state.statement_locks.clear();
     state.savepoints.clear();
     state.reads.clear();
-    lsns
 }
 
 #[cfg(test)]

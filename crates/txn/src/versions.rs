@@ -1,29 +1,34 @@
 //! Row versions for READ_COMMITTED_SNAPSHOT and SNAPSHOT: what rows were before the changes that a reader must not see.
 //!
 //! The page holds the newest row. Before a writer changes it (X lock held, change not yet made) it pushes the row's
-//! pre-image here. A reader takes the row from the page, then asks [`VersionStore::visible`] *while it still holds the
-//! page latch* and gets: the row on the page, an older image, or "the row did not exist".
+//! pre-image here. A reader takes the row from the page, then asks [`VersionStore::visible`], and gets: the row on the
+//! page, an older image, or "the row did not exist".
 //!
 //! Invariants
 //! 1. The entries of a key are in the order of their writers, oldest first; at most the newest has a writer that is active.
 //! 2. The pre-image of an entry is the row as every transaction before its writer left it.
 //! 3. A writer's commit number is set before the counter that snapshots read is raised: a snapshot sees all of a
 //!    transaction or nothing.
-//! 4. An aborted entry is never visible and its pre-image equals the row that undo has put back, so it may stay until
-//!    readers that saw the unrestored row are gone.
-//! 5. An entry goes when every snapshot sees its writer's work (or abort).
+//! 4. A push comes before the change it is for. So a reader who first takes the row and then asks never takes a
+//!    changed row for a current one; a reader who asks under the row's page latch gets both from one moment.
+//! 5. An aborted entry is never visible and its pre-image equals the row that undo has put back.
+//! 6. An entry goes when every snapshot sees its writer's work (or abort).
+//!
+//! Cleaning costs what was pushed, not what is kept: a writer remembers its keys, and when it ends they queue by its
+//! number. Whoever commits takes a little more from the queue's head than it adds; a background pass takes the rest.
+//! Images are bounded too: beyond the limit a key is marked as lost, and a reader who needs it gets error 3958.
 //!
 //! The store is memory only: snapshots do not survive a restart, so neither need versions.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{DbId, RowsetId};
 use duramen_os::sync::Mutex;
 
-use crate::hash::FixedHashMap;
+use crate::hash::{FixedHashMap, FixedHasher};
 
 /// A transaction sequence number: taken in the order of first versioned work.
 pub type Xsn = u64;
@@ -31,31 +36,131 @@ pub type Xsn = u64;
 const ACTIVE: u64 = 0;
 const ABORTED: u64 = 1 << 63;
 const SHARDS: usize = 32;
+/// What an entry costs beside its image and its key.
+const ENTRY_BYTES: u64 = 64;
+/// Entries that a commit takes from the queue beyond what it adds.
+const CLEAN_MORE: usize = 16;
 
-/// A transaction that pushes versions.
-#[derive(Clone, Debug)]
-pub struct VersionWriter {
-    pub xsn: Xsn,
-    /// 0 while active, then the commit number, or the number at its abort with the top bit.
-    outcome: Arc<AtomicU64>,
+/// A row as it was: the record's bytes and the values that lay outside it, in the order of their columns.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RowImage {
+    pub row: Box<[u8]>,
+    pub off_row: Vec<Box<[u8]>>,
+}
+
+impl RowImage {
+    /// A row without values outside it.
+    pub fn of(row: &[u8]) -> RowImage {
+        RowImage {
+            row: row.into(),
+            off_row: Vec::new(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.row.len() + self.off_row.iter().map(|v| v.len()).sum::<usize>()) as u64
+    }
+}
+
+/// What a key was before a writer came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Before {
+    /// No row.
+    Absent,
+    Image(Arc<RowImage>),
+    /// There was no room to keep it.
+    Lost,
+}
+
+impl Before {
+    fn bytes(&self) -> u64 {
+        match self {
+            Before::Image(image) => image.bytes(),
+            _ => 0,
+        }
+    }
 }
 
 #[derive(Debug)]
 struct Entry {
     writer: VersionWriter,
-    /// `None`: the row did not exist.
-    before: Option<Arc<[u8]>>,
+    before: Before,
 }
 
-/// The versions of a rowset: for each key its entries, oldest first.
-type Keys = BTreeMap<Box<[u8]>, Vec<Entry>>;
+type Key = Arc<[u8]>;
+type Chains = FixedHashMap<Key, Vec<Entry>>;
 
 #[derive(Debug, Default)]
 struct Shard {
-    rowsets: FixedHashMap<(DbId, RowsetId), Keys>,
-    entries: u64,
-    bytes: u64,
+    rowsets: FixedHashMap<(DbId, RowsetId), Chains>,
 }
+
+/// A key that a writer has pushed.
+#[derive(Debug)]
+struct Pushed {
+    db: DbId,
+    rowset: RowsetId,
+    key: Key,
+}
+
+/// A transaction that pushes versions. All clones are the same writer.
+#[derive(Clone, Debug)]
+pub struct VersionWriter(Arc<Writer>);
+
+#[derive(Debug)]
+struct Writer {
+    xsn: Xsn,
+    /// 0 while active, then the commit number, or the number at its abort with the top bit.
+    outcome: AtomicU64,
+    pushed: Mutex<Vec<Pushed>>,
+    store: Arc<Shared>,
+}
+
+impl VersionWriter {
+    pub fn xsn(&self) -> Xsn {
+        self.0.xsn
+    }
+
+    fn outcome(&self) -> u64 {
+        self.0.outcome.load(Ordering::Acquire)
+    }
+
+    /// Everything pushed becomes visible at once, to snapshots taken from now on. Call it after the COMMIT record is
+    /// appended and before the locks are released.
+    pub fn commit(&self) {
+        self.end(0);
+    }
+
+    /// After the changes are undone, before the locks are released.
+    pub fn abort(&self) {
+        self.end(ABORTED);
+    }
+
+    fn end(&self, mark: u64) {
+        let pushed = std::mem::take(&mut *self.0.pushed.lock());
+        let work = pushed.len() + CLEAN_MORE;
+        {
+            let mut clock = self.0.store.clock.lock();
+            clock.number += 1;
+            self.0.outcome.store(clock.number | mark, Ordering::Release);
+            let number = clock.number;
+            clock.retired.push_back(Retired {
+                number,
+                writer: self.0.xsn,
+                keys: pushed,
+            });
+        }
+        self.0.store.clean(work);
+    }
+}
+
+impl PartialEq for VersionWriter {
+    fn eq(&self, other: &VersionWriter) -> bool {
+        self.0.xsn == other.0.xsn
+    }
+}
+
+impl Eq for VersionWriter {}
 
 /// A moment: everything committed up to it is seen, nothing later.
 #[derive(Clone, Debug)]
@@ -66,16 +171,16 @@ pub struct Snapshot {
 #[derive(Debug)]
 struct SnapshotInner {
     number: u64,
-    store: Arc<Clock>,
+    store: Arc<Shared>,
 }
 
 impl Drop for SnapshotInner {
     fn drop(&mut self) {
-        let mut open = self.store.open.lock();
-        if let Some(count) = open.get_mut(&self.number) {
+        let mut clock = self.store.clock.lock();
+        if let Some(count) = clock.open.get_mut(&self.number) {
             *count -= 1;
             if *count == 0 {
-                open.remove(&self.number);
+                clock.open.remove(&self.number);
             }
         }
     }
@@ -88,13 +193,41 @@ impl Snapshot {
     }
 }
 
+/// An ended writer whose entries somebody may still need.
+#[derive(Debug)]
+struct Retired {
+    number: u64,
+    writer: Xsn,
+    keys: Vec<Pushed>,
+}
+
 #[derive(Debug, Default)]
 struct Clock {
-    /// The number of the last commit.
-    committed: AtomicU64,
+    /// The number of the last commit or abort.
+    number: u64,
+    /// Snapshots in use, by number.
+    open: BTreeMap<u64, usize>,
+    /// In the order of their numbers.
+    retired: VecDeque<Retired>,
+}
+
+impl Clock {
+    /// Every snapshot in use, and every one to come, sees what is numbered up to here.
+    fn seen_by_all(&self) -> u64 {
+        self.open.keys().next().copied().unwrap_or(self.number)
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    clock: Mutex<Clock>,
     next_xsn: AtomicU64,
-    /// Snapshots in use, by number. Also the lock under which commits are numbered.
-    open: Mutex<BTreeMap<u64, usize>>,
+    entries: AtomicU64,
+    bytes: AtomicU64,
+    lost: AtomicU64,
+    /// Bytes of images beyond which they are not kept.
+    limit: AtomicU64,
+    shards: Vec<Mutex<Shard>>,
 }
 
 /// What a reader is to take for a row.
@@ -103,9 +236,11 @@ pub enum Visible {
     /// The row on the page (or its absence from the page).
     Current,
     /// An older image.
-    Image(Arc<[u8]>),
+    Image(Arc<RowImage>),
     /// No row.
     Absent,
+    /// An older image that was not kept: error 3958.
+    Lost,
 }
 
 /// For `sys.dm_tran_version_store_space_usage` and the counters.
@@ -114,13 +249,13 @@ pub struct VersionStats {
     pub entries: u64,
     pub bytes: u64,
     pub open_snapshots: u64,
+    /// Pre-images that were not kept since the start.
+    pub lost: u64,
 }
 
-#[derive(Debug)]
-pub struct VersionStore {
-    clock: Arc<Clock>,
-    shards: Vec<Mutex<Shard>>,
-}
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct VersionStore(Arc<Shared>);
 
 impl Default for VersionStore {
     fn default() -> Self {
@@ -130,80 +265,117 @@ impl Default for VersionStore {
 
 impl VersionStore {
     pub fn new() -> VersionStore {
-        VersionStore {
-            clock: Arc::default(),
+        VersionStore(Arc::new(Shared {
+            clock: Mutex::default(),
+            next_xsn: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            limit: AtomicU64::new(u64::MAX),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-        }
+        }))
     }
 
-    fn shard(&self, db: DbId, rowset: RowsetId) -> &Mutex<Shard> {
-        let h = (rowset.0 as u64 ^ ((db.0 as u64) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        &self.shards[(h >> 50) as usize % SHARDS]
+    /// Bytes of images to keep at most.
+    pub fn set_limit(&self, bytes: u64) {
+        self.0.limit.store(bytes, Ordering::Relaxed);
     }
 
     /// A snapshot of now.
     pub fn snapshot(&self) -> Snapshot {
-        let mut open = self.clock.open.lock();
-        let number = self.clock.committed.load(Ordering::Relaxed);
-        *open.entry(number).or_insert(0) += 1;
+        let mut clock = self.0.clock.lock();
+        let number = clock.number;
+        *clock.open.entry(number).or_insert(0) += 1;
+        drop(clock);
         Snapshot {
             inner: Arc::new(SnapshotInner {
                 number,
-                store: Arc::clone(&self.clock),
+                store: Arc::clone(&self.0),
             }),
         }
     }
 
-    /// A transaction begins to write rows that have versions.
-    pub fn writer(&self) -> VersionWriter {
-        VersionWriter {
-            xsn: self.clock.next_xsn.fetch_add(1, Ordering::Relaxed) + 1,
-            outcome: Arc::new(AtomicU64::new(ACTIVE)),
-        }
+    /// The number of the last commit.
+    pub fn now(&self) -> u64 {
+        self.0.clock.lock().number
     }
 
-    /// Before `writer` changes the row with this key: what it was. A second change by the same writer adds nothing.
+    /// Whether a snapshot taken up to `number` is in use.
+    pub fn has_snapshots_up_to(&self, number: u64) -> bool {
+        let clock = self.0.clock.lock();
+        clock
+            .open
+            .keys()
+            .next()
+            .is_some_and(|first| *first <= number)
+    }
+
+    /// A transaction begins to write rows that have versions.
+    pub fn writer(&self) -> VersionWriter {
+        VersionWriter(Arc::new(Writer {
+            xsn: self.0.next_xsn.fetch_add(1, Ordering::Relaxed) + 1,
+            outcome: AtomicU64::new(ACTIVE),
+            pushed: Mutex::default(),
+            store: Arc::clone(&self.0),
+        }))
+    }
+
+    /// Whether `writer` has yet to push what the key was: its second change of a row pushes nothing.
+    pub fn wants(&self, db: DbId, rowset: RowsetId, key: &[u8], writer: &VersionWriter) -> bool {
+        self.0
+            .with_chain(db, rowset, key, |chain| {
+                chain.last().is_none_or(|e| e.writer != *writer)
+            })
+            .unwrap_or(true)
+    }
+
+    /// Before `writer` changes the row with this key: what it was (`None`: it was not there). A second push by the same
+    /// writer adds nothing. The writer holds the row's X lock, so nobody else pushes it.
     pub fn push(
         &self,
         db: DbId,
         rowset: RowsetId,
         key: &[u8],
         writer: &VersionWriter,
-        before: Option<&[u8]>,
+        before: Option<RowImage>,
     ) {
-        let mut shard = self.shard(db, rowset).lock();
-        let chain = shard
-            .rowsets
-            .entry((db, rowset))
-            .or_default()
-            .entry(key.into())
-            .or_default();
-        if chain.last().is_some_and(|e| e.writer.xsn == writer.xsn) {
-            return;
-        }
-        chain.push(Entry {
+        let shared = &self.0;
+        let before = match before {
+            None => Before::Absent,
+            Some(image) => {
+                let held = shared.bytes.load(Ordering::Relaxed);
+                if held.saturating_add(image.bytes()) > shared.limit.load(Ordering::Relaxed) {
+                    shared.lost.fetch_add(1, Ordering::Relaxed);
+                    Before::Lost
+                } else {
+                    Before::Image(Arc::new(image))
+                }
+            }
+        };
+        let mut shard = shared.shard(rowset, key).lock();
+        let chains = shard.rowsets.entry((db, rowset)).or_default();
+        let kept: Key = match chains.get_key_value(key) {
+            Some((kept, chain)) => {
+                if chain.last().is_some_and(|e| e.writer == *writer) {
+                    return;
+                }
+                Arc::clone(kept)
+            }
+            None => Arc::from(key),
+        };
+        let bytes = before.bytes() + ENTRY_BYTES + key.len() as u64;
+        shared.entries.fetch_add(1, Ordering::SeqCst);
+        shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        chains.entry(Arc::clone(&kept)).or_default().push(Entry {
             writer: writer.clone(),
-            before: before.map(Arc::from),
+            before,
         });
-        shard.entries += 1;
-        shard.bytes += before.map_or(0, |b| b.len() as u64);
-    }
-
-    /// Everything `writer` pushed becomes visible at once, to snapshots taken from now on. Call it after the COMMIT
-    /// record is appended and before the locks are released.
-    pub fn commit(&self, writer: &VersionWriter) {
-        let _numbering = self.clock.open.lock();
-        let number = self.clock.committed.load(Ordering::Relaxed) + 1;
-        writer.outcome.store(number, Ordering::Release);
-        self.clock.committed.store(number, Ordering::Release);
-    }
-
-    /// After `writer`'s changes are undone, before its locks are released.
-    pub fn abort(&self, writer: &VersionWriter) {
-        let _numbering = self.clock.open.lock();
-        let number = self.clock.committed.load(Ordering::Relaxed) + 1;
-        writer.outcome.store(number | ABORTED, Ordering::Release);
-        self.clock.committed.store(number, Ordering::Release);
+        drop(shard);
+        writer.0.pushed.lock().push(Pushed {
+            db,
+            rowset,
+            key: kept,
+        });
     }
 
     /// Which state of the row `snapshot` sees. `own` is the reader's own writer, whose work it sees.
@@ -215,14 +387,11 @@ impl VersionStore {
         snapshot: &Snapshot,
         own: Option<&VersionWriter>,
     ) -> Visible {
-        let shard = self.shard(db, rowset).lock();
-        shard
-            .rowsets
-            .get(&(db, rowset))
-            .and_then(|keys| keys.get(key))
-            .map_or(Visible::Current, |chain| {
+        self.0
+            .with_chain(db, rowset, key, |chain| {
                 resolve(chain, snapshot.number(), own)
             })
+            .unwrap_or(Visible::Current)
     }
 
     /// Has somebody changed the row since the snapshot (3960 for a SNAPSHOT transaction that wants to change it)?
@@ -235,144 +404,159 @@ impl VersionStore {
         snapshot: &Snapshot,
         own: Option<&VersionWriter>,
     ) -> bool {
-        let shard = self.shard(db, rowset).lock();
-        let Some(chain) = shard
-            .rowsets
-            .get(&(db, rowset))
-            .and_then(|keys| keys.get(key))
-        else {
-            return false;
-        };
-        chain.iter().any(|e| {
-            let outcome = e.writer.outcome.load(Ordering::Acquire);
-            let mine = own.is_some_and(|o| o.xsn == e.writer.xsn);
-            !mine && outcome & ABORTED == 0 && (outcome == ACTIVE || outcome > snapshot.number())
-        })
-    }
-
-    /// The keys of a rowset between two bounds whose state for `snapshot` is not what the page holds: a scan merges
-    /// them in, since a deleted row has left its page.
-    pub fn changed(
-        &self,
-        db: DbId,
-        rowset: RowsetId,
-        range: (Bound<&[u8]>, Bound<&[u8]>),
-        snapshot: &Snapshot,
-        own: Option<&VersionWriter>,
-    ) -> Vec<(Box<[u8]>, Visible)> {
-        if range_is_empty(&range) {
-            return Vec::new();
-        }
-        let shard = self.shard(db, rowset).lock();
-        let Some(keys) = shard.rowsets.get(&(db, rowset)) else {
-            return Vec::new();
-        };
-        keys.range::<[u8], _>(range)
-            .map(|(key, chain)| (key.clone(), resolve(chain, snapshot.number(), own)))
-            .filter(|(_, v)| *v != Visible::Current)
-            .collect()
-    }
-
-    /// Does the row have versions (a ghost of it must stay)?
-    pub fn has_versions(&self, db: DbId, rowset: RowsetId, key: &[u8]) -> bool {
-        let shard = self.shard(db, rowset).lock();
-        shard
-            .rowsets
-            .get(&(db, rowset))
-            .is_some_and(|keys| keys.contains_key(key))
-    }
-
-    /// Drops what no snapshot needs; gives the number of versions dropped. A background task calls it.
-    pub fn clean(&self) -> u64 {
-        let oldest = {
-            let open = self.clock.open.lock();
-            let committed = self.clock.committed.load(Ordering::Relaxed);
-            open.keys().next().copied().unwrap_or(committed)
-        };
-        let mut dropped = 0;
-        for shard in &self.shards {
-            let mut shard = shard.lock();
-            let Shard {
-                rowsets,
-                entries,
-                bytes,
-            } = &mut *shard;
-            for keys in rowsets.values_mut() {
-                keys.retain(|_, chain| {
-                    chain.retain(|e| {
-                        let outcome = e.writer.outcome.load(Ordering::Acquire);
-                        let keep = outcome == ACTIVE || outcome & !ABORTED > oldest;
-                        if !keep {
-                            dropped += 1;
-                            *entries -= 1;
-                            *bytes -= e.before.as_ref().map_or(0, |b| b.len() as u64);
-                        }
-                        keep
-                    });
-                    !chain.is_empty()
-                });
+        let newest = |chain: &[Entry]| {
+            for e in chain.iter().rev() {
+                let outcome = e.writer.outcome();
+                if own == Some(&e.writer) {
+                    return false;
+                }
+                if outcome & ABORTED == 0 {
+                    return outcome == ACTIVE || outcome > snapshot.number();
+                }
             }
-            rowsets.retain(|_, keys| !keys.is_empty());
-        }
-        dropped
+            false
+        };
+        self.0.with_chain(db, rowset, key, newest).unwrap_or(false)
+    }
+
+    /// Does the row have versions (a ghost of it must stay, a slot of it must not be given to another row)?
+    pub fn has_versions(&self, db: DbId, rowset: RowsetId, key: &[u8]) -> bool {
+        self.0.with_chain(db, rowset, key, |_| ()).is_some()
+    }
+
+    /// Drops up to `limit` versions that no snapshot needs; gives the number dropped. A background task calls it.
+    pub fn clean(&self, limit: usize) -> usize {
+        self.0.clean(limit)
     }
 
     /// The rowset is gone.
     pub fn forget_rowset(&self, db: DbId, rowset: RowsetId) {
-        let mut shard = self.shard(db, rowset).lock();
-        if let Some(keys) = shard.rowsets.remove(&(db, rowset)) {
-            for e in keys.into_values().flatten() {
-                shard.entries -= 1;
-                shard.bytes -= e.before.as_ref().map_or(0, |b| b.len() as u64);
+        for shard in &self.0.shards {
+            let gone = shard.lock().rowsets.remove(&(db, rowset));
+            for (key, chain) in gone.into_iter().flatten() {
+                for e in &chain {
+                    self.0.uncount(&key, e);
+                }
             }
         }
     }
 
     pub fn stats(&self) -> VersionStats {
-        let mut stats = VersionStats {
+        VersionStats {
+            entries: self.0.entries.load(Ordering::Relaxed),
+            bytes: self.0.bytes.load(Ordering::Relaxed),
+            lost: self.0.lost.load(Ordering::Relaxed),
             open_snapshots: self
+                .0
                 .clock
-                .open
                 .lock()
+                .open
                 .values()
                 .map(|&count| count as u64)
                 .sum(),
-            ..VersionStats::default()
-        };
-        for shard in &self.shards {
-            let shard = shard.lock();
-            stats.entries += shard.entries;
-            stats.bytes += shard.bytes;
         }
-        stats
+    }
+}
+
+impl Shared {
+    fn shard(&self, rowset: RowsetId, key: &[u8]) -> &Mutex<Shard> {
+        let mut h = FixedHasher::default();
+        rowset.0.hash(&mut h);
+        h.write(key);
+        &self.shards[(h.finish() >> 50) as usize % SHARDS]
+    }
+
+    fn with_chain<T>(
+        &self,
+        db: DbId,
+        rowset: RowsetId,
+        key: &[u8],
+        look: impl FnOnce(&[Entry]) -> T,
+    ) -> Option<T> {
+        if self.entries.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        let shard = self.shard(rowset, key).lock();
+        let chain = shard.rowsets.get(&(db, rowset))?.get(key)?;
+        Some(look(chain))
+    }
+
+    fn uncount(&self, key: &[u8], e: &Entry) {
+        let bytes = e.before.bytes() + ENTRY_BYTES + key.len() as u64;
+        self.entries.fetch_sub(1, Ordering::SeqCst);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn clean(&self, limit: usize) -> usize {
+        let mut done = 0;
+        while done < limit {
+            let retired = {
+                let mut clock = self.clock.lock();
+                let seen = clock.seen_by_all();
+                match clock.retired.pop_front() {
+                    Some(r) if r.number <= seen => r,
+                    Some(r) => {
+                        clock.retired.push_front(r);
+                        return done;
+                    }
+                    None => return done,
+                }
+            };
+            let Retired {
+                number,
+                writer,
+                mut keys,
+            } = retired;
+            while done < limit
+                && let Some(key) = keys.pop()
+            {
+                self.drop_entry(writer, &key);
+                done += 1;
+            }
+            if !keys.is_empty() {
+                self.clock.lock().retired.push_front(Retired {
+                    number,
+                    writer,
+                    keys,
+                });
+            }
+        }
+        done
+    }
+
+    fn drop_entry(&self, writer: Xsn, at: &Pushed) {
+        let mut shard = self.shard(at.rowset, &at.key).lock();
+        let Some(chains) = shard.rowsets.get_mut(&(at.db, at.rowset)) else {
+            return;
+        };
+        let Some(chain) = chains.get_mut(&at.key[..]) else {
+            return;
+        };
+        if let Some(i) = chain.iter().position(|e| e.writer.xsn() == writer) {
+            let gone = chain.remove(i);
+            self.uncount(&at.key, &gone);
+        }
+        if chain.is_empty() {
+            chains.remove(&at.key[..]);
+        }
     }
 }
 
 fn resolve(chain: &[Entry], number: u64, own: Option<&VersionWriter>) -> Visible {
     let mut seen = Visible::Current;
     for entry in chain.iter().rev() {
-        let outcome = entry.writer.outcome.load(Ordering::Acquire);
-        let mine = own.is_some_and(|o| o.xsn == entry.writer.xsn);
+        let outcome = entry.writer.outcome();
         let committed = outcome != ACTIVE && outcome & ABORTED == 0 && outcome <= number;
-        if mine || committed {
+        if own == Some(&entry.writer) || committed {
             break;
         }
         seen = match &entry.before {
-            Some(image) => Visible::Image(Arc::clone(image)),
-            None => Visible::Absent,
+            Before::Image(image) => Visible::Image(Arc::clone(image)),
+            Before::Absent => Visible::Absent,
+            Before::Lost => Visible::Lost,
         };
     }
     seen
-}
-
-fn range_is_empty(range: &(Bound<&[u8]>, Bound<&[u8]>)) -> bool {
-    match range {
-        (Bound::Included(a), Bound::Included(b)) => a > b,
-        (Bound::Included(a), Bound::Excluded(b))
-        | (Bound::Excluded(a), Bound::Included(b))
-        | (Bound::Excluded(a), Bound::Excluded(b)) => a >= b,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

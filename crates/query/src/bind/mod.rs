@@ -9,7 +9,6 @@ mod types;
 
 pub(crate) use seek::narrow;
 pub(crate) use select::wrap;
-pub(crate) use source::lock_of;
 pub use types::resolve_type;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -18,7 +17,8 @@ use duramen_types::SqlType;
 
 use crate::expr::{Expr, Kind};
 use crate::host::Host;
-use crate::plan::{Aggregate, Plan, ScanLock};
+use crate::locking::ScanLock;
+use crate::plan::{Aggregate, Plan};
 
 /// One source of FROM: its exposed name and where its columns start in the joined row.
 #[derive(Clone, Debug)]

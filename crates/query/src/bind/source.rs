@@ -8,7 +8,8 @@ use duramen_tsql::ast;
 use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
-use crate::plan::{JoinKind, Node, OutColumn, Plan, ScanLock};
+use crate::locking::{ScanLock, lock_of};
+use crate::plan::{JoinKind, Node, OutColumn, Plan};
 
 impl Binder<'_> {
     /// The comma list of FROM as one plan; its sources are added to `scope`.
@@ -97,7 +98,7 @@ impl Binder<'_> {
                 };
                 let alias = alias.as_deref().unwrap_or(name);
                 let target = self.located(alias).is_some();
-                let plan = scan_plan(table, ScanLock::Read, target);
+                let plan = scan_plan(table, ScanLock::READ, target);
                 self.expose(plan, alias, &[], scope)
             }
             ast::TableSource::Join(j) => self.join(j, scope, outer),
@@ -340,21 +341,6 @@ fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
         columns,
         correlated: false,
     }
-}
-
-/// The lock a table's hints ask for; hints that only steer plans are accepted, as they change no answer.
-pub(crate) fn lock_of(hints: &[ast::TableHint]) -> SqlResult<ScanLock> {
-    let mut lock = ScanLock::Read;
-    for h in hints {
-        match h.name.as_str() {
-            "NOLOCK" | "READUNCOMMITTED" => lock = ScanLock::Nothing,
-            "UPDLOCK" => lock = ScanLock::Update,
-            "XLOCK" => lock = ScanLock::Exclusive,
-            "ROWLOCK" | "INDEX" | "FORCESEEK" | "FORCESCAN" | "NOEXPAND" | "READCOMMITTED" => {}
-            other => return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&other])),
-        }
-    }
-    Ok(lock)
 }
 
 /// A join; equalities between the two sides of an inner or outer join become hash keys.

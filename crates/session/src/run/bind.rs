@@ -44,6 +44,10 @@ impl Run<'_> {
         succeeded: bool,
     ) -> SqlResult<()> {
         if transaction.kind != TxnKind::Autocommit {
+            for (resource, mode) in transaction.end_statement(0) {
+                let locks = &self.session.instance.locks;
+                locks.unlock(&self.session.owner, &resource, mode);
+            }
             return Ok(());
         }
         if succeeded {

@@ -21,9 +21,7 @@ impl Run<'_> {
                     ast::IsolationLevel::ReadCommitted => IsolationLevel::ReadCommitted,
                     ast::IsolationLevel::RepeatableRead => IsolationLevel::RepeatableRead,
                     ast::IsolationLevel::Serializable => IsolationLevel::Serializable,
-                    ast::IsolationLevel::Snapshot => {
-                        return Err(not_supported("ISOLATION LEVEL SNAPSHOT"));
-                    }
+                    ast::IsolationLevel::Snapshot => IsolationLevel::Snapshot,
                 };
                 self.session.options.isolation = level;
                 if let Some(t) = &self.session.transaction {

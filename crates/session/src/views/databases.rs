@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use duramen_catalog::DatabaseEntry;
+use duramen_txn::SnapshotState;
 use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
@@ -22,6 +23,13 @@ pub struct Source {
 impl Source {
     fn full(&self) -> bool {
         self.entry.options & option::RECOVERY_FULL != 0
+    }
+
+    fn snapshots(&self) -> SnapshotState {
+        let db = self.db.as_ref();
+        db.map_or(SnapshotState::Off, |d| {
+            d.db.transactions.versioning.snapshot_state()
+        })
     }
 
     fn reuse_reason(&self) -> Option<&'static str> {
@@ -68,9 +76,9 @@ columns! { Source;
     "is_in_standby", T::BIT, NULL, |_| bit(false);
     "is_cleanly_shutdown", T::BIT, NULL, |_| bit(false);
     "is_supplemental_logging_enabled", T::BIT, NULL, |_| bit(false);
-    "snapshot_isolation_state", T::TINYINT, NULL, |_| tiny(0);
-    "snapshot_isolation_state_desc", DESC, NULL, |_| text("OFF");
-    "is_read_committed_snapshot_on", T::BIT, NULL, |_| bit(false);
+    "snapshot_isolation_state", T::TINYINT, NULL, |d| tiny(d.snapshots() as u8);
+    "snapshot_isolation_state_desc", DESC, NULL, |d| text(d.snapshots().name());
+    "is_read_committed_snapshot_on", T::BIT, NULL, |d| bit(d.entry.options & option::READ_COMMITTED_SNAPSHOT != 0);
     "recovery_model", T::TINYINT, NULL, |d| tiny(if d.full() { 1 } else { 3 });
     "recovery_model_desc", DESC, NULL, |d| text(if d.full() { "FULL" } else { "SIMPLE" });
     "page_verify_option", T::TINYINT, NULL, |_| tiny(2);

@@ -65,9 +65,11 @@ impl Rowset {
             if !is_ghost(row[0]) {
                 continue;
             }
-            let resource = self.key_resource(&self.keys.of_leaf(&self.def.layout, &row)?);
+            let key = self.keys.of_leaf(&self.def.layout, &row)?;
+            let resource = self.key_resource(&key);
             let entity = self.entity();
             if owner.holds(&resource).is_some()
+                || self.has_versions(&self.key_place(&key))
                 || !self
                     .db
                     .try_lock(tx, &entity, &resource, LockMode::X, LockDuration::Instant)

@@ -34,7 +34,7 @@ fn inserts_in_random_order_come_back_in_key_order() {
             lower: Some((vec![Value::Int(100)], false)),
             upper: Some((vec![Value::Int(200)], true)),
             forward: false,
-            lock: LockHint::Read,
+            reading: LockHint::Read.into(),
         };
         let mut cursor = table.scan(&tx, spec).unwrap();
         let mut ids = Vec::new();

@@ -127,6 +127,21 @@ impl LockMode {
         }
     }
 
+    /// Does it lock the range below a key too?
+    pub const fn is_range(self) -> bool {
+        self.components() & C_RANGES != 0
+    }
+
+    /// Does it, on a table, stand for locks of this mode on everything in the table?
+    pub fn covers_below(self, fine: LockMode) -> bool {
+        match self {
+            X | SchM => true,
+            S | SIU | SIX => matches!(fine, S | IS | RangeSS),
+            U | UIX => matches!(fine, S | U | IS | IU | RangeSS | RangeSU),
+            _ => false,
+        }
+    }
+
     /// Is this one of the intent modes, which only announce finer locks?
     pub const fn is_intent(self) -> bool {
         matches!(self, IS | IU | IX)

@@ -50,6 +50,8 @@ pub(super) struct HeldLock {
 pub(super) struct Held {
     pub map: FixedHashMap<Resource, HeldLock>,
     pub sequence: u64,
+    /// Table locks that stand for fine locks: while there are none, nobody looks for them.
+    coarse: u32,
     counts: Vec<FineCount>,
 }
 
@@ -99,6 +101,26 @@ impl Held {
         }
     }
 
+    /// A lock on `resource` went from one mode to another (`None`: not held).
+    pub fn changed(&mut self, resource: &Resource, from: Option<LockMode>, to: Option<LockMode>) {
+        if matches!(resource, Resource::Object(..)) {
+            let coarse = |m: Option<LockMode>| m.is_some_and(|m| m.covers_below(LockMode::S));
+            self.coarse += u32::from(coarse(to));
+            self.coarse -= u32::from(coarse(from));
+        }
+    }
+
+    /// Whether the owner's lock on the table makes this fine lock needless.
+    pub fn is_covered(&self, entity: &Entity, resource: &Resource, mode: LockMode) -> bool {
+        self.coarse > 0
+            && entity.object.0 != 0
+            && resource.is_fine()
+            && self
+                .map
+                .get(&Resource::Object(resource.db(), entity.object))
+                .is_some_and(|table| table.mode.covers_below(mode))
+    }
+
     pub fn clear_counts(&mut self) {
         self.counts.clear();
     }
@@ -121,6 +143,8 @@ pub(super) struct OwnerState {
     /// Set and cleared only under the lock of the partition that holds the request.
     pub waiting: Mutex<Option<Waiting>>,
     pub before_wait: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Set by an attention; looked at while waiting.
+    pub attention: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 /// A holder of locks. Cheap to clone; all clones are the same owner.
@@ -138,6 +162,7 @@ impl LockOwner {
             held: Mutex::new(Held::default()),
             waiting: Mutex::new(None),
             before_wait: OnceLock::new(),
+            attention: Mutex::new(None),
         }))
     }
 
@@ -185,6 +210,11 @@ impl LockOwner {
     /// the session has committed (whoever blocks asks first). Only the first call sets it.
     pub fn set_before_wait(&self, hook: Box<dyn Fn() + Send + Sync>) {
         let _ = self.0.before_wait.set(hook);
+    }
+
+    /// A flag that ends the waits of this owner when somebody sets it: the running request's attention.
+    pub fn set_attention(&self, flag: Arc<AtomicBool>) {
+        *self.0.attention.lock() = Some(flag);
     }
 
     /// A new request begins: an attention of the previous one no longer counts.

@@ -1,13 +1,12 @@
 //! The version store against a model that keeps every committed state of every row, in a random order of statements.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use duramen_base::{DbId, RowsetId};
 use duramen_os::random::Rng;
 
-use super::{Snapshot, VersionStore, VersionWriter, Visible};
+use super::{RowImage, Snapshot, VersionStats, VersionStore, VersionWriter, Visible};
 
 const DB: DbId = DbId(5);
 const ROWS: RowsetId = RowsetId(72);
@@ -68,7 +67,13 @@ fn agrees_with_the_model() {
                     }
                     let writer = session.writer.get_or_insert_with(|| store.writer());
                     let before = page.get(&key).cloned();
-                    store.push(DB, ROWS, &[key], writer, before.as_deref());
+                    store.push(
+                        DB,
+                        ROWS,
+                        &[key],
+                        writer,
+                        before.as_deref().map(RowImage::of),
+                    );
                     locked.insert(key, who);
                     session.undo.push((key, before));
                     if dice.one_in(3) {
@@ -85,8 +90,9 @@ fn agrees_with_the_model() {
                     for key in 0..6u8 {
                         let got = match store.visible(DB, ROWS, &[key], &session.snapshot, own) {
                             Visible::Current => page.get(&key).cloned(),
-                            Visible::Image(image) => Some(image.to_vec()),
+                            Visible::Image(image) => Some(image.row.to_vec()),
                             Visible::Absent => None,
+                            Visible::Lost => panic!("nothing is lost here"),
                         };
                         assert_eq!(
                             got.as_ref(),
@@ -94,15 +100,6 @@ fn agrees_with_the_model() {
                             "seed {seed} step {step} key {key}"
                         );
                     }
-                    let mut scan = page.clone();
-                    let all = (Bound::Unbounded, Bound::Unbounded);
-                    for (key, v) in store.changed(DB, ROWS, all, &session.snapshot, own) {
-                        match v {
-                            Visible::Image(image) => scan.insert(key[0], image.to_vec()),
-                            _ => scan.remove(&key[0]),
-                        };
-                    }
-                    assert_eq!(scan, session.sees, "seed {seed} step {step}");
                 }
                 7..=8 => {
                     let session = sessions[who].take().expect("there");
@@ -124,22 +121,30 @@ fn agrees_with_the_model() {
                     }
                     if let Some(writer) = &session.writer {
                         if commit {
-                            store.commit(writer);
+                            writer.commit();
                         } else {
-                            store.abort(writer);
+                            writer.abort();
                         }
                     }
                     locked.retain(|_, o| *o != who);
                 }
                 _ => {
-                    store.clean();
+                    store.clean(dice.below(9) as usize);
                 }
             }
         }
-        sessions.clear();
-        let open = store.stats();
-        assert_eq!(open.open_snapshots, 0);
+        for session in sessions.into_iter().flatten() {
+            if let Some(writer) = session.writer {
+                writer.abort();
+            }
+        }
+        while store.clean(100) > 0 {}
+        assert_eq!(store.stats(), VersionStats::default(), "seed {seed}");
     }
+}
+
+fn image(text: &[u8]) -> Option<RowImage> {
+    Some(RowImage::of(text))
 }
 
 #[test]
@@ -147,26 +152,71 @@ fn versions_go_with_the_last_snapshot_that_needs_them() {
     let store = VersionStore::new();
     let reader = store.snapshot();
     let writer = store.writer();
-    store.push(DB, ROWS, b"k", &writer, Some(b"old"));
-    store.push(DB, ROWS, b"k", &writer, Some(b"never looked at"));
+    assert!(store.wants(DB, ROWS, b"k", &writer));
+    store.push(DB, ROWS, b"k", &writer, image(b"old"));
+    assert!(!store.wants(DB, ROWS, b"k", &writer));
+    store.push(DB, ROWS, b"k", &writer, image(b"never looked at"));
     assert_eq!(store.stats().entries, 1);
-    store.commit(&writer);
-    assert_eq!(store.clean(), 0);
-    assert_eq!(
-        store.visible(DB, ROWS, b"k", &reader, None),
-        Visible::Image(Arc::from(&b"old"[..]))
-    );
+    writer.commit();
+    assert_eq!(store.clean(10), 0);
+    let old = Visible::Image(Arc::new(RowImage::of(b"old")));
+    assert_eq!(store.visible(DB, ROWS, b"k", &reader, None), old);
     let late = store.snapshot();
     assert_eq!(store.visible(DB, ROWS, b"k", &late, None), Visible::Current);
     assert!(store.conflicts(DB, ROWS, b"k", &reader, None));
     assert!(!store.conflicts(DB, ROWS, b"k", &late, None));
     let second = reader.clone();
     drop(reader);
-    assert_eq!(store.clean(), 0);
+    assert_eq!(store.clean(10), 0);
     drop(second);
-    assert_eq!(store.clean(), 1);
+    assert_eq!(store.clean(10), 1);
     assert!(!store.has_versions(DB, ROWS, b"k"));
     assert_eq!(store.stats().bytes, 0);
+}
+
+#[test]
+fn commits_clean_up_after_themselves() {
+    let store = VersionStore::new();
+    for n in 0..1000u32 {
+        let writer = store.writer();
+        store.push(DB, ROWS, &n.to_le_bytes(), &writer, image(b"old"));
+        writer.commit();
+    }
+    assert_eq!(store.stats().entries, 0);
+    let reader = store.snapshot();
+    for n in 0..1000u32 {
+        let writer = store.writer();
+        store.push(DB, ROWS, &n.to_le_bytes(), &writer, image(b"old"));
+        writer.commit();
+    }
+    assert_eq!(store.stats().entries, 1000);
+    drop(reader);
+    for n in 0..100u32 {
+        let writer = store.writer();
+        store.push(DB, ROWS, &n.to_le_bytes(), &writer, image(b"old"));
+        writer.commit();
+    }
+    assert_eq!(
+        store.stats().entries,
+        0,
+        "each commit takes more than it adds"
+    );
+}
+
+#[test]
+fn beyond_the_limit_images_are_lost_and_readers_hear_of_it() {
+    let store = VersionStore::new();
+    store.set_limit(200);
+    let reader = store.snapshot();
+    let writer = store.writer();
+    store.push(DB, ROWS, b"a", &writer, image(&[1; 100]));
+    store.push(DB, ROWS, b"b", &writer, image(&[2; 100]));
+    writer.commit();
+    let seen = |key: &[u8], at: &Snapshot| store.visible(DB, ROWS, key, at, None);
+    assert!(matches!(seen(b"a", &reader), Visible::Image(_)));
+    assert_eq!(seen(b"b", &reader), Visible::Lost);
+    assert_eq!(seen(b"b", &store.snapshot()), Visible::Current);
+    assert_eq!(store.stats().lost, 1);
 }
 
 #[test]
@@ -174,7 +224,7 @@ fn an_active_writer_keeps_its_versions_without_any_reader() {
     let store = VersionStore::new();
     let writer = store.writer();
     store.push(DB, ROWS, b"k", &writer, None);
-    assert_eq!(store.clean(), 0);
+    assert_eq!(store.clean(10), 0);
     let reader = store.snapshot();
     assert_eq!(
         store.visible(DB, ROWS, b"k", &reader, None),
@@ -186,4 +236,6 @@ fn an_active_writer_keeps_its_versions_without_any_reader() {
     );
     store.forget_rowset(DB, ROWS);
     assert_eq!(store.stats().entries, 0);
+    writer.commit();
+    assert_eq!(store.clean(10), 0);
 }

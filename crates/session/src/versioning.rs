@@ -1,0 +1,338 @@
+//! READ_COMMITTED_SNAPSHOT and ALLOW_SNAPSHOT_ISOLATION: how they are switched, and how a read finds its level.
+//!
+//! READ_COMMITTED_SNAPSHOT changes what running statements see, so whoever switches it must be alone in the database:
+//! every session holds S on the database it is in, the switch needs X.
+//!
+//! ALLOW_SNAPSHOT_ISOLATION is switched beside running transactions, in three steps: writers begin to keep versions;
+//! the transactions that had begun without keeping any end; snapshots are allowed. Off goes the other way.
+
+use std::time::Duration;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_query::{LockGrain, LockIntent, ScanLock};
+use duramen_storage::{Database, Grain, LockHint, Reading};
+use duramen_tsql::ast::{AlterDatabase, AlterDatabaseAction, OptionValue, Termination};
+use duramen_txn::{
+    IsolationLevel, LockDuration, LockError, LockMode, LockOwner, ReadView, Resource,
+    SnapshotState, Transaction,
+};
+
+use crate::databases::{OpenDb, option};
+use crate::session::{CancelToken, Session};
+
+const RCSI: &str = "READ_COMMITTED_SNAPSHOT";
+const ALLOW: &str = "ALLOW_SNAPSHOT_ISOLATION";
+
+/// How often somebody who waits for transactions to end looks again.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The option bits after `name` was switched; `None` when it is another option.
+pub(crate) fn changed(bits: u64, name: &str, word: &str) -> Option<u64> {
+    let bit = match name {
+        RCSI => option::READ_COMMITTED_SNAPSHOT,
+        ALLOW => option::ALLOW_SNAPSHOT,
+        _ => return None,
+    };
+    match word {
+        "ON" => Some(bits | bit),
+        "OFF" => Some(bits & !bit),
+        _ => None,
+    }
+}
+
+/// A database is opened with these options: nothing is running in it.
+pub(crate) fn admit(db: &Database, options: u64) {
+    let versioning = &db.transactions.versioning;
+    let always = matches!(db.id, DbId::MASTER | DbId::MSDB);
+    versioning.set_read_committed(options & option::READ_COMMITTED_SNAPSHOT != 0);
+    versioning.set_snapshot_state(if always || options & option::ALLOW_SNAPSHOT != 0 {
+        SnapshotState::On
+    } else {
+        SnapshotState::Off
+    });
+    versioning.set_since(db.engine.versions.now());
+}
+
+/// Where a session has its seat: master and tempdb are everybody's.
+fn seat(db: DbId) -> Option<Resource> {
+    (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
+}
+
+impl Session {
+    /// The session is in this database from now on.
+    pub(crate) fn take_seat(&self, db: DbId) -> SqlResult<()> {
+        if let Some(resource) = seat(db) {
+            let locks = &self.instance.locks;
+            locks
+                .lock(
+                    &self.owner,
+                    &resource,
+                    LockMode::S,
+                    LockDuration::Session,
+                    None,
+                )
+                .map_err(|e| refused(e, &self.owner))?;
+        }
+        Ok(())
+    }
+
+    /// The session has left this database.
+    pub(crate) fn leave_seat(&self, db: DbId) {
+        if let Some(resource) = seat(db) {
+            let locks = &self.instance.locks;
+            locks.unlock_session(&self.owner, &resource, self.transaction.is_some());
+        }
+    }
+
+    /// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
+    /// down, then `write`, then what follows from it.
+    pub(crate) fn switch_versioning(
+        &self,
+        stmt: &AlterDatabase,
+        cancel: &CancelToken,
+        write: impl FnOnce() -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let name = stmt.name.as_deref().unwrap_or(&self.database);
+        let (
+            Some(db),
+            AlterDatabaseAction::Set {
+                options,
+                termination,
+            },
+        ) = (self.instance.databases.find(name), &stmt.action)
+        else {
+            return write();
+        };
+        let wanted = |name: &str| {
+            let found = options.iter().rev().find(|o| o.name == name)?;
+            match &found.value {
+                Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("ON") => Some(true),
+                Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case("OFF") => Some(false),
+                _ => None,
+            }
+        };
+        let (read_committed, snapshot) = (wanted(RCSI), wanted(ALLOW));
+        if read_committed.is_none() && snapshot.is_none() {
+            return write();
+        }
+        let versioning = &db.db.transactions.versioning;
+        let system = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
+        if read_committed.is_some() && system {
+            return Err(cannot_set(RCSI, &db));
+        }
+        if snapshot.is_some() && system {
+            // What they are at every start: on, and for tempdb off.
+            return Err(cannot_set(ALLOW, &db));
+        }
+        let alone = read_committed.is_some_and(|on| on != versioning.read_committed());
+        if alone {
+            self.be_alone(&db, *termination)?;
+        }
+        let result = match snapshot {
+            Some(true) => allow_snapshots(&db.db, cancel),
+            Some(false) => forbid_snapshots(&db.db, cancel),
+            None => Ok(()),
+        };
+        let result = result.and_then(|()| write());
+        if result.is_ok()
+            && let Some(on) = read_committed
+        {
+            versioning.set_read_committed(on);
+        }
+        if result.is_err() {
+            // What was written down before counts.
+            admit(&db.db, db.entry.read().options);
+        }
+        if alone {
+            self.instance.locks.release_all(&self.owner);
+        }
+        result
+    }
+
+    /// X on the database: waits until the other sessions have left it, or ends them.
+    fn be_alone(&self, db: &OpenDb, termination: Option<Termination>) -> SqlResult<()> {
+        let patience = match termination {
+            None => None,
+            Some(Termination::NoWait | Termination::RollbackImmediate) => Some(Duration::ZERO),
+            Some(Termination::RollbackAfter(seconds)) => {
+                Some(Duration::from_secs(u64::from(seconds)))
+            }
+        };
+        let resource = Resource::Database(db.db.id);
+        let locks = &self.instance.locks;
+        let lock = |timeout| {
+            let duration = LockDuration::Normal;
+            locks.lock(&self.owner, &resource, LockMode::X, duration, timeout)
+        };
+        match (lock(patience), termination) {
+            (Ok(_), _) => return Ok(()),
+            (Err(LockError::Timeout), Some(Termination::NoWait)) => {
+                let error = SqlError::new(&messages::DATABASE_STATE_IN_USE, &[&db.db.name]);
+                return Err(error.with_state(2));
+            }
+            (Err(LockError::Timeout), _) => {}
+            (Err(e), _) => return Err(refused(e, &self.owner)),
+        }
+        // Whoever comes in between is ended in the next round.
+        loop {
+            let holders = locks.snapshot();
+            let here = |spid| {
+                let mut mine = holders.iter().filter(|l| l.resource == resource);
+                spid != self.spid && mine.any(|l| l.spid == spid)
+            };
+            for activity in self.instance.sessions() {
+                if here(activity.spid) {
+                    self.instance.end(&activity)?;
+                }
+            }
+            match lock(Some(LOOK)) {
+                Ok(_) => return Ok(()),
+                Err(LockError::Timeout) => {}
+                Err(e) => return Err(refused(e, &self.owner)),
+            }
+        }
+    }
+}
+
+fn cannot_set(what: &str, db: &OpenDb) -> SqlError {
+    SqlError::new(&messages::OPTION_CANNOT_BE_SET, &[&what, &db.db.name])
+}
+
+fn refused(e: LockError, owner: &LockOwner) -> SqlError {
+    duramen_txn::errors::lock_error(e, owner.spid()).unwrap_or_else(duramen_query::cancelled)
+}
+
+fn allow_snapshots(db: &Database, cancel: &CancelToken) -> SqlResult<()> {
+    let transactions = &db.transactions;
+    let versioning = &transactions.versioning;
+    if versioning.snapshot_state() == SnapshotState::On {
+        return Ok(());
+    }
+    versioning.set_snapshot_state(SnapshotState::ToOn);
+    if !versioning.read_committed() {
+        // Who is not in the table yet will find that versions are kept.
+        let unversioned = transactions.table.next_xdes();
+        wait(cancel, || {
+            transactions
+                .table
+                .active()
+                .iter()
+                .all(|t| t.xdes >= unversioned)
+        })?;
+    }
+    versioning.set_since(db.engine.versions.now());
+    versioning.set_snapshot_state(SnapshotState::On);
+    Ok(())
+}
+
+fn forbid_snapshots(db: &Database, cancel: &CancelToken) -> SqlResult<()> {
+    let versioning = &db.transactions.versioning;
+    if versioning.snapshot_state() == SnapshotState::Off {
+        return Ok(());
+    }
+    versioning.set_snapshot_state(SnapshotState::ToOff);
+    let store = &db.engine.versions;
+    let last = store.now();
+    wait(cancel, || !store.has_snapshots_up_to(last))?;
+    versioning.set_snapshot_state(SnapshotState::Off);
+    Ok(())
+}
+
+fn wait(cancel: &CancelToken, done: impl Fn() -> bool) -> SqlResult<()> {
+    while !done() {
+        if cancel.is_set() {
+            return Err(duramen_query::cancelled());
+        }
+        duramen_os::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// The view of a SNAPSHOT transaction that touches `db`; `None` in tempdb, whose tables are the session's own.
+pub(crate) fn snapshot(db: &Database, tx: &Transaction) -> SqlResult<Option<ReadView>> {
+    let started = tx.start_as();
+    if !db.can_version() {
+        return Ok(None);
+    }
+    let versioning = &db.transactions.versioning;
+    let fail = |message| Err(SqlError::new(message, &[&db.name]));
+    match versioning.snapshot_state() {
+        SnapshotState::On => {}
+        SnapshotState::ToOff if tx.view().is_some() => {}
+        SnapshotState::ToOn => return fail(&messages::SNAPSHOT_PENDING),
+        SnapshotState::Off | SnapshotState::ToOff => return fail(&messages::SNAPSHOT_NOT_ALLOWED),
+    }
+    if started != IsolationLevel::Snapshot {
+        return fail(&messages::SNAPSHOT_NOT_STARTED);
+    }
+    let view = tx.view_or(|| ReadView::now(&db.engine.versions, &db.transactions));
+    if view.snapshot().number() < versioning.since() {
+        return fail(&messages::SNAPSHOT_TOO_OLD);
+    }
+    Ok(Some(view))
+}
+
+/// How a scan reads, from its hints, its transaction's level and the database's options. `statement` gives the view of
+/// the running statement.
+pub(crate) fn reading(
+    db: &Database,
+    tx: &Transaction,
+    lock: ScanLock,
+    statement: impl FnOnce() -> ReadView,
+) -> SqlResult<Reading> {
+    tx.start_as();
+    let mut level = lock.level.unwrap_or(tx.isolation());
+    let reads = matches!(lock.intent, LockIntent::Read | LockIntent::Change);
+    let mut view = None;
+    if level == IsolationLevel::Snapshot {
+        let seen = snapshot(db, tx)?;
+        if reads && lock.grain != LockGrain::Table {
+            view = seen;
+        }
+        // What is locked all the same is locked as a reader of committed rows does.
+        level = IsolationLevel::ReadCommitted;
+    } else if level == IsolationLevel::ReadCommitted
+        && lock.intent == LockIntent::Read
+        && lock.grain != LockGrain::Table
+        && !lock.unversioned
+        && db.can_version()
+        && db.transactions.versioning.read_committed()
+    {
+        view = Some(statement());
+    }
+    let locks_committed = matches!(
+        level,
+        IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead
+    );
+    if lock.skip_locked && (view.is_some() || !locks_committed) {
+        return Err(SqlError::new(&messages::READPAST_LEVEL, &[]));
+    }
+    let hint = match lock.intent {
+        _ if view.is_some() => LockHint::Read,
+        LockIntent::Read => LockHint::Read,
+        LockIntent::Change | LockIntent::Update => LockHint::Update,
+        LockIntent::Exclusive => LockHint::Exclusive,
+    };
+    Ok(Reading {
+        lock: hint,
+        level: Some(level),
+        grain: match lock.grain {
+            LockGrain::Row => Grain::Row,
+            LockGrain::Page => Grain::Page,
+            LockGrain::Table => Grain::Table,
+        },
+        skip_locked: lock.skip_locked,
+        no_wait: lock.no_wait,
+        view,
+    })
+}
+
+/// Storage's errors about versions with the table's name in them.
+pub(crate) fn named(e: SqlError, table: &str, database: &str) -> SqlError {
+    let message = match e.number {
+        3958 => &messages::SNAPSHOT_VERSION_MISSING,
+        3960 => &messages::SNAPSHOT_UPDATE_CONFLICT,
+        _ => return e,
+    };
+    SqlError::new(message, &[&table, &database]).with_state(e.state)
+}
