@@ -206,10 +206,7 @@ impl Rowset {
             let row = self.encode(tx, values)?;
             loop {
                 match self.try_insert(tx, &key, &row)? {
-                    Inserted::Done => {
-                        self.storage.rows.fetch_add(1, Relaxed);
-                        return Ok(RowLocator::Key(key));
-                    }
+                    Inserted::Done => return Ok(RowLocator::Key(key)),
                     Inserted::Wait(wanted) => {
                         self.wait_for(tx, &wanted, false)?;
                     }
@@ -596,7 +593,6 @@ impl Rowset {
                 .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
             break row;
         };
-        self.storage.rows.fetch_sub(1, Relaxed);
         self.storage.ghosts.fetch_add(1, Relaxed);
         self.free_lobs(tx, &row)?;
         Ok(true)

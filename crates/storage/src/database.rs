@@ -23,6 +23,7 @@ use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
 use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
 use crate::format::page::seal;
+use crate::row_counts::CountState;
 use crate::tempdb;
 
 /// CREATE DATABASE, as storage needs it.
@@ -198,7 +199,7 @@ impl Database {
         let result = if self.store.temporary {
             Ok(0)
         } else {
-            self.checkpoint()
+            self.store_counts().and_then(|()| self.checkpoint())
         };
         self.detach();
         result.map(|_| ())
@@ -331,6 +332,7 @@ fn assemble(
         boot: Mutex::new(boot),
         storages: RwLock::new(BTreeMap::new()),
         file_state: FileState::new(),
+        counts: CountState::default(),
         drops: Mutex::new(BTreeMap::new()),
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),

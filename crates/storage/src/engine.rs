@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::files::DbStore;
 use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
+use crate::row_counts::{CountState, RowCount};
 
 /// What the engine is started with.
 #[derive(Clone, Debug)]
@@ -101,9 +102,7 @@ pub(crate) struct Storage {
     pub alloc: Mutex<AllocCursor>,
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
-    /// Rows, once counted.
-    pub rows: AtomicI64,
-    pub rows_known: AtomicBool,
+    pub rows: RowCount,
     /// Heap pages where rows were deleted.
     pub freed: Mutex<std::collections::BTreeSet<PageId>>,
     /// Rows marked deleted since the last cleanup.
@@ -120,8 +119,7 @@ impl Storage {
             filegroup: AtomicU16::new(PRIMARY),
             alloc: Mutex::new(AllocCursor::default()),
             hint: AtomicU64::new(0),
-            rows: AtomicI64::new(0),
-            rows_known: AtomicBool::new(false),
+            rows: RowCount::default(),
             freed: Mutex::new(std::collections::BTreeSet::new()),
             ghosts: AtomicU64::new(0),
             keys: Mutex::new(None),
@@ -185,6 +183,7 @@ pub struct Database {
     pub(crate) boot: Mutex<Boot>,
     pub(crate) storages: RwLock<BTreeMap<AllocUnitId, Arc<Storage>>>,
     pub(crate) file_state: FileState,
+    pub(crate) counts: CountState,
     /// Page chains that go when their transaction commits, and those that have not gone yet: see `alloc::release`.
     pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<DroppedChain>>>,
     /// One at a time gives chains back.
@@ -237,7 +236,9 @@ impl Database {
                 self.transactions.append(tx, &mut record, reserve)?
             }
         };
-        self.apply(id, page, op, context, lsn)
+        self.apply(id, page, op, context, lsn)?;
+        self.count_change(tx, page.page().alloc_unit(), lsn, op, context);
+        Ok(lsn)
     }
 
     /// A logged change outside any transaction: never undone.

@@ -6,8 +6,6 @@
 //! 2. A row that outgrows its page moves and leaves a stub; its RID stays. The far end points back, and moves again by
 //!    re-pointing the stub: chains are never longer than one step.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use duramen_base::{PageId, SqlResult};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
@@ -32,7 +30,6 @@ impl Rowset {
         self.lock_object(tx, LockMode::IX)?;
         let row = self.encode(tx, values)?;
         let (page, slot) = self.put_row(tx, &self.storage, &row, Lcx::HEAP)?;
-        self.storage.rows.fetch_add(1, Relaxed);
         Ok(RowLocator::Rid(page, slot))
     }
 
@@ -262,7 +259,6 @@ impl Rowset {
         // After the row: whoever reads the row under its latch finds what it points to.
         self.free_lobs(tx, &row)?;
         self.storage.freed.lock().insert(page);
-        self.storage.rows.fetch_sub(1, Relaxed);
         Ok(true)
     }
 

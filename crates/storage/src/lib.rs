@@ -8,6 +8,7 @@
 //! | `change` | changes to pages as data: logged, applied, redone, undone |
 //! | `files` | data files and filegroups: made, filled in proportion, grown, added, removed |
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
+//! | `row_counts`, `counts` | how many rows a rowset has, and how many pages |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
@@ -41,6 +42,7 @@ mod lob;
 mod pool;
 mod reading;
 mod recovery;
+mod row_counts;
 mod rowset;
 mod tempdb;
 #[cfg(test)]

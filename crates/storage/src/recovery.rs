@@ -28,6 +28,7 @@ use crate::change::PageOp;
 use crate::engine::{BACKGROUND_STEP, Database};
 use crate::error::recovery_error;
 use crate::format::boot::BOOT_PAGE;
+use crate::row_counts::Recovered;
 
 /// Steps of the background thread between two ghost cleanups: 5 seconds.
 const GHOST_STEPS: u32 = 50;
@@ -59,8 +60,13 @@ fn is_system(name: &[u8]) -> bool {
         .chunks_exact(2)
         .map(|c| u16::from_le_bytes([c[0], c[1]]))
         .collect();
+    is_system_name(&String::from_utf16_lossy(&units))
+}
+
+/// See `is_system`.
+pub(crate) fn is_system_name(name: &str) -> bool {
     matches!(
-        String::from_utf16_lossy(&units).as_str(),
+        name,
         "SplitPage"
             | "AllocFirstPage"
             | "AllocHeapPage"
@@ -86,10 +92,12 @@ impl Database {
         let version = self.boot.lock().version;
         let max_xdes = self.transactions.table.next_xdes();
         let begin = self.carry_drops(|| {
-            self.access.append(
-                &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
-                0,
-            )
+            self.mark_counts(|| {
+                self.access.append(
+                    &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
+                    0,
+                )
+            })
         })?;
         let active = self.transactions.table.checkpoint_list();
         for record in RecordBuilder::active_xacts(begin, &active) {
@@ -99,6 +107,7 @@ impl Database {
             true => 0,
             false => self.engine.pool.flush_database(self.id)?,
         };
+        self.note_counts()?;
         let min = active
             .iter()
             .map(|a| a.begin_lsn)
@@ -168,6 +177,7 @@ impl Database {
         let mut active: BTreeMap<XdesId, Loser> = BTreeMap::new();
         let mut max_xdes = XdesId(0);
         let mut doomed = Doomed::default();
+        let mut counts = Recovered::default();
         self.access.scan(from, &mut |lsn, bytes| {
             let view = RecordView::parse(bytes)
                 .ok_or_else(|| recovery_error(self.id, lsn, "the record cannot be read"))?;
@@ -177,9 +187,14 @@ impl Database {
                 summary.rolled_forward += 1;
             }
             doomed.see(lsn, &view);
+            if lsn >= start {
+                let system = active.get(&view.xdes()).is_some_and(|l| l.system);
+                counts.see(&view, system);
+            }
             self.redo(lsn, &view)
         })?;
         self.after_redo()?;
+        self.keep_recovered_counts(counts);
         *self.drops.lock() =
             doomed.remaining(|xdes| active.get(&xdes).is_some_and(|l| l.decision.is_none()));
         summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
@@ -204,6 +219,7 @@ impl Database {
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
         self.load_roots()?;
+        self.load_counts()?;
         self.store.recovering.store(false, Ordering::SeqCst);
         for file in self.store.files.read().iter() {
             file.free_extents

@@ -1,7 +1,6 @@
 //! The front door to rows: one rowset of one database.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use duramen_base::{PageId, SqlResult};
 use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
@@ -65,9 +64,7 @@ impl Database {
             _ => page_type::DATA,
         };
         let roots = self.create_chain(tx, def.au, filegroup, kind, def.layout.pminlen)?;
-        let storage = self.storage(def.au);
-        storage.rows.store(0, SeqCst);
-        storage.rows_known.store(true, SeqCst);
+        self.reset_count(tx, def.au)?;
         if let Some(lob) = def.lob_au {
             self.create_chain(tx, lob, lob_filegroup, page_type::TEXT_MIX, 0)?;
         }
@@ -186,26 +183,27 @@ impl Rowset {
     /// Removes every row at once: the pages go back when `tx` commits. The caller holds Sch-M.
     pub fn truncate(&self, tx: &Transaction) -> SqlResult<()> {
         self.db.drop_storage(tx, &self.def)?;
-        let rows = self.row_count()?;
         let roots = self.db.create_storage(tx, &self.def)?;
         self.db.persist_roots(tx, self.def.au, roots)?;
         if let Some(lob) = self.def.lob_au {
             let roots = self.db.roots(lob);
             self.db.persist_roots(tx, lob, roots)?;
         }
-        // A rollback brings the old pages back; `undo` forgets the count then.
-        let _ = rows;
         Ok(())
     }
 
-    /// Rows, ghosts left out: counted once, then kept up to date.
+    /// Rows, ghosts left out, those of running transactions included: see `counts`. Only where no sysrowsets row says how
+    /// many there were, they are counted once.
     pub fn row_count(&self) -> SqlResult<u64> {
-        if !self.storage.rows_known.load(SeqCst) {
-            let counted = self.count_rows()?;
-            self.storage.rows.store(counted as i64, SeqCst);
-            self.storage.rows_known.store(true, SeqCst);
-        }
-        Ok(self.storage.rows.load(Relaxed).max(0) as u64)
+        let rows = match self.storage.rows.get() {
+            Some(rows) => rows,
+            None => {
+                let counted = self.count_rows()? as i64;
+                self.storage.rows.set(counted);
+                counted
+            }
+        };
+        Ok(rows.max(0) as u64)
     }
 
     fn count_rows(&self) -> SqlResult<u64> {

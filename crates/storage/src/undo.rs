@@ -9,7 +9,7 @@
 //! before anybody can read the catalog. Undo never needs room: deleted rows are still there as ghosts, bytes given up by
 //! a shrinking row are reserved, and what was inserted only has to go.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
 use duramen_txn::Transaction;
@@ -20,7 +20,7 @@ use crate::change::{PHYSICAL, PageOp, Role};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
 use crate::format::FormatResult;
-use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
+use crate::format::page::is_ghost;
 use crate::pool::PageWrite;
 
 impl Database {
@@ -60,6 +60,7 @@ impl Database {
     ) -> SqlResult<()> {
         match view.op() {
             Lop::CREATE_ALLOCCHAIN => return self.undo_create_chain(tx, view, next),
+            Lop::COUNT_DELTA => return self.undo_count(tx, view, next),
             Lop::HOBT_DDL => return self.cancel_drop(tx, lsn, view, next),
             Lop::CREATE_FILE => return self.undo_create_file(view),
             _ => {}
@@ -97,7 +98,6 @@ impl Database {
             first: page(52),
         };
         storage.forget();
-        storage.rows_known.store(false, SeqCst);
         let chain = DroppedChain {
             lsn: Lsn::NULL,
             au: storage.au,
@@ -155,9 +155,6 @@ impl Database {
                     }
                 }
                 if context == Lcx::HEAP {
-                    if rows.first().is_some_and(|r| is_row(r)) {
-                        self.count(view_au(&page), -1);
-                    }
                     // A slot may be the place of versions of an older row.
                     if !self.transactions.versioning.keeps() {
                         page.change().trim_slots();
@@ -165,16 +162,11 @@ impl Database {
                 }
                 return Ok(());
             }
-            PageOp::Delete { slot, row } => {
-                if context == Lcx::HEAP && is_row(row) {
-                    self.count(view_au(&page), 1);
-                }
-                PageOp::Insert {
-                    slot: *slot,
-                    rows: vec![row],
-                    lock: &[],
-                }
-            }
+            PageOp::Delete { slot, row } => PageOp::Insert {
+                slot: *slot,
+                rows: vec![row],
+                lock: &[],
+            },
             PageOp::Modify {
                 slot,
                 offset,
@@ -254,12 +246,10 @@ impl Database {
                 let row = rows.first().copied().unwrap_or_default();
                 let op = PageOp::Delete { slot, row };
                 self.change(tx, id, &mut page, &op, context, role)?;
-                storage.rows.fetch_sub(1, Relaxed);
             }
             PageOp::Ghost { row, .. } => {
                 let op = PageOp::Unghost { slot, row };
                 self.change(tx, id, &mut page, &op, context, role)?;
-                storage.rows.fetch_add(1, Relaxed);
             }
             PageOp::Modify {
                 offset,
@@ -267,7 +257,6 @@ impl Database {
                 after,
                 ..
             } => {
-                let was_ghost = ghost_at(&page, slot);
                 let op = PageOp::Modify {
                     slot,
                     offset: *offset,
@@ -276,10 +265,6 @@ impl Database {
                     key: &[],
                 };
                 self.change(tx, id, &mut page, &op, context, role)?;
-                // A row that had taken a ghost's place is a ghost again.
-                if !was_ghost && ghost_at(&page, slot) {
-                    storage.rows.fetch_sub(1, Relaxed);
-                }
             }
             _ => {}
         }
@@ -312,24 +297,4 @@ impl Database {
         }
         Ok(None)
     }
-
-    fn count(&self, au: AllocUnitId, delta: i64) {
-        self.storage(au).rows.fetch_add(delta, Relaxed);
-    }
-}
-
-/// Whether a heap record counts as a row: the far end of a stub does not.
-fn is_row(record: &[u8]) -> bool {
-    record
-        .first()
-        .is_some_and(|s| kind_of(*s) != record_kind::FORWARDED)
-}
-
-fn view_au(page: &PageWrite<'_>) -> AllocUnitId {
-    page.page().alloc_unit()
-}
-
-fn ghost_at(page: &PageWrite<'_>, slot: u16) -> bool {
-    let p: PageRef<'_> = page.page();
-    matches!(p.record(slot), Ok(Some(row)) if is_ghost(row[0]))
 }

@@ -140,6 +140,14 @@ impl Tables {
         from_heap.sort_unstable();
         let expected: Vec<_> = model.iter().map(|(id, (p, _))| (*id, p / 2)).collect();
         assert_eq!(from_heap, expected, "heap and table differ");
+        for rowset in [&self.table, &self.index, &self.heap] {
+            let unit = rowset.def().au;
+            assert_eq!(
+                rowset.row_count(),
+                Ok(model.len() as u64),
+                "rows of {unit:?}"
+            );
+        }
         model
     }
 }
@@ -188,6 +196,12 @@ fn work(
         let mut next = model.clone();
         let steps = 1 + rng.below(12);
         let mut saved = None;
+        if rng.one_in(20) {
+            for rowset in [&tables.table, &tables.index, &tables.heap] {
+                rowset.truncate(&tx)?;
+            }
+            next.clear();
+        }
         for _ in 0..steps {
             one_step(&tables, &tx, rng, &mut next)?;
             if rng.one_in(8) {

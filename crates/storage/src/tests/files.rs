@@ -102,6 +102,7 @@ fn a_table_lives_in_the_files_of_its_filegroup() {
         let def = heap_numbered(400);
         let tx = begin(&engine, 51);
         assert_eq!(all(&db.rowset(&def), &tx).len(), 400);
+        assert_eq!(db.rowset(&def).row_count(), Ok(400));
         // New extents still come from the filegroup.
         let (primary, a) = (used(&db, 1), used(&db, 3));
         fill(&engine, &db.rowset(&def), 1000, 60).unwrap();
@@ -191,6 +192,7 @@ fn files_grow_in_turn_and_not_beyond_their_maximum() {
         // The rows that did not fit have left nothing behind.
         let tx = begin(&engine, 51);
         assert_eq!(all(&table, &tx).len() as i32, id);
+        assert_eq!(table.row_count(), Ok(id as u64));
         engine.commit(&tx, None).unwrap();
         let change = |f: fn(&mut FileChange)| {
             let mut c = FileChange::default();

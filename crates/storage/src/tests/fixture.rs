@@ -79,16 +79,25 @@ fn create_with(
     let db = Database::create(engine, &spec)?;
     let tx = begin(engine, 51);
     let units = sysallocunits();
+    let units_au = units.au;
     let roots = db.create_storage(&tx, &units)?;
     db.set_boot_first_sysallocunits(&tx, roots.first)?;
-    for def in [units, clustered(), index(), heap(), wide()] {
-        if def.au != SYSALLOCUNITS {
+    db.create_storage(&tx, &sysrowsets())?;
+    for def in [units, sysrowsets(), clustered(), index(), heap(), wide()] {
+        if ![units_au, sysrowsets().au].contains(&def.au) {
             db.create_storage(&tx, &def)?;
         }
+        db.rowset(&sysrowsets())
+            .insert(&tx, &rowset_row(def.au))
+            .map_err(duramen_base::SqlError::from)?;
         for au in [Some(def.au), def.lob_au].into_iter().flatten() {
-            let roots = db.roots(au);
+            let mut unit = unit_row(au, db.roots(au));
+            if au != def.au {
+                unit[1] = Value::TinyInt(2);
+                unit[2] = Value::BigInt(def.au.0);
+            }
             db.rowset(&sysallocunits())
-                .insert(&tx, &unit_row(au, roots))
+                .insert(&tx, &unit)
                 .map_err(duramen_base::SqlError::from)?;
         }
     }
@@ -132,6 +141,7 @@ pub fn new_heap(
     let tx = begin(engine, 51);
     let made = (|| {
         let roots = db.create_storage_on(&tx, &def, filegroup, filegroup)?;
+        db.rowset(&sysrowsets()).insert(&tx, &rowset_row(def.au))?;
         let mut unit = unit_row(def.au, roots);
         unit[4] = Value::SmallInt(filegroup as i16);
         db.rowset(&sysallocunits()).insert(&tx, &unit)?;
@@ -149,6 +159,7 @@ pub fn new_heap(
 pub fn remove_unit(db: &Arc<Database>, tx: &Transaction, number: u16) -> SqlResult<()> {
     let at = RowLocator::Key(vec![Value::BigInt(heap_numbered(number).au.0)]);
     assert!(db.rowset(&sysallocunits()).delete(tx, &at)?);
+    assert!(db.rowset(&sysrowsets()).delete(tx, &at)?);
     Ok(())
 }
 
@@ -188,8 +199,8 @@ fn def(
         RowsetKind::NonClustered { .. } => RowKind::IndexLeaf,
         _ => RowKind::Data,
     };
-    let id = if number == 7 {
-        7 << 16
+    let id = if number < 10 {
+        i64::from(number) << 16
     } else {
         (1 << 56) | i64::from(number) << 16
     };
@@ -213,6 +224,34 @@ fn def(
 
 const fn col(ty: SqlType) -> ColumnSpec {
     ColumnSpec::new(ty, false)
+}
+
+fn rowset_row(au: AllocUnitId) -> Vec<Value> {
+    vec![
+        Value::BigInt(au.0),
+        Value::TinyInt(1),
+        Value::Int(au.object_part() as i32),
+        Value::Int(1),
+        Value::Int(1),
+        Value::Int(0),
+        Value::SmallInt(0),
+        Value::BigInt(0),
+    ]
+}
+
+pub fn sysrowsets() -> Arc<RowsetDef> {
+    let columns = [
+        col(SqlType::BIGINT),
+        col(SqlType::TINYINT),
+        col(SqlType::INT),
+        col(SqlType::INT),
+        col(SqlType::INT),
+        col(SqlType::INT),
+        col(SqlType::SMALLINT),
+        col(SqlType::BIGINT),
+    ];
+    let kind = RowsetKind::Clustered { unique: true };
+    def(5, kind, &columns, &[(0, false)])
 }
 
 pub fn sysallocunits() -> Arc<RowsetDef> {

@@ -1,0 +1,390 @@
+//! How many rows a rowset has: kept in memory, in `sysrowsets.rcrows` when the database is closed, and right after a crash.
+//!
+//! What a change to a page does to the count is decided in one place, [`row_delta`], from the operation alone, so that the
+//! running server and recovery count alike. System transactions move rows and count nothing.
+//!
+//! 1. A count is kept in two halves: changes whose record is older than the last checkpoint's begin (the *mark*), and the
+//!    younger ones. A change is counted while its page is latched, and a checkpoint writes down every page that is dirty at
+//!    its begin: when it has, the older half is exactly the count at the mark.
+//! 2. A checkpoint notes (LOP_COUNT_DELTA) the older half of every rowset whose count is not what `rcrows` says.
+//! 3. Recovery takes the note, or `rcrows` where there is none, and adds what the log says after the mark.
+//! 4. Closing notes the counts as they are, then writes them to `rcrows`, then takes the last checkpoint.
+//! 5. TRUNCATE logs the difference that it makes, and its undo the opposite.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+
+use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
+use duramen_os::sync::{Mutex, RwLock};
+use duramen_txn::{Transaction, TxnKind};
+use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, RecordBuilder, RecordView};
+
+use crate::anchor::SYSALLOCUNITS;
+use crate::change::PageOp;
+use crate::engine::Database;
+use crate::format::page::{is_ghost, kind_of, record_kind};
+
+/// The clustered index of sysrowsets.
+pub(crate) const SYSROWSETS: AllocUnitId = AllocUnitId(5 << 16);
+/// `rowsetid` and `rcrows` in a row of sysrowsets.
+const ROWSET_AT: usize = 4;
+const ROWS_AT: usize = 31;
+/// The in-row unit of a rowset, in a row of sysallocunits: `auid`, `type`, `ownerid`.
+const UNIT_AT: usize = 4;
+const UNIT_TYPE_AT: usize = 12;
+const UNIT_OWNER_AT: usize = 13;
+const IN_ROW_DATA: u8 = 1;
+
+/// What a LOP_COUNT_DELTA says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Note {
+    /// The count at the begin of the checkpoint that says so.
+    AtMark = 0,
+    /// The count now.
+    Now = 1,
+    /// The count has changed by this.
+    Delta = 2,
+}
+
+/// One rowset's count.
+#[derive(Debug, Default)]
+pub(crate) struct RowCount {
+    /// Changes with records before the mark, on top of what was there.
+    before: AtomicI64,
+    since: AtomicI64,
+    /// What `rcrows` says.
+    stored: AtomicI64,
+    /// Whether anybody knows what was there in the beginning.
+    known: AtomicBool,
+}
+
+impl RowCount {
+    pub fn get(&self) -> Option<i64> {
+        let rows = self.before.load(SeqCst) + self.since.load(SeqCst);
+        self.known.load(SeqCst).then_some(rows)
+    }
+
+    pub fn set(&self, rows: i64) {
+        self.since.store(0, SeqCst);
+        self.before.store(rows, SeqCst);
+        self.known.store(true, SeqCst);
+    }
+}
+
+/// What a database remembers for its counts.
+#[derive(Debug, Default)]
+pub(crate) struct CountState {
+    /// The begin of the last checkpoint.
+    mark: RwLock<Lsn>,
+    /// While recovery runs: what it has found and what undo changes.
+    recovered: Mutex<Recovered>,
+}
+
+/// Counts as recovery reads the log.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    deltas: BTreeMap<AllocUnitId, i64>,
+    /// `deltas` at the last LOP_BEGIN_CKPT.
+    at_mark: BTreeMap<AllocUnitId, i64>,
+    /// A count that was noted, and the delta at that moment.
+    noted: BTreeMap<AllocUnitId, (i64, i64)>,
+}
+
+impl Recovered {
+    /// Looks at a record from the mark on. `system`: of a system transaction.
+    pub fn see(&mut self, view: &RecordView<'_>, system: bool) {
+        match view.op() {
+            Lop::BEGIN_CKPT => self.at_mark = self.deltas.clone(),
+            Lop::COUNT_DELTA => {
+                let Some((unit, value, note)) = parse(view) else {
+                    return;
+                };
+                let now = self.deltas.get(&unit).copied().unwrap_or(0);
+                match note {
+                    Note::AtMark => {
+                        let then = self.at_mark.get(&unit).copied().unwrap_or(0);
+                        self.noted.insert(unit, (value, then));
+                    }
+                    Note::Now => {
+                        self.noted.insert(unit, (value, now));
+                    }
+                    Note::Delta => *self.deltas.entry(unit).or_insert(0) += value,
+                }
+            }
+            _ if system => {}
+            _ => {
+                if let Ok(Some((_, _, op))) = PageOp::parse(view)
+                    && let Some(unit) = view.page().map(|f| f.alloc_unit)
+                {
+                    let delta = row_delta(&op, view.context());
+                    if delta != 0 {
+                        *self.deltas.entry(unit).or_insert(0) += delta;
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&self, unit: AllocUnitId, stored: i64) -> i64 {
+        let delta = self.deltas.get(&unit).copied().unwrap_or(0);
+        match self.noted.get(&unit) {
+            Some((value, then)) => value + delta - then,
+            None => stored + delta,
+        }
+    }
+}
+
+/// What an operation does to the count of its unit. Whoever adds an operation on rows says it here.
+pub(crate) fn row_delta(op: &PageOp<'_>, context: Lcx) -> i64 {
+    // Two records are one row where a heap row has moved: the stub counts.
+    let is_row: fn(&[u8]) -> bool = match context {
+        Lcx::HEAP => |r| {
+            r.first()
+                .is_some_and(|s| kind_of(*s) != record_kind::FORWARDED)
+        },
+        Lcx::CLUSTERED | Lcx::INDEX_LEAF => |r| r.first().is_some_and(|s| !is_ghost(*s)),
+        _ => |_| false,
+    };
+    match op {
+        PageOp::Insert { rows, .. } => rows.iter().filter(|r| is_row(r)).count() as i64,
+        PageOp::Delete { row, .. } => -i64::from(is_row(row)),
+        PageOp::Ghost { .. } => -1,
+        PageOp::Unghost { .. } => 1,
+        // A ghost's place that is taken again, and given back.
+        PageOp::Modify {
+            offset: 0,
+            before,
+            after,
+            ..
+        } if context != Lcx::HEAP && !before.is_empty() && !after.is_empty() => {
+            i64::from(is_row(after)) - i64::from(is_row(before))
+        }
+        _ => 0,
+    }
+}
+
+fn record(unit: AllocUnitId, value: i64, note: Note) -> RecordBuilder {
+    RecordBuilder::new(Lop::COUNT_DELTA, Lcx::NULL)
+        .put(24, &unit.0.to_le_bytes())
+        .put(32, &value.to_le_bytes())
+        .put(40, &[note as u8])
+}
+
+fn parse(view: &RecordView<'_>) -> Option<(AllocUnitId, i64, Note)> {
+    let f = view.fixed();
+    let word = |at: usize| Some(i64::from_le_bytes(f.get(at..at + 8)?.try_into().ok()?));
+    let note = match f.get(40)? {
+        0 => Note::AtMark,
+        1 => Note::Now,
+        2 => Note::Delta,
+        _ => return None,
+    };
+    Some((AllocUnitId(word(24)?), word(32)?, note))
+}
+
+fn i64_at(row: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// Whether recovery knows the transaction as a system transaction: what it does to rows is no change of their number.
+fn moves_rows(tx: &Transaction) -> bool {
+    tx.kind == TxnKind::System && crate::recovery::is_system_name(&tx.name)
+}
+
+impl Database {
+    /// Counts a change that was just made; the page is still latched.
+    pub(crate) fn count_change(
+        &self,
+        tx: &Transaction,
+        unit: AllocUnitId,
+        lsn: Lsn,
+        op: &PageOp<'_>,
+        context: Lcx,
+    ) {
+        let delta = row_delta(op, context);
+        if delta != 0 && !moves_rows(tx) {
+            self.count(unit, lsn, delta);
+        }
+    }
+
+    fn count(&self, unit: AllocUnitId, lsn: Lsn, delta: i64) {
+        if self.store.recovering.load(SeqCst) {
+            let mut recovered = self.counts.recovered.lock();
+            *recovered.deltas.entry(unit).or_insert(0) += delta;
+            return;
+        }
+        let storage = self.storage(unit);
+        let mark = self.counts.mark.read();
+        let half = match lsn < *mark {
+            true => &storage.rows.before,
+            false => &storage.rows.since,
+        };
+        half.fetch_add(delta, SeqCst);
+    }
+
+    /// Begins a checkpoint with `begin`: from now on its LSN is the mark.
+    pub(crate) fn mark_counts(&self, begin: impl FnOnce() -> SqlResult<Lsn>) -> SqlResult<Lsn> {
+        let mut mark = self.counts.mark.write();
+        *mark = begin()?;
+        for storage in self.storages.read().values() {
+            let since = storage.rows.since.swap(0, SeqCst);
+            storage.rows.before.fetch_add(since, SeqCst);
+        }
+        Ok(*mark)
+    }
+
+    /// Notes the counts at the mark. Every page that was dirty at the mark has been written down.
+    pub(crate) fn note_counts(&self) -> SqlResult<()> {
+        if self.store.temporary {
+            return Ok(());
+        }
+        for (unit, rows) in self.changed_counts(|c| c.before.load(SeqCst)) {
+            self.append_note(unit, rows, Note::AtMark)?;
+        }
+        Ok(())
+    }
+
+    fn changed_counts(&self, rows: impl Fn(&RowCount) -> i64) -> Vec<(AllocUnitId, i64)> {
+        let storages = self.storages.read();
+        let known = storages.values().filter(|s| s.rows.known.load(SeqCst));
+        known
+            .map(|s| (s.au, rows(&s.rows), s.rows.stored.load(SeqCst)))
+            .filter(|(_, now, stored)| now != stored)
+            .map(|(unit, now, _)| (unit, now))
+            .collect()
+    }
+
+    fn append_note(&self, unit: AllocUnitId, rows: i64, note: Note) -> SqlResult<Lsn> {
+        let mut bytes = record(unit, rows, note).flags(FLAG_NORMAL).finish(&[]);
+        bytes[14..16].fill(0);
+        self.access.append(&bytes, 0)
+    }
+
+    /// The rowset is empty from here on, for `tx`.
+    pub(crate) fn reset_count(&self, tx: &Transaction, unit: AllocUnitId) -> SqlResult<()> {
+        let storage = self.storage(unit);
+        let Some(rows) = storage.rows.get() else {
+            // Never counted: it is a new one, or its old rows are nobody's to know.
+            storage.rows.set(0);
+            return Ok(());
+        };
+        if rows != 0 {
+            let lsn = self.note(tx, record(unit, -rows, Note::Delta))?;
+            self.count(unit, lsn, -rows);
+        }
+        Ok(())
+    }
+
+    /// Undo of [`Database::reset_count`].
+    pub(crate) fn undo_count(
+        &self,
+        tx: &Transaction,
+        view: &RecordView<'_>,
+        next: Lsn,
+    ) -> SqlResult<()> {
+        if let Some((unit, value, Note::Delta)) = parse(view) {
+            let mut bytes = record(unit, -value, Note::Delta)
+                .flags(FLAG_COMPENSATION)
+                .finish(&[]);
+            let lsn = self
+                .transactions
+                .append_compensation(tx, &mut bytes, next, 64)?;
+            self.count(unit, lsn, -value);
+        }
+        Ok(())
+    }
+
+    /// Keeps what recovery has read, until undo has added to it and the units are known.
+    pub(crate) fn keep_recovered_counts(&self, found: Recovered) {
+        *self.counts.recovered.lock() = found;
+    }
+
+    /// After recovery: every count from its note or from `rcrows`, and from the log. The roots are loaded.
+    pub(crate) fn load_counts(&self) -> SqlResult<()> {
+        let found = std::mem::take(&mut *self.counts.recovered.lock());
+        let stored = self.stored_counts()?;
+        for (unit, owner) in self.unit_owners()? {
+            if let Some((_, _, rows)) = stored.get(&owner) {
+                let count = &self.storage(unit).rows;
+                count.set(found.count(unit, *rows));
+                count.stored.store(*rows, SeqCst);
+            }
+        }
+        Ok(())
+    }
+
+    /// Before the last checkpoint of a close: nobody changes anything any more.
+    pub(crate) fn store_counts(&self) -> SqlResult<()> {
+        let changed = self.changed_counts(|c| c.before.load(SeqCst) + c.since.load(SeqCst));
+        if changed.is_empty() || self.store.temporary {
+            return Ok(());
+        }
+        let owners: BTreeMap<_, _> = self.unit_owners()?.into_iter().collect();
+        let places = self.stored_counts()?;
+        for (unit, rows) in &changed {
+            self.append_note(*unit, *rows, Note::Now)?;
+        }
+        for (unit, rows) in changed {
+            let Some((id, slot, old)) = owners.get(&unit).and_then(|o| places.get(o)) else {
+                continue;
+            };
+            let mut page = self.write_page(*id)?;
+            let op = PageOp::Modify {
+                slot: *slot,
+                offset: ROWS_AT as u16,
+                before: &old.to_le_bytes(),
+                after: &rows.to_le_bytes(),
+                key: &[],
+            };
+            self.change_alone(*id, &mut page, &op, Lcx::CLUSTERED)?;
+            drop(page);
+            self.storage(unit).rows.stored.store(rows, SeqCst);
+        }
+        Ok(())
+    }
+
+    /// The in-row units with their rowsets.
+    fn unit_owners(&self) -> SqlResult<Vec<(AllocUnitId, i64)>> {
+        let mut out = Vec::new();
+        self.for_leaf_rows(SYSALLOCUNITS, |_, _, row| {
+            if row.get(UNIT_TYPE_AT) == Some(&IN_ROW_DATA)
+                && let (Some(unit), Some(owner)) =
+                    (i64_at(row, UNIT_AT), i64_at(row, UNIT_OWNER_AT))
+            {
+                out.push((AllocUnitId(unit), owner));
+            }
+        })?;
+        Ok(out)
+    }
+
+    /// Where `rcrows` of each rowset is, and what it says. Nothing in a database that has no sysrowsets.
+    fn stored_counts(&self) -> SqlResult<BTreeMap<i64, (PageId, u16, i64)>> {
+        let mut out = BTreeMap::new();
+        self.for_leaf_rows(SYSROWSETS, |id, slot, row| {
+            if let (Some(rowset), Some(rows)) = (i64_at(row, ROWSET_AT), i64_at(row, ROWS_AT)) {
+                out.insert(rowset, (id, slot, rows));
+            }
+        })?;
+        Ok(out)
+    }
+
+    fn for_leaf_rows(
+        &self,
+        unit: AllocUnitId,
+        mut each: impl FnMut(PageId, u16, &[u8]),
+    ) -> SqlResult<()> {
+        let mut at = self.storage(unit).roots.lock().first;
+        while !at.is_null() {
+            let page = self.read_page(at)?;
+            let p = page.page();
+            for slot in 0..p.slot_count() {
+                let row = p.expect_record(slot).map_err(|e| self.corrupt(at, e))?;
+                if !is_ghost(row[0]) {
+                    each(at, slot, row);
+                }
+            }
+            at = p.next_page();
+        }
+        Ok(())
+    }
+}
