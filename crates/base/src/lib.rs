@@ -6,6 +6,7 @@ mod error;
 mod ids;
 mod lsn;
 pub mod messages;
+pub mod planted;
 
 pub use error::{SqlError, SqlResult};
 pub use ids::{AllocUnitId, DbId, FileId, ObjectId, PageId, RowsetId, SessionId, SlotId, XdesId};

@@ -296,7 +296,10 @@ impl Session {
                 return Err(SqlError::new(&messages::TRANSACTION_DOOMED_SAVEPOINT, &[]));
             }
             let result = self.instance.rollback(&t, Some(&point));
+            // What was defined before the savepoint may still be rolled back.
+            let defined = self.defined;
             self.forget_definitions();
+            self.defined = defined;
             return result;
         }
         self.transaction = None;
@@ -366,6 +369,10 @@ impl Drop for Session {
         if self.activity.is_dead() {
             // Whoever ended it has rolled back.
             self.transaction = None;
+        }
+        // A simulated process that has ended rolls nothing back: the threads that it would wait for are gone.
+        if duramen_os::sim::ending() {
+            return;
         }
         // A failed rollback has taken the database offline already; recovery will finish it.
         let _ = self.rollback_all();

@@ -187,8 +187,8 @@ fn live(
     report: &mut Report,
 ) -> Result<Left, String> {
     let disk = sim.disk();
-    let left = |ledger: Ledger, cut: bool| Left {
-        disk: sim.disk(),
+    let left = |disk: Arc<SimDisk>, ledger: Ledger, cut: bool| Left {
+        disk,
         ledger,
         elapsed: sim.elapsed(),
         trace: sim.trace_hash(),
@@ -199,30 +199,30 @@ fn live(
     }
     let instance = match Instance::start(&sim.env(), image::config(plan.memory, plan.sector)) {
         Ok(instance) => instance,
-        Err(_) if disk.is_off() => return Ok(left(ledger, true)),
+        Err(_) if disk.is_off() => return Ok(left(disk, ledger, true)),
         Err(e) => return Err(format!("the instance does not start: {e}")),
     };
     let mut ledger = ledger;
     if !first && !disk.is_off() {
         match audit::after_recovery(&instance, &mut ledger) {
             Ok(()) => {}
-            Err(_) if disk.is_off() => return Ok(left(ledger, true)),
+            Err(_) if disk.is_off() => return Ok(left(disk, ledger, true)),
             Err(e) => return Err(e),
         }
     }
     if cut.is_some() {
         // Recovery was shorter than the cut: power fails all the same, right after it.
-        return Ok(left(ledger, true));
+        return Ok(left(disk, ledger, true));
     }
     let Some(stop) = &round.stop else {
         instance
             .shutdown()
             .map_err(|e| format!("the last shutdown fails: {e}"))?;
         audit::files(&disk, plan.check_all)?;
-        return Ok(left(ledger, false));
+        return Ok(left(disk, ledger, false));
     };
-    let ledger = work(sim, &instance, plan, round, stop, ledger, report)?;
-    Ok(left(ledger, false))
+    let (disk, ledger) = work(sim, &instance, plan, round, stop, ledger, report)?;
+    Ok(left(disk, ledger, false))
 }
 
 /// Runs the sessions until they are through or the round is over.
@@ -234,9 +234,13 @@ fn work(
     stop: &Stop,
     ledger: Ledger,
     report: &mut Report,
-) -> Result<Ledger, String> {
+) -> Result<(Arc<SimDisk>, Ledger), String> {
     let disk = sim.disk();
-    let wire = Wire::new(instance, ledger);
+    let last = match stop {
+        Stop::Packet(n) => Some(*n),
+        _ => None,
+    };
+    let wire = Wire::new(instance, disk.clone(), ledger, last);
     for fault in &round.faults {
         plan::order(&disk, fault);
     }
@@ -263,11 +267,12 @@ fn work(
     loop {
         thread::sleep(Duration::from_micros(200));
         let over = threads.iter().all(|t| t.is_finished());
-        if over || disk.is_off() || time::now() >= end || wire.has_violation() {
+        let end = disk.is_off() || time::now() >= end || wire.is_frozen();
+        if over || end || wire.has_violation() {
             break;
         }
     }
-    if matches!(stop, Stop::Never) && time::now() >= end {
+    if !matches!(stop, Stop::After(_)) && time::now() >= end {
         return Err("sessions are still at work after ten minutes".to_owned());
     }
     let (statements, commits) = *tally.lock();
@@ -277,5 +282,5 @@ fn work(
     if let Some(violation) = wire.violation() {
         return Err(violation);
     }
-    Ok(wire.ledger())
+    Ok(wire.frozen().unwrap_or_else(|| (disk, wire.ledger())))
 }

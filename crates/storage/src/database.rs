@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time;
@@ -253,6 +254,10 @@ impl Engine {
     /// with no parts left in `tx` (9001) comes after the decision: the restart knows, nobody may roll back.
     pub fn commit(&self, tx: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
         let parts: Vec<(DbId, XdesId)> = tx.parts().iter().map(|p| (p.db, p.xdes)).collect();
+        if planted::on(Bug::LocksBeforeCommit) {
+            self.locks.release_all(&tx.owner);
+            duramen_os::thread::sleep(std::time::Duration::from_micros(200));
+        }
         let lsns = txlog::commit(tx, delayed)?;
         for (db, xdes) in parts {
             if let Some(db) = self.database(db)

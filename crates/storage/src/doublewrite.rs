@@ -18,13 +18,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crc32c::crc32c;
+use duramen_base::planted::{self, Bug};
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
 use duramen_os::sync::Mutex;
 use duramen_os::{AlignedBuf, DiskFile, Env, OpenOptions};
 
 use crate::error::io_error;
-use crate::files::DbStore;
+use crate::files::{DataFile, DbStore};
 use crate::format::PageBytes;
+use crate::format::page::{Verify, verify};
 
 const MAGIC: [u8; 16] = *b"DURAMEN-DWRITE-1";
 const ENTRY_AT: usize = 64;
@@ -86,6 +88,9 @@ impl DoubleWrite {
                 let have = file.handle.len().unwrap_or(0);
                 // A file that was shorter at the crash has no such page in place.
                 if (u64::from(e.page.page) + 1) * PAGE_BYTES as u64 <= have {
+                    if planted::on(Bug::ChecksumTrusted) && looks_whole(&file, e.page.page) {
+                        continue;
+                    }
                     file.write_page(e.page.page, &e.bytes)?;
                     repaired += 1;
                 }
@@ -155,6 +160,13 @@ impl DoubleWrite {
             .write_durable_at(&buf, 0)
             .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))
     }
+}
+
+/// Whether the page in place has the right checksum: what the planted bug goes by.
+fn looks_whole(file: &DataFile, page: u32) -> bool {
+    let mut bytes = Box::new([0u8; PAGE_BYTES]);
+    let at = u64::from(page) * PAGE_BYTES as u64;
+    file.handle.read_at(&mut bytes[..], at).is_ok() && verify(&bytes) == Verify::Ok
 }
 
 fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoError> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
 use duramen_os::Env;
 use duramen_os::sync::{Mutex, RwLock};
@@ -226,6 +227,7 @@ impl Database {
         let mut record = op.record(id, page.page(), context, role);
         page.mark_dirty();
         let lsn = match role {
+            Role::Compensation(_) if planted::on(Bug::NoCompensation) => page.page().lsn(),
             Role::Compensation(undo_next) => {
                 let reserve = record.len() as u32;
                 self.transactions
@@ -267,7 +269,9 @@ impl Database {
         let mut p = page.change();
         op.apply(id, context, &mut p)
             .map_err(|e| self.corrupt(id, e))?;
-        p.set_lsn(lsn);
+        if !(planted::on(Bug::ForgottenPageLsn) && matches!(op, PageOp::Modify { .. })) {
+            p.set_lsn(lsn);
+        }
         Ok(lsn)
     }
 

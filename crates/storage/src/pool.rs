@@ -14,6 +14,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -468,7 +469,9 @@ impl Pool {
             return Ok(());
         }
         for (db, lsn) in flush_to {
-            if let Some(store) = stores.get(db) {
+            if let Some(store) = stores.get(db)
+                && !planted::on(Bug::PageBeforeLog)
+            {
                 store.flush_log(*lsn)?;
             }
         }

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
 use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
 use duramen_os::time;
@@ -99,11 +100,15 @@ impl Database {
                 )
             })
         })?;
-        let active = self.transactions.table.checkpoint_list();
+        let mut active = self.transactions.table.checkpoint_list();
+        if planted::on(Bug::CheckpointForgetsActive) {
+            active.clear();
+        }
         for record in RecordBuilder::active_xacts(begin, &active) {
             self.access.append(&record, 0)?;
         }
         let written = match self.store.temporary {
+            _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
             false => self.engine.pool.flush_database(self.id)?,
         };
@@ -141,7 +146,8 @@ impl Database {
                     return Ok(written);
                 }
             }
-            self.access.truncate(min);
+            let too_far = planted::on(Bug::TruncatedTooFar);
+            self.access.truncate(if too_far { begin } else { min });
         }
         self.release_leftovers();
         Ok(written)
@@ -209,7 +215,9 @@ impl Database {
         for (xdes, loser) in losers {
             let tx = self.own_transaction("recovery");
             self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
-            if let Some(decision) = loser.decision {
+            if let Some(decision) = loser.decision
+                && !planted::on(Bug::PreparedIsAborted)
+            {
                 self.in_doubt.lock().push((tx, decision));
                 continue;
             }

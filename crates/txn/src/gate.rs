@@ -22,6 +22,7 @@ mod hub;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn};
 use duramen_os::sync::Mutex;
 
@@ -124,7 +125,14 @@ impl<P> PacketGate<P> {
     }
 
     fn first_unmet(&self, deps: &Dependencies) -> Option<(DbId, Lsn)> {
-        deps.iter().find(|&(db, lsn)| self.durable_lsn(db) < lsn)
+        let seen = if planted::on(Bug::GateSeesOneDatabase) {
+            1
+        } else {
+            usize::MAX
+        };
+        deps.iter()
+            .take(seen)
+            .find(|&(db, lsn)| self.durable_lsn(db) < lsn)
     }
 
     fn is_hopeless(&self, deps: &Dependencies) -> bool {
@@ -140,10 +148,13 @@ impl<P> PacketGate<P> {
             self.disconnect(connection);
             return Submit::Ended;
         }
-        let unmet: Vec<_> = deps
+        let mut unmet: Vec<_> = deps
             .iter()
             .filter(|&(db, lsn)| self.durable_lsn(db) < lsn)
             .collect();
+        if planted::on(Bug::GateSeesOneDatabase) {
+            unmet = self.first_unmet(&deps).into_iter().collect();
+        }
         if let Some(queue) = self.queues.get_mut(&connection) {
             queue.held.push_back((deps, packet));
             self.held += 1;
@@ -310,6 +321,9 @@ impl SessionDeps {
     pub fn seal(&self) -> Dependencies {
         let mut state = self.state.lock();
         let mut deps = std::mem::take(&mut state.own);
+        if planted::on(Bug::ReaderNotGated) {
+            return deps;
+        }
         for tracker in &state.reads {
             deps.add(tracker.db(), tracker.last_full());
         }

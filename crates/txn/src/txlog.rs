@@ -22,6 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, SqlResult, XdesId};
 use duramen_observe::{DbCounter, DbCounters};
 use duramen_os::time;
@@ -348,7 +349,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
         _ => decide(setting, option, durable_parts > 1),
     };
     let mut lsns = Vec::with_capacity(state.parts.len());
-    if durable_parts > 1 {
+    if durable_parts > 1 && !planted::on(Bug::DecisionSkipped) {
         commit_two_phase(tx, &mut state, &mut lsns)?;
     } else {
         // The one that survives a restart first: when it is refused, the whole is rolled back; after it nothing is.

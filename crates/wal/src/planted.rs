@@ -1,9 +1,8 @@
-//! Bugs that the crash test plants to show that it would find them. Outside tests no bug can be planted: the question
-//! is answered at compile time.
+//! Bugs that the crash test plants to show that it would find them: in one log. Outside this room's tests the question
+//! goes to [`duramen_base::planted`], which answers it at compile time unless the simulator plants bugs of its own.
 
 /// A way to break the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(not(test), allow(dead_code, reason = "only tests plant bugs"))]
 pub(crate) enum Bug {
     /// Records count as durable when their write begins.
     AckBeforeDurable,
@@ -31,7 +30,15 @@ impl Planted {
     }
 
     #[cfg(not(test))]
-    pub const fn on(self, _: Bug) -> bool {
-        false
+    #[inline(always)]
+    pub fn on(self, bug: Bug) -> bool {
+        use duramen_base::planted::{self, Bug as Shared};
+        planted::on(match bug {
+            Bug::AckBeforeDurable => Shared::AckBeforeDurable,
+            Bug::NoEpochBump => Shared::NoEpochBump,
+            Bug::SkipCrc => Shared::SkipBlockChecksum,
+            Bug::WrongPrefix => Shared::WrongPrefix,
+            Bug::RetriedSync => Shared::RetriedSync,
+        })
     }
 }

@@ -276,6 +276,13 @@ fn a_rollback_leaves_nothing() {
     assert_eq!(run(&mut s, "SELECT n FROM t")[1..], ["1", "rows 1"]);
     run(&mut s, "BEGIN TRAN; CREATE TABLE gone (a int); ROLLBACK");
     assert!(run(&mut s, "SELECT * FROM gone")[0].starts_with("Msg 208"));
+    let lines = run(
+        &mut s,
+        "BEGIN TRAN; CREATE TABLE gone (a int); SAVE TRAN p; INSERT gone VALUES (1); ROLLBACK TRAN p; \
+         SELECT a FROM gone; ROLLBACK",
+    );
+    assert_eq!(lines.last().map(String::as_str), Some("rows 0"));
+    assert!(run(&mut s, "SELECT * FROM gone")[0].starts_with("Msg 208"));
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub struct Actor {
     checkpoint_odds: u64,
     steps: u32,
     faulty: bool,
+    /// It mostly reads what the others have committed.
+    reader: bool,
     sessions: usize,
     open: Option<Open>,
     number: i64,
@@ -89,6 +91,7 @@ impl Actor {
             checkpoint_odds: plan.checkpoint_odds,
             steps: round.steps,
             faulty,
+            reader: n == 1 && plan.reader,
             sessions: plan.sessions,
             open: None,
             number,
@@ -152,9 +155,11 @@ impl Actor {
             self.checkpoint(c, disk)
         } else {
             match self.rng.below(20) {
+                0..12 if self.reader => self.look_at_others(c, disk),
                 0..10 => self.begin(c, disk),
                 10..16 => self.change(c, disk),
                 16 => self.look(c, disk),
+                17..20 if self.reader => self.look_at_others(c, disk),
                 17 | 18 => self.look_at_others(c, disk),
                 _ => self.rest(c, disk),
             }
@@ -347,6 +352,11 @@ impl Actor {
         let Some(sql) = self.invent(db, &mut after) else {
             return true;
         };
+        if self.open.is_none() && after == before {
+            // Nothing is written, so nothing is committed and nothing promised.
+            let end = self.execute(c, &sql, disk);
+            return self.after(end);
+        }
         if self.open.is_some() {
             return match self.execute(c, &sql, disk) {
                 End::Good(_) => {

@@ -13,6 +13,8 @@ pub(super) enum Stop {
     Changes(u64),
     /// Power fails after this virtual time.
     After(Duration),
+    /// Power fails at the very moment at which this packet leaves.
+    Packet(u64),
     /// Power fails when all sessions are through.
     Never,
 }
@@ -49,6 +51,8 @@ pub(super) struct Plan {
     pub delayed: bool,
     /// Tables are made and dropped now and then.
     pub ddl: bool,
+    /// The second session mostly reads.
+    pub reader: bool,
     /// A checkpoint is about every so many steps.
     pub checkpoint_odds: u64,
     /// The files of every database are checked at the end, not only looked into.
@@ -64,9 +68,12 @@ impl Plan {
         let with_faults = rng.one_in(4);
         for n in 0..count {
             let cuts = if n == 0 { Vec::new() } else { cuts(&mut rng) };
-            let stop = match rng.below(8) {
-                0..4 => Stop::Changes(rng.below(700)),
-                4..7 => Stop::After(Duration::from_micros(rng.below(150_000))),
+            // Mostly early: a short story has as many moments to crash at as a long one.
+            let scale = [1, 4, 16][rng.below(3) as usize];
+            let stop = match rng.below(10) {
+                0..4 => Stop::Changes(rng.below(300 * scale)),
+                4..6 => Stop::After(Duration::from_micros(rng.below(40_000 * scale))),
+                6..9 => Stop::Packet(1 + rng.below(12 * scale)),
                 _ => Stop::Never,
             };
             let faults = if with_faults && rng.one_in(2) {
@@ -78,7 +85,7 @@ impl Plan {
                 cuts,
                 stop: Some(stop),
                 faults,
-                steps: 10 + rng.below(30) as u32,
+                steps: 10 + rng.below(10 * scale) as u32,
             });
         }
         rounds.push(Round {
@@ -94,6 +101,7 @@ impl Plan {
             sessions: 1 + rng.below(4) as usize,
             delayed: rng.one_in(4),
             ddl: rng.one_in(4),
+            reader: rng.one_in(3),
             checkpoint_odds: [8, 20, 60][rng.below(3) as usize],
             check_all: rng.one_in(4),
             rounds,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duramen_base::SqlError;
+use duramen_os::sim::SimDisk;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_session::{CancelToken, ColumnMeta, Done, EnvChange, Instance, ResultSink, Session};
 use duramen_txn::gate::{Outcome, Outlet, Submit};
@@ -20,22 +21,35 @@ struct Net {
     released: u64,
     ended: BTreeSet<u64>,
     violation: Option<String>,
+    /// The packet at which power fails.
+    last: Option<u64>,
+    /// The disk and the promises at that moment.
+    frozen: Option<(Arc<SimDisk>, Ledger)>,
 }
 
 /// The network of one process: packets in, claims out.
 pub struct Wire {
     net: Mutex<Net>,
     moved: Condvar,
+    disk: Arc<SimDisk>,
 }
 
 impl Wire {
-    pub fn new(instance: &Instance, ledger: Ledger) -> Arc<Wire> {
+    /// `last` is the packet at which power fails, if one does it.
+    pub fn new(
+        instance: &Instance,
+        disk: Arc<SimDisk>,
+        ledger: Ledger,
+        last: Option<u64>,
+    ) -> Arc<Wire> {
         let wire = Arc::new(Wire {
             net: Mutex::new(Net {
                 ledger,
+                last,
                 ..Net::default()
             }),
             moved: Condvar::new(),
+            disk,
         });
         let out = Arc::downgrade(&wire);
         instance.databases.gate.set_deliver(Box::new(move |what| {
@@ -59,6 +73,9 @@ impl Wire {
             net.ledger.keep(claim);
         }
         net.released += 1;
+        if net.last == Some(net.released) {
+            net.frozen = Some((self.disk.fork(), net.ledger.clone()));
+        }
         drop(net);
         self.moved.notify_all();
     }
@@ -84,6 +101,15 @@ impl Wire {
 
     pub fn ledger(&self) -> Ledger {
         self.net.lock().ledger.clone()
+    }
+
+    /// Disk and promises at the moment at which the packet left that power was to fail at.
+    pub fn frozen(&self) -> Option<(Arc<SimDisk>, Ledger)> {
+        self.net.lock().frozen.take()
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.net.lock().frozen.is_some()
     }
 
     pub fn released(&self) -> u64 {
