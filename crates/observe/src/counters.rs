@@ -91,6 +91,7 @@ counters! {
             ReadaheadPages = "Readahead pages/sec" Bulk,
             DatabasePages = "Database pages" Raw,
             TargetPages = "Target pages" Raw,
+            PageLifeExpectancy = "Page life expectancy" Raw,
         "Access Methods":
             PagesAllocated = "Pages Allocated/sec" Bulk,
             PageSplits = "Page Splits/sec" Bulk,

@@ -13,7 +13,8 @@
 //!    [`DiskFile::write_at`] survives only after a later [`DiskFile::sync`] returned.
 //! 3. Alignment is the business of this room: callers may pass any buffer, offset and length.
 
-#![forbid(unsafe_code)]
+// `pages` is the one exception.
+#![deny(unsafe_code)]
 // This room is the one place that may touch what it wraps.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -21,6 +22,7 @@ mod aligned;
 mod disk;
 mod error;
 pub mod machine;
+mod pages;
 pub mod random;
 mod real;
 pub mod sim;
@@ -32,5 +34,6 @@ mod volatile;
 pub use aligned::AlignedBuf;
 pub use disk::{Disk, DiskFile, Env, OpenOptions};
 pub use error::IoError;
+pub use pages::{ArenaPage, PageArena};
 pub use real::RealDisk;
 pub use volatile::volatile;

@@ -50,6 +50,7 @@ impl Databases {
         };
         let engine = Engine::new(env, &engine_config)?;
         engine.set_instant_file_init(config.instant_file_init);
+        engine.start_background();
         let all = Databases {
             engine,
             gate: GateHub::new(),
@@ -215,6 +216,7 @@ impl Databases {
             result = result.and(closed);
         }
         self.open.write().clear();
+        self.engine.stop_background();
         result
     }
 }

@@ -1,7 +1,7 @@
 //! Making, opening and closing databases; commit and rollback.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::planted::{self, Bug};
@@ -12,6 +12,7 @@ use duramen_txn::txlog::{self, TransactionLog};
 use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction, TxnKind};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
+use crate::checkpoint::NEW_TARGET_SECONDS;
 use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
@@ -90,6 +91,7 @@ impl Database {
                 options: first_options(spec.id, spec.profile),
                 database_guid: guid,
                 next_xdes: 1,
+                target_recovery_seconds: NEW_TARGET_SECONDS,
                 ..OwnBoot::default()
             }),
         };
@@ -341,6 +343,7 @@ fn assemble(
         drops: Mutex::new(BTreeMap::new()),
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
+        checkpoint_waiters: AtomicU32::new(0),
         truncate_on_checkpoint: AtomicBool::new(true),
         in_doubt: Mutex::new(Vec::new()),
         closed: AtomicBool::new(false),

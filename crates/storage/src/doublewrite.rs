@@ -7,13 +7,14 @@
 //! its places, and an entry is only believed with its CRC.
 //!
 //! ```text
-//! page 0   magic 16 | batch u64 | count u32 | crc32c of this page with 0 here | entries of 32 from 64 on
-//! entry    database guid 16 | file u16 | 0 u16 | page u32 | crc32c u32 | 0 u32
-//! page 1.. the pages
+//! page 0, 1  magic 16 | batch u64 | count u32 | crc32c of both pages with 0 here | entries of 32 from 64 on
+//! entry      database guid 16 | file u16 | 0 u16 | page u32 | crc32c u32 | 0 u32
+//! page 2..   the pages
 //! ```
 //! Entries of databases that are not open yet are kept and written again with every batch until their database comes.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,17 +22,24 @@ use crc32c::crc32c;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
 use duramen_os::sync::Mutex;
-use duramen_os::{AlignedBuf, DiskFile, Env, OpenOptions};
+use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 
 use crate::error::io_error;
 use crate::files::{DataFile, DbStore};
 use crate::format::PageBytes;
 use crate::format::page::{Verify, verify};
 
-const MAGIC: [u8; 16] = *b"DURAMEN-DWRITE-1";
+const MAGIC: [u8; 16] = *b"DURAMEN-DWRITE-2";
 const ENTRY_AT: usize = 64;
 const ENTRY_BYTES: usize = 32;
-const MAX_ENTRIES: usize = (PAGE_BYTES - ENTRY_AT) / ENTRY_BYTES;
+const HEAD_BYTES: usize = 2 * PAGE_BYTES;
+/// A batch of the buffer pool, and what databases that cannot be opened have left behind.
+const MAX_ENTRIES: usize = (HEAD_BYTES - ENTRY_AT) / ENTRY_BYTES;
+
+/// Where page `i` stands.
+const fn data_at(i: usize) -> usize {
+    HEAD_BYTES + i * PAGE_BYTES
+}
 
 struct Entry {
     guid: [u8; 16],
@@ -62,7 +70,7 @@ impl DoubleWrite {
         };
         let fresh = !env.disk.exists(path);
         let file = env.disk.open(path, &options).map_err(fail)?;
-        let bytes = ((MAX_ENTRIES + 1) * PAGE_BYTES) as u64;
+        let bytes = data_at(MAX_ENTRIES) as u64;
         if file.len().map_err(fail)? < bytes {
             file.allocate(0, bytes).map_err(fail)?;
             file.sync().map_err(fail)?;
@@ -110,55 +118,133 @@ impl DoubleWrite {
     }
 
     /// Writes pages here, then in place, then syncs. The caller has flushed the log; tempdb's pages are not for here.
-    pub fn write_batch(&self, pages: &[(Arc<DbStore>, PageId, Box<PageBytes>)]) -> SqlResult<()> {
-        let pages: Vec<_> = pages.iter().filter(|p| !p.0.temporary).collect();
-        if pages.is_empty() {
+    pub fn write_batch(&self, batch: &mut Batch) -> SqlResult<()> {
+        if batch.pages.is_empty() {
             return Ok(());
         }
         let mut inner = self.inner.lock();
-        let room = MAX_ENTRIES.saturating_sub(inner.pending.len()).max(1);
-        for part in pages.chunks(room) {
-            inner.batch += 1;
-            self.write_here(&inner, part)?;
-            let mut touched: BTreeMap<(u16, u16), _> = BTreeMap::new();
-            for (store, page, bytes) in part {
-                let file = store.expect_file(*page)?;
-                file.write_page(page.page, bytes)?;
-                touched.insert((store.id.0, page.file), file);
+        inner.batch += 1;
+        let count = batch.pages.len() + inner.pending.len();
+        if count > MAX_ENTRIES {
+            // Only databases that cannot be opened leave entries behind; their pages must not be given up silently.
+            return Err(io_error(
+                &IoError::NoSpace,
+                "write",
+                PageId::NULL,
+                &self.name,
+            ));
+        }
+        let image = batch.image(inner.batch, &inner.pending);
+        self.file
+            .write_durable_at(image, 0)
+            .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))?;
+        batch.write_in_place()?;
+        batch.sync()
+    }
+}
+
+/// Pages on their way down, in the shape of the file: the head in front, then page after page. Neighbours in a data file
+/// that are neighbours here go down in one write.
+pub(crate) struct Batch {
+    buf: AlignedBuf,
+    pages: Vec<(Arc<DbStore>, PageId)>,
+}
+
+impl Batch {
+    /// Room for `n` pages; grows when more are put in.
+    pub fn new(n: usize) -> Batch {
+        let bytes = if n == 0 { 0 } else { data_at(n) };
+        Batch {
+            buf: AlignedBuf::zeroed(bytes),
+            pages: Vec::with_capacity(n),
+        }
+    }
+
+    fn room_for(&mut self, n: usize) {
+        if self.buf.len() < data_at(n) {
+            let mut larger = AlignedBuf::zeroed(data_at(n.next_multiple_of(32)));
+            larger[..self.buf.len()].copy_from_slice(&self.buf);
+            self.buf = larger;
+        }
+    }
+
+    fn slot(&mut self, i: usize) -> &mut PageBytes {
+        let (pages, _) = self.buf[data_at(i)..].as_chunks_mut::<PAGE_BYTES>();
+        &mut pages[0]
+    }
+
+    /// Copies a page in; the copy is given back to be sealed.
+    pub fn push(
+        &mut self,
+        store: &Arc<DbStore>,
+        page: PageId,
+        bytes: &PageBytes,
+    ) -> &mut PageBytes {
+        let i = self.pages.len();
+        self.room_for(i + 1);
+        self.pages.push((Arc::clone(store), page));
+        let slot = self.slot(i);
+        slot.copy_from_slice(bytes);
+        slot
+    }
+
+    /// The bytes of the double-write file: the pages of this batch, and `pending` behind them.
+    fn image(&mut self, number: u64, pending: &[Entry]) -> &[u8] {
+        let count = self.pages.len() + pending.len();
+        self.room_for(count);
+        for (i, entry) in pending.iter().enumerate() {
+            let at = self.pages.len() + i;
+            self.slot(at).copy_from_slice(&entry.bytes[..]);
+        }
+        let own = self.pages.iter().map(|(s, p)| (s.guid, *p));
+        let all: Vec<_> = own
+            .chain(pending.iter().map(|e| (e.guid, e.page)))
+            .collect();
+        let (head, data) = self.buf.split_at_mut(HEAD_BYTES);
+        head.fill(0);
+        head[..16].copy_from_slice(&MAGIC);
+        head[16..24].copy_from_slice(&number.to_le_bytes());
+        head[24..28].copy_from_slice(&(count as u32).to_le_bytes());
+        for (i, (guid, page)) in all.iter().enumerate() {
+            let at = ENTRY_AT + i * ENTRY_BYTES;
+            let bytes = &data[i * PAGE_BYTES..(i + 1) * PAGE_BYTES];
+            head[at..at + 16].copy_from_slice(guid);
+            head[at + 16..at + 18].copy_from_slice(&page.file.to_le_bytes());
+            head[at + 20..at + 24].copy_from_slice(&page.page.to_le_bytes());
+            head[at + 24..at + 28].copy_from_slice(&crc32c(bytes).to_le_bytes());
+        }
+        let crc = crc32c(head);
+        head[28..32].copy_from_slice(&crc.to_le_bytes());
+        &self.buf[..data_at(count)]
+    }
+
+    /// Writes every page to its place; not yet durable.
+    pub fn write_in_place(&self) -> SqlResult<()> {
+        let mut i = 0;
+        while i < self.pages.len() {
+            let (store, page) = &self.pages[i];
+            let mut n = 1;
+            while self.pages.get(i + n).is_some_and(|(s, p)| {
+                s.id == store.id && p.file == page.file && p.page == page.page + n as u32
+            }) {
+                n += 1;
             }
-            for file in touched.values() {
-                file.sync()?;
-            }
+            let file = store.expect_file(*page)?;
+            file.write_pages(page.page, &self.buf[data_at(i)..data_at(i + n)])?;
+            i += n;
         }
         Ok(())
     }
 
-    fn write_here(
-        &self,
-        inner: &Inner,
-        pages: &[&(Arc<DbStore>, PageId, Box<PageBytes>)],
-    ) -> SqlResult<()> {
-        let pending = inner.pending.iter().map(|e| (&e.guid, e.page, &e.bytes));
-        let fresh = pages.iter().map(|(s, p, b)| (&s.guid, *p, b));
-        let all: Vec<_> = pending.chain(fresh).take(MAX_ENTRIES).collect();
-        let mut buf = AlignedBuf::zeroed((all.len() + 1) * PAGE_BYTES);
-        buf[..16].copy_from_slice(&MAGIC);
-        buf[16..24].copy_from_slice(&inner.batch.to_le_bytes());
-        buf[24..28].copy_from_slice(&(all.len() as u32).to_le_bytes());
-        for (i, (guid, page, bytes)) in all.iter().enumerate() {
-            let at = ENTRY_AT + i * ENTRY_BYTES;
-            buf[at..at + 16].copy_from_slice(*guid);
-            buf[at + 16..at + 18].copy_from_slice(&page.file.to_le_bytes());
-            buf[at + 20..at + 24].copy_from_slice(&page.page.to_le_bytes());
-            buf[at + 24..at + 28].copy_from_slice(&crc32c(&bytes[..]).to_le_bytes());
-            let data = (i + 1) * PAGE_BYTES;
-            buf[data..data + PAGE_BYTES].copy_from_slice(&bytes[..]);
+    fn sync(&self) -> SqlResult<()> {
+        let mut touched: BTreeMap<(u16, u16), _> = BTreeMap::new();
+        for (store, page) in &self.pages {
+            let entry = touched.entry((store.id.0, page.file));
+            if let Slot::Vacant(slot) = entry {
+                slot.insert(store.expect_file(*page)?);
+            }
         }
-        let crc = crc32c(&buf[..PAGE_BYTES]);
-        buf[28..32].copy_from_slice(&crc.to_le_bytes());
-        self.file
-            .write_durable_at(&buf, 0)
-            .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))
+        touched.values().try_for_each(|file| file.sync())
     }
 }
 
@@ -170,7 +256,7 @@ fn looks_whole(file: &DataFile, page: u32) -> bool {
 }
 
 fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoError> {
-    let mut head = vec![0u8; PAGE_BYTES];
+    let mut head = AlignedBuf::zeroed(HEAD_BYTES);
     file.read_at(&mut head, 0)?;
     let stored = u32::from_le_bytes([head[28], head[29], head[30], head[31]]);
     head[28..32].fill(0);
@@ -184,7 +270,7 @@ fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoEr
     for i in 0..count {
         let at = ENTRY_AT + i * ENTRY_BYTES;
         let mut bytes = Box::new([0u8; PAGE_BYTES]);
-        file.read_at(&mut bytes[..], ((i + 1) * PAGE_BYTES) as u64)?;
+        file.read_at(&mut bytes[..], data_at(i) as u64)?;
         if crc32c(&bytes[..]) != word(at + 24) {
             continue;
         }

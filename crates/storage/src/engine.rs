@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 use crate::alloc::DroppedChain;
 use crate::btree::keys::KeyInfo;
 use crate::change::{PageOp, Role};
+use crate::checkpoint::RedoSpeed;
 use crate::def::RowsetDef;
 use crate::doublewrite::DoubleWrite;
 use crate::error::corrupt;
@@ -45,6 +46,9 @@ pub struct Engine {
     pub(crate) pool: Pool,
     pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
     pub(crate) instant_file_init: AtomicBool,
+    /// Minutes; 0 means 1.
+    recovery_interval: AtomicU32,
+    pub(crate) redo_speed: RedoSpeed,
 }
 
 impl Engine {
@@ -52,18 +56,72 @@ impl Engine {
         let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
         let versions = VersionStore::new();
         versions.set_limit(config.memory / 4);
+        let most = duramen_os::machine::memory_bytes();
         Ok(Arc::new(Engine {
             env: env.clone(),
             locks: Arc::new(LockManager::new()),
             versions,
-            pool: Pool::new(config.memory, doublewrite),
+            pool: Pool::new(config.memory, most, doublewrite)?,
             databases: RwLock::new(BTreeMap::new()),
             instant_file_init: AtomicBool::new(true),
+            recovery_interval: AtomicU32::new(0),
+            redo_speed: RedoSpeed::default(),
         }))
     }
 
     pub fn pool_stats(&self) -> PoolStats {
         self.pool.stats()
+    }
+
+    /// Brings the counters of the Buffer Manager up to date; the lazy writer does it once a second.
+    pub fn publish_counters(&self) {
+        self.pool.publish();
+    }
+
+    /// Bytes the buffer pool may hold from now on (`max server memory`); what is above is given back in the background.
+    pub fn set_memory_limit(&self, bytes: u64) {
+        self.pool.set_limit(bytes);
+    }
+
+    /// `recovery interval (min)`: how long recovery of a database without a target may take; 0 is one minute.
+    pub fn set_recovery_interval(&self, minutes: u32) {
+        self.recovery_interval.store(minutes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn recovery_interval_ms(&self) -> u64 {
+        u64::from(self.recovery_interval.load(Ordering::Relaxed).max(1)) * 60_000
+    }
+
+    /// One turn of the lazy writer; returns when the next is due. The thread of [`Engine::start_background`] calls it.
+    pub fn lazy_step(&self, now: duramen_os::time::Instant) -> SqlResult<Duration> {
+        self.pool.lazy_step(now)
+    }
+
+    /// Starts the lazy writer's thread. It ends with [`Engine::stop_background`] or with the engine.
+    pub fn start_background(self: &Arc<Engine>) {
+        let weak = Arc::downgrade(self);
+        let thread = duramen_os::thread::try_spawn("lazy writer", move || {
+            let mut wait = Duration::ZERO;
+            loop {
+                let Some(engine) = weak.upgrade() else { return };
+                if wait > Duration::ZERO {
+                    let _idle = duramen_observe::wait(duramen_observe::WaitType::LAZYWRITER_SLEEP);
+                    if !engine.pool.wait_for_call(wait) {
+                        return;
+                    }
+                }
+                // A log or a disk that fails is met by whoever needs the frame; here it is tried again later.
+                let step = engine.lazy_step(duramen_os::time::now());
+                wait = step.unwrap_or(Duration::from_secs(1));
+            }
+        });
+        // Without the thread whoever needs a frame finds one himself.
+        drop(thread);
+    }
+
+    /// The lazy writer's thread ends soon.
+    pub fn stop_background(&self) {
+        self.pool.end();
     }
 }
 
@@ -190,6 +248,8 @@ pub struct Database {
     /// One at a time gives chains back.
     pub(crate) releasing: Mutex<()>,
     pub(crate) checkpoint_lock: Mutex<()>,
+    /// Somebody waits for a checkpoint: one that is under way hurries.
+    pub(crate) checkpoint_waiters: AtomicU32,
     pub(crate) truncate_on_checkpoint: AtomicBool,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.
     pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,
@@ -440,6 +500,3 @@ pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlErro
         line: 0,
     })
 }
-
-/// How long background work sleeps between looks.
-pub(crate) const BACKGROUND_STEP: Duration = Duration::from_millis(100);

@@ -125,6 +125,13 @@ impl DataFile {
             .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))
     }
 
+    /// Writes neighbouring pages, the first of which is `page`.
+    pub fn write_pages(&self, page: u32, bytes: &[u8]) -> SqlResult<()> {
+        self.handle
+            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))
+    }
+
     pub fn sync(&self) -> SqlResult<()> {
         self.handle
             .sync()
@@ -176,7 +183,6 @@ impl DbStore {
                 &file.name(),
             ));
         }
-        let _wait = duramen_observe::wait(duramen_observe::WaitType::PAGEIOLATCH_SH);
         file.handle
             .read_at(into, u64::from(page.page) * PAGE_BYTES as u64)
             .map_err(|e| io_error(&e, "read", page, &file.name()))?;

@@ -12,7 +12,8 @@
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
-//! | `undo`, `recovery` | rollback, checkpoint, crash recovery |
+//! | `checkpoint` | how, when and at what pace pages go down and log is let go of |
+//! | `undo`, `recovery` | rollback, crash recovery |
 //! | `ghosts` | cleanup of deleted B-tree rows |
 //!
 //! Order of what is waited for: a row lock (never with anything below held), a tree latch, a unit's allocation cursor, a
@@ -25,6 +26,7 @@ mod anchor;
 mod btree;
 mod change;
 pub mod check;
+mod checkpoint;
 mod configuration;
 mod counts;
 mod cursor;

@@ -1,38 +1,28 @@
-//! Checkpoints and crash recovery.
+//! Crash recovery.
 //!
-//! A checkpoint: BEGIN_CKPT, the active transactions, every page that was dirty then, END_CKPT (made durable), and only
-//! then the boot page names the BEGIN_CKPT. So recovery always starts from a checkpoint that was finished: every change
-//! before its BEGIN_CKPT is in the data files.
-//!
-//! Recovery: one pass from the oldest transaction that was active at the checkpoint. It notes who began and who ended
+//! Recovery starts from a checkpoint that was finished (`checkpoint`): one pass from the oldest transaction that was active at the checkpoint. It notes who began and who ended
 //! (analysis) and repeats every change whose page is older than the record (redo). Then the losers are undone, system
 //! transactions first, so that the structures are whole when rows are looked for. A crash during recovery is a crash:
 //! redo looks at page LSNs, undo leaves compensation records.
 //!
 //! A loser that was prepared (it had written several databases) stays in doubt until the database that decided is open
-//! too; each `open` looks again at all that wait. A checkpoint lets go of a decision only when the commits that follow
-//! from it are durable in the other logs.
+//! too; each `open` looks again at all that wait.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
-use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
-use duramen_os::time;
 use duramen_txn::txlog::{self, Decision};
-use duramen_wal::record::{Lop, RecordBuilder, RecordView, datetime_from_unix_ns};
+use duramen_wal::record::{Lop, RecordView};
 
 use crate::alloc::Doomed;
 use crate::change::PageOp;
-use crate::engine::{BACKGROUND_STEP, Database};
+use crate::engine::Database;
 use crate::error::recovery_error;
 use crate::format::boot::BOOT_PAGE;
 use crate::row_counts::Recovered;
-
-/// Steps of the background thread between two ghost cleanups: 5 seconds.
-const GHOST_STEPS: u32 = 50;
 
 /// What recovery did, for the error log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,10 +39,6 @@ struct Loser {
     system: bool,
     /// Prepared: another database's log says how it ended.
     decision: Option<Decision>,
-}
-
-fn now() -> [u8; 8] {
-    datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
 }
 
 /// Names of the system transactions: their undo is physical and comes first.
@@ -84,97 +70,6 @@ pub(crate) fn is_system_name(name: &str) -> bool {
 }
 
 impl Database {
-    /// CHECKPOINT. Returns the pages written.
-    pub fn checkpoint(&self) -> SqlResult<u32> {
-        let _one = self.checkpoint_lock.lock();
-        let database_id = u64::from(self.id.0);
-        emit(|| CheckpointBegin { database_id });
-        let previous = self.boot.lock().checkpoint_lsn;
-        let version = self.boot.lock().version;
-        let max_xdes = self.transactions.table.next_xdes();
-        let begin = self.carry_drops(|| {
-            self.mark_counts(|| {
-                self.access.append(
-                    &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
-                    0,
-                )
-            })
-        })?;
-        let mut active = self.transactions.table.checkpoint_list();
-        if planted::on(Bug::CheckpointForgetsActive) {
-            active.clear();
-        }
-        for record in RecordBuilder::active_xacts(begin, &active) {
-            self.access.append(&record, 0)?;
-        }
-        let written = match self.store.temporary {
-            _ if planted::on(Bug::CheckpointWithoutPages) => 0,
-            true => 0,
-            false => self.engine.pool.flush_database(self.id)?,
-        };
-        self.note_counts()?;
-        let min = active
-            .iter()
-            .map(|a| a.begin_lsn)
-            .filter(|l| !l.is_null())
-            .fold(begin, Lsn::min);
-        let end = self.access.append(
-            &RecordBuilder::end_checkpoint(begin, now(), version, min, written),
-            0,
-        )?;
-        self.access.flush(end)?;
-        emit(|| CheckpointEnd { database_id });
-        if self.store.temporary {
-            self.boot.lock().checkpoint_lsn = begin;
-        } else {
-            self.write_boot_checkpoint(begin)?;
-        }
-        if let Some(log) = &self.log {
-            log.set_reuse_reason(if min < begin {
-                "ACTIVE_TRANSACTION"
-            } else {
-                "NOTHING"
-            });
-        }
-        if self.store.temporary {
-            self.access.truncate(min);
-        } else if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
-            for other in self.engine.open_databases() {
-                let owed = other.transactions.commits.last_full();
-                if other.id != self.id && other.access.flush(owed).is_err() {
-                    // Its recovery may need decisions of this log: nothing is let go of.
-                    return Ok(written);
-                }
-            }
-            let too_far = planted::on(Bug::TruncatedTooFar);
-            self.access.truncate(if too_far { begin } else { min });
-        }
-        self.release_leftovers();
-        Ok(written)
-    }
-
-    /// The boot page's checkpoint LSN is not logged: it says where the log is to be read from.
-    fn write_boot_checkpoint(&self, begin: Lsn) -> SqlResult<()> {
-        let id = PageId::new(1, BOOT_PAGE);
-        {
-            let mut boot = self.boot.lock();
-            let mut page = self.write_page(id)?;
-            boot.checkpoint_lsn = begin;
-            if let Some(own) = &mut boot.own {
-                own.next_xdes = self.transactions.table.next_xdes().0;
-            }
-            boot.write(page.change().bytes_mut())
-                .map_err(|e| self.corrupt(id, e))?;
-        }
-        self.engine.pool.flush_page(self.id, id)
-    }
-
-    /// Keeps the log until a backup takes it (FULL) instead of freeing it at checkpoints (SIMPLE, and before the first
-    /// full backup).
-    pub fn set_truncate_on_checkpoint(&self, on: bool) {
-        self.truncate_on_checkpoint.store(on, Ordering::SeqCst);
-    }
-
     /// Analysis, redo, undo, checkpoint.
     pub(crate) fn recover(self: &Arc<Database>) -> SqlResult<RecoverySummary> {
         let start = self.boot.lock().checkpoint_lsn;
@@ -184,6 +79,7 @@ impl Database {
         let mut max_xdes = XdesId(0);
         let mut doomed = Doomed::default();
         let mut counts = Recovered::default();
+        let started = duramen_os::time::now();
         self.access.scan(from, &mut |lsn, bytes| {
             let view = RecordView::parse(bytes)
                 .ok_or_else(|| recovery_error(self.id, lsn, "the record cannot be read"))?;
@@ -199,6 +95,10 @@ impl Database {
             }
             self.redo(lsn, &view)
         })?;
+        if let Some(log) = &self.log {
+            let speed = &self.engine.redo_speed;
+            speed.learn(log.bytes_since(from), started.elapsed());
+        }
         self.after_redo()?;
         self.keep_recovered_counts(counts);
         *self.drops.lock() =
@@ -357,50 +257,6 @@ impl Database {
         *self.boot.lock() = fresh;
         self.follow_configuration();
         Ok(())
-    }
-
-    /// Starts the thread that takes automatic checkpoints. It ends with the database.
-    pub fn start_background(self: &Arc<Database>) {
-        let weak: Weak<Database> = Arc::downgrade(self);
-        let name = format!("checkpoint {}", self.id.0);
-        let thread = duramen_os::thread::try_spawn(&name, move || {
-            let mut idle = 0;
-            loop {
-                duramen_os::thread::sleep(BACKGROUND_STEP);
-                let Some(db) = weak.upgrade() else { return };
-                if db.closed.load(Ordering::SeqCst) {
-                    return;
-                }
-                idle += 1;
-                if idle % GHOST_STEPS == 0
-                    && let Err(e) = db.clean_ghosts()
-                {
-                    // Ghosts cost space, not correctness; whoever needs the page meets the error.
-                    let _ = e;
-                }
-                if db.wants_checkpoint(idle) && db.checkpoint().is_ok() {
-                    idle = 0;
-                }
-            }
-        });
-        // Without the thread there are no automatic checkpoints: the log then grows until somebody asks for one.
-        drop(thread);
-    }
-
-    /// Whether an automatic checkpoint is due: enough log to redo, a log that is 70 % full, or a minute with dirty pages.
-    fn wants_checkpoint(&self, steps: u32) -> bool {
-        const REDO_BYTES: u64 = 256 << 20;
-        const IDLE_STEPS: u32 = 600;
-        let Some(log) = &self.log else { return false };
-        if log.poisoned() {
-            return false;
-        }
-        let space = log.space();
-        log.bytes_since(self.boot.lock().checkpoint_lsn) > REDO_BYTES
-            || space.used * 10 > space.total * 7
-            || steps >= IDLE_STEPS
-                && !self.store.temporary
-                && self.engine.pool.dirty_count(self.id) > 0
     }
 }
 

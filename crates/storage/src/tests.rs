@@ -4,6 +4,7 @@ mod concurrent;
 mod crash;
 mod files;
 mod fixture;
+mod pool;
 mod rows;
 mod speed;
 mod temporary;

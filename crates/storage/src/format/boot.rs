@@ -26,6 +26,7 @@ const OPTIONS_AT: usize = MARK_AT + 24;
 const XDES_AT: usize = MARK_AT + 32;
 const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
+const TARGET_AT: usize = MARK_AT + 64;
 const NAME_AT: usize = 52;
 const NAME_UNITS: usize = 128;
 /// What the name is padded with, U+2020: two bytes 0x20.
@@ -67,6 +68,8 @@ pub struct OwnBoot {
     /// The next allocation unit number (object part).
     pub next_alloc_unit: u64,
     pub database_guid: [u8; 16],
+    /// TARGET_RECOVERY_TIME; 0: automatic checkpoints.
+    pub target_recovery_seconds: u32,
 }
 
 impl Boot {
@@ -159,6 +162,7 @@ impl Boot {
             put(XDES_AT, &own.next_xdes.to_le_bytes());
             put(NEXT_AU_AT, &own.next_alloc_unit.to_le_bytes());
             put(GUID_AT, &own.database_guid);
+            put(TARGET_AT, &own.target_recovery_seconds.to_le_bytes());
         }
         Ok(())
     }
@@ -174,6 +178,7 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         next_xdes: super::u64_at(row, XDES_AT)?,
         next_alloc_unit: super::u64_at(row, NEXT_AU_AT)?,
         database_guid: guid,
+        target_recovery_seconds: u32_at(row, TARGET_AT)?,
     })
 }
 

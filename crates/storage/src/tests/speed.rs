@@ -49,3 +49,28 @@ fn autocommit_inserts_into_a_table_with_one_index() {
     let per = start.elapsed().as_nanos() / n;
     println!("scan: {per} ns a row");
 }
+
+#[test]
+#[ignore = "a measurement"]
+fn fix_and_unfix() {
+    let disk = SimDisk::new(1);
+    let engine = engine(&disk.env(), 256 << 20);
+    let db = create(&engine).unwrap();
+    let pages: Vec<_> = (16..48).map(|n| duramen_base::PageId::new(1, n)).collect();
+    let pages: Vec<_> = pages
+        .into_iter()
+        .filter(|p| db.read_page(*p).is_ok())
+        .collect();
+    for _ in 0..3 {
+        let turns = 5_000_000 / pages.len();
+        let start = duramen_os::time::now();
+        let mut sum = 0u64;
+        for _ in 0..turns {
+            for p in &pages {
+                sum += u64::from(db.read_page(*p).unwrap().bytes()[1]);
+            }
+        }
+        let per = start.elapsed().as_nanos() as f64 / (turns * pages.len()) as f64;
+        println!("fix and unfix, shared: {per:.1} ns ({sum})");
+    }
+}

@@ -26,6 +26,7 @@ fn boot_page_round_trip() {
             next_xdes: 900,
             next_alloc_unit: 300,
             database_guid: [9; 16],
+            target_recovery_seconds: 60,
         }),
     };
     let mut b = Box::new([0u8; PAGE_BYTES]);

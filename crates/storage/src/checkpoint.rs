@@ -1,0 +1,337 @@
+//! Checkpoints: how they are taken, when, and at what pace.
+//!
+//! How: BEGIN_CKPT, the active transactions, every page that was dirty then, END_CKPT (made durable), and only then the
+//! boot page names the BEGIN_CKPT. So recovery always starts from a checkpoint that was finished: every change before its
+//! BEGIN_CKPT is in the data files. The log before it, and before every transaction active then, is let go of, but a
+//! decision over several databases only when the commits that follow from it are durable in the other logs.
+//!
+//! When: on CHECKPOINT and at the end; and by the database's own background thread,
+//! - when recovery would take longer than it may: the `recovery interval` (automatic checkpoints), or the database's
+//!   TARGET_RECOVERY_TIME when it has one (indirect checkpoints);
+//! - when the log is 70 % full, if a checkpoint can free any of it;
+//! - after a minute in which pages stayed dirty.
+//!
+//! How long recovery would take is estimated from the log to be read and the pages to be fetched for it ([`RedoSpeed`]).
+//! With a target, pages that have been dirty longest are written between checkpoints as well, so that the pages alone never
+//! take more than half of it.
+//!
+//! Pace: what the background thread writes, it writes with pauses as long as the writes took, unless the log is nearly
+//! full or somebody waits for the checkpoint. CHECKPOINT itself goes at full speed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use duramen_base::planted::{self, Bug};
+use duramen_base::{Lsn, PageId, SqlResult};
+use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
+use duramen_observe::{WaitType, wait};
+use duramen_os::{thread, time};
+use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
+
+use crate::engine::Database;
+use crate::format::boot::BOOT_PAGE;
+use crate::pool::Why;
+
+/// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
+pub(crate) const NEW_TARGET_SECONDS: u32 = 60;
+/// How long the background thread sleeps between looks.
+const STEP: Duration = Duration::from_millis(100);
+/// Steps between two ghost cleanups: 5 seconds.
+const GHOST_STEPS: u32 = 50;
+/// Steps after which dirty pages are written although nothing else asks for it: a minute.
+const IDLE_STEPS: u32 = 600;
+/// A recovery tells the speed of redo when it has read this much log.
+const TELLING_BYTES: u64 = 16 << 20;
+/// Pages that one step writes ahead of an indirect checkpoint.
+const STEP_PAGES: u64 = 1_024;
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+fn now() -> [u8; 8] {
+    datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
+}
+
+/// How fast redo is taken to be: log read and repeated in a second, and pages fetched. The beginning is on the slow side
+/// of what was measured; a recovery of some length puts its own figure in place of the first.
+#[derive(Debug)]
+pub(crate) struct RedoSpeed {
+    bytes: AtomicU64,
+    pages: AtomicU64,
+}
+
+impl Default for RedoSpeed {
+    fn default() -> RedoSpeed {
+        RedoSpeed::new(64 << 20, 8_000)
+    }
+}
+
+impl RedoSpeed {
+    pub fn new(bytes: u64, pages: u64) -> RedoSpeed {
+        RedoSpeed {
+            bytes: AtomicU64::new(bytes),
+            pages: AtomicU64::new(pages),
+        }
+    }
+
+    /// Other figures from now on, per second.
+    #[cfg(test)]
+    pub fn set(&self, bytes: u64, pages: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.pages.store(pages, Ordering::Relaxed);
+    }
+
+    fn pages(&self) -> u64 {
+        self.pages.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Milliseconds that redo would take.
+    fn estimate(&self, log_bytes: u64, dirty_pages: u64) -> u64 {
+        let bytes = self.bytes.load(Ordering::Relaxed).max(1);
+        log_bytes.saturating_mul(1000) / bytes + dirty_pages * 1000 / self.pages()
+    }
+
+    /// A recovery has read so much log in this time.
+    pub fn learn(&self, bytes: u64, took: Duration) {
+        if bytes >= TELLING_BYTES {
+            let rate = bytes as f64 / took.as_secs_f64().max(0.001);
+            let rate = (rate as u64).clamp(4 << 20, 1 << 30);
+            self.bytes.store(rate, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Database {
+    /// CHECKPOINT, at full speed. Returns the pages written.
+    pub fn checkpoint(&self) -> SqlResult<u32> {
+        self.checkpoint_waiters.fetch_add(1, Ordering::SeqCst);
+        let result = self.take_checkpoint(false);
+        self.checkpoint_waiters.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    fn take_checkpoint(&self, gentle: bool) -> SqlResult<u32> {
+        let _one = self.checkpoint_lock.lock();
+        let database_id = u64::from(self.id.0);
+        emit(|| CheckpointBegin { database_id });
+        let previous = self.boot.lock().checkpoint_lsn;
+        let version = self.boot.lock().version;
+        let max_xdes = self.transactions.table.next_xdes();
+        let begin = self.carry_drops(|| {
+            self.mark_counts(|| {
+                self.access.append(
+                    &RecordBuilder::begin_checkpoint(previous, now(), version, max_xdes),
+                    0,
+                )
+            })
+        })?;
+        let mut active = self.transactions.table.checkpoint_list();
+        if planted::on(Bug::CheckpointForgetsActive) {
+            active.clear();
+        }
+        for record in RecordBuilder::active_xacts(begin, &active) {
+            self.access.append(&record, 0)?;
+        }
+        let written = match self.store.temporary {
+            _ if planted::on(Bug::CheckpointWithoutPages) => 0,
+            true => 0,
+            false => {
+                let mut pace = |took, left| self.pace(gentle, took, left);
+                let pool = &self.engine.pool;
+                pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
+            }
+        };
+        self.note_counts()?;
+        let min = active
+            .iter()
+            .map(|a| a.begin_lsn)
+            .filter(|l| !l.is_null())
+            .fold(begin, Lsn::min);
+        let end = self.access.append(
+            &RecordBuilder::end_checkpoint(begin, now(), version, min, written),
+            0,
+        )?;
+        self.access.flush(end)?;
+        emit(|| CheckpointEnd { database_id });
+        if self.store.temporary {
+            self.boot.lock().checkpoint_lsn = begin;
+        } else {
+            self.write_boot_checkpoint(begin)?;
+        }
+        if let Some(log) = &self.log {
+            log.set_reuse_reason(if min < begin {
+                "ACTIVE_TRANSACTION"
+            } else {
+                "NOTHING"
+            });
+        }
+        if self.store.temporary {
+            self.access.truncate(min);
+        } else if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
+            for other in self.engine.open_databases() {
+                let owed = other.transactions.commits.last_full();
+                if other.id != self.id && other.access.flush(owed).is_err() {
+                    // Its recovery may need decisions of this log: nothing is let go of.
+                    return Ok(written);
+                }
+            }
+            let too_far = planted::on(Bug::TruncatedTooFar);
+            self.access.truncate(if too_far { begin } else { min });
+        }
+        self.release_leftovers();
+        Ok(written)
+    }
+
+    /// The boot page's checkpoint LSN is not logged: it says where the log is to be read from.
+    fn write_boot_checkpoint(&self, begin: Lsn) -> SqlResult<()> {
+        let id = PageId::new(1, BOOT_PAGE);
+        {
+            let mut boot = self.boot.lock();
+            let mut page = self.write_page(id)?;
+            boot.checkpoint_lsn = begin;
+            if let Some(own) = &mut boot.own {
+                own.next_xdes = self.transactions.table.next_xdes().0;
+            }
+            boot.write(page.change().bytes_mut())
+                .map_err(|e| self.corrupt(id, e))?;
+        }
+        self.engine.pool.flush_page(self.id, id)
+    }
+
+    /// Keeps the log until a backup takes it (FULL) instead of freeing it at checkpoints (SIMPLE, and before the first
+    /// full backup).
+    pub fn set_truncate_on_checkpoint(&self, on: bool) {
+        self.truncate_on_checkpoint.store(on, Ordering::SeqCst);
+    }
+
+    /// TARGET_RECOVERY_TIME in seconds; 0 means automatic checkpoints by the server's recovery interval.
+    pub fn target_recovery_time(&self) -> u32 {
+        let boot = self.boot.lock();
+        boot.own.as_ref().map_or(0, |o| o.target_recovery_seconds)
+    }
+
+    /// ALTER DATABASE ... SET TARGET_RECOVERY_TIME; kept in the boot page, logged, durable when it returns.
+    pub fn set_target_recovery_time(&self, seconds: u32) -> SqlResult<()> {
+        let tx = self.own_transaction("TargetRecoveryTime");
+        let set = self.update_boot(&tx, |b| {
+            if let Some(own) = &mut b.own {
+                own.target_recovery_seconds = seconds;
+            }
+        });
+        match set {
+            Ok(()) => self.engine.commit(&tx, None)?,
+            Err(e) => {
+                self.engine.rollback(&tx, None)?;
+                return Err(e);
+            }
+        };
+        self.access.flush(self.access.last_lsn())
+    }
+
+    /// How long recovery would take now, in milliseconds: an estimate.
+    pub fn estimated_recovery_ms(&self) -> u64 {
+        let log = self.log_since_checkpoint();
+        let dirty = u64::from(self.engine.pool.dirty_count(self.id));
+        self.engine.redo_speed.estimate(log, dirty)
+    }
+
+    fn log_since_checkpoint(&self) -> u64 {
+        let since = self.boot.lock().checkpoint_lsn;
+        self.log.as_ref().map_or(0, |l| l.bytes_since(since))
+    }
+
+    fn pace(&self, gentle: bool, took: Duration, left: usize) {
+        let hurry = !gentle
+            || left == 0
+            || self.checkpoint_waiters.load(Ordering::SeqCst) > 0
+            || self.closed.load(Ordering::SeqCst)
+            || self.log_is_fuller_than(90);
+        if !hurry {
+            let _wait = wait(WaitType::SLEEP_BPOOL_FLUSH);
+            thread::sleep(took.min(LONGEST_PAUSE));
+        }
+    }
+
+    fn log_is_fuller_than(&self, percent: u64) -> bool {
+        let Some(log) = &self.log else { return false };
+        let space = log.space();
+        space.used * 100 > space.total * percent
+    }
+
+    /// Starts the database's background thread: checkpoints and ghost cleanup. It ends with the database.
+    pub fn start_background(self: &Arc<Database>) {
+        let weak: Weak<Database> = Arc::downgrade(self);
+        let name = format!("checkpoint {}", self.id.0);
+        let thread = thread::try_spawn(&name, move || {
+            let mut idle = 0;
+            let mut steps = 0u32;
+            let mut indirect = false;
+            loop {
+                {
+                    let _idle = wait(match indirect {
+                        true => WaitType::DIRTY_PAGE_POLL,
+                        false => WaitType::CHECKPOINT_QUEUE,
+                    });
+                    thread::sleep(STEP);
+                }
+                let Some(db) = weak.upgrade() else { return };
+                if db.closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                indirect = db.target_recovery_time() > 0;
+                steps = steps.wrapping_add(1);
+                idle += 1;
+                if steps % GHOST_STEPS == 0
+                    && let Err(e) = db.clean_ghosts()
+                {
+                    // Ghosts cost space, not correctness; whoever needs the page meets the error.
+                    let _ = e;
+                }
+                if db.checkpoint_step(idle) {
+                    idle = 0;
+                }
+            }
+        });
+        // Without the thread there are no automatic checkpoints: the log then grows until somebody asks for one.
+        drop(thread);
+    }
+
+    /// One look of the background thread, `idle` steps after the last checkpoint; true when it has taken one. A log or a
+    /// disk that fails is met by whoever writes next; here it only ends the step.
+    pub(crate) fn checkpoint_step(&self, idle: u32) -> bool {
+        if self.log.as_ref().is_none_or(|l| l.poisoned()) {
+            return false;
+        }
+        if self.wants_checkpoint(idle) {
+            return self.take_checkpoint(true).is_ok();
+        }
+        let target = u64::from(self.target_recovery_time()) * 1000;
+        let dirty = u64::from(self.engine.pool.dirty_count(self.id));
+        let speed = &self.engine.redo_speed;
+        if target > 0 && !self.store.temporary && speed.estimate(0, dirty) > target / 2 {
+            let allowed = target / 2 * speed.pages() / 1000;
+            let excess = dirty.saturating_sub(allowed / 8 * 7).min(STEP_PAGES);
+            // What cannot be written now is looked at again with the next step.
+            let _ = self.engine.pool.write_oldest(self.id, excess as usize);
+        }
+        false
+    }
+
+    fn wants_checkpoint(&self, idle: u32) -> bool {
+        let Some(log) = &self.log else { return false };
+        let since = self.log_since_checkpoint();
+        // A transaction may hold a log that is 70 % full: then another tenth must have come.
+        let full = self.log_is_fuller_than(70)
+            && since > log.space().total / 10
+            && (self.store.temporary || self.truncate_on_checkpoint.load(Ordering::SeqCst));
+        if self.store.temporary || full {
+            return full;
+        }
+        let dirty = self.engine.pool.dirty_count(self.id);
+        let longest = match self.target_recovery_time() {
+            0 => self.engine.recovery_interval_ms(),
+            // Half is for the pages, which are looked after page by page.
+            seconds => u64::from(seconds) * 500,
+        };
+        self.engine.redo_speed.estimate(since, 0) > longest || idle >= IDLE_STEPS && dirty > 0
+    }
+}

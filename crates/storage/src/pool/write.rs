@@ -1,0 +1,203 @@
+//! The way down: dirty frames in batches, log first, then the double-write file, then in place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use duramen_base::planted::{self, Bug};
+use duramen_base::{DbId, Lsn, PageId, SqlResult};
+use duramen_observe::{Counter, count};
+use duramen_os::time;
+
+use super::{Pin, Pool, db_of, key_of, page_of, shard_of};
+use crate::doublewrite::Batch;
+use crate::files::DbStore;
+use crate::format::page::{PageRef, seal};
+
+/// Pages of one write batch: one megabyte, which most disks take at their full speed.
+pub(super) const BATCH: usize = 128;
+
+/// On whose account pages are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    /// Somebody needs the frame now.
+    Eviction,
+    /// The lazy writer.
+    Lazy,
+    Checkpoint,
+    /// Pages that have been dirty for too long, ahead of an indirect checkpoint.
+    Background,
+}
+
+/// What came of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub written: u32,
+    /// Frames whose latch was taken: still dirty.
+    pub skipped: Vec<u32>,
+}
+
+impl Pool {
+    /// Writes dirty frames down, at most [`BATCH`] of them; sorts them on the way, so that neighbours go together.
+    /// Frames that are clean, or have another page meanwhile, are left out.
+    pub fn write_out(&self, frames: &mut [u32], why: Why) -> SqlResult<Written> {
+        frames.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        let _writers = self.write_lock.lock();
+        let mut result = Written::default();
+        let mut lasting = Batch::new(frames.len());
+        let mut temporary = Batch::new(0);
+        let mut pins = Vec::with_capacity(frames.len());
+        let mut flush_to: BTreeMap<u16, (Arc<DbStore>, Lsn)> = BTreeMap::new();
+        for &i in frames.iter() {
+            let f = self.frame(i);
+            let key = f.key.load(Ordering::SeqCst);
+            let Some(store) = self.stores.read().get(&db_of(key)).cloned() else {
+                continue;
+            };
+            let pin = {
+                let shard = self.shards[shard_of(key)].lock();
+                if shard.frames.get(&key) != Some(&i) {
+                    continue;
+                }
+                Pin::new(f)
+            };
+            let Some(guard) = f.data.try_read() else {
+                result.skipped.push(i);
+                continue;
+            };
+            let Some(bytes) = guard.page.as_deref().filter(|_| guard.valid) else {
+                continue;
+            };
+            if !f.dirty.load(Ordering::SeqCst) {
+                continue;
+            }
+            self.cleaned(f);
+            let batch = match store.temporary {
+                true => &mut temporary,
+                false => &mut lasting,
+            };
+            let copy = batch.push(&store, page_of(key), bytes);
+            drop(guard);
+            let lsn = PageRef::new(copy).lsn();
+            seal(copy);
+            let to = flush_to
+                .entry(store.id.0)
+                .or_insert_with(|| (store, Lsn::NULL));
+            to.1 = to.1.max(lsn);
+            pins.push(pin);
+        }
+        let written = self.write_batches(&mut lasting, &temporary, flush_to.into_values());
+        if let Err(e) = written {
+            for pin in &pins {
+                self.dirtied(pin.0);
+            }
+            return Err(e);
+        }
+        result.written = pins.len() as u32;
+        count(Counter::PageWrites, u64::from(result.written));
+        let account = match why {
+            Why::Eviction => None,
+            Why::Lazy => Some(Counter::LazyWrites),
+            Why::Checkpoint => Some(Counter::CheckpointPages),
+            Why::Background => Some(Counter::BackgroundWriterPages),
+        };
+        if let Some(counter) = account {
+            count(counter, u64::from(result.written));
+        }
+        Ok(result)
+    }
+
+    fn write_batches(
+        &self,
+        lasting: &mut Batch,
+        temporary: &Batch,
+        flush_to: impl Iterator<Item = (Arc<DbStore>, Lsn)>,
+    ) -> SqlResult<()> {
+        for (store, lsn) in flush_to {
+            if !planted::on(Bug::PageBeforeLog) {
+                store.flush_log(lsn)?;
+            }
+        }
+        temporary.write_in_place()?;
+        self.doublewrite.write_batch(lasting)
+    }
+
+    /// Writes one page, if it is dirty. Must not be called with its latch held.
+    pub fn flush_page(&self, db: DbId, page: PageId) -> SqlResult<()> {
+        let key = key_of(db, page);
+        loop {
+            let found = self.shards[shard_of(key)].lock().frames.get(&key).copied();
+            let Some(i) = found else { return Ok(()) };
+            let result = self.write_out(&mut [i], Why::Checkpoint)?;
+            if result.skipped.is_empty() {
+                return Ok(());
+            }
+            duramen_os::thread::yield_now();
+        }
+    }
+
+    /// The frames of a database that are dirty now.
+    fn dirty_frames(&self, db: DbId) -> Vec<u32> {
+        (0..self.made())
+            .filter(|i| {
+                let f = self.frame(*i);
+                f.dirty.load(Ordering::SeqCst) && db_of(f.key.load(Ordering::SeqCst)) == db.0
+            })
+            .collect()
+    }
+
+    /// Writes every page of `db` that is dirty now. After each batch `pace` is told how long it took and how many pages
+    /// are left; it may sleep. Must not be called with a latch held.
+    pub fn flush_database(
+        &self,
+        db: DbId,
+        why: Why,
+        pace: &mut dyn FnMut(Duration, usize),
+    ) -> SqlResult<u32> {
+        // A batch that is being written down right now has its frames marked clean: let it end.
+        drop(self.write_lock.lock());
+        let mut written = 0;
+        let mut left = self.dirty_frames(db);
+        // In page order: neighbours go to the disk together.
+        left.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        while !left.is_empty() {
+            let mut again = Vec::new();
+            let mut to_go = left.len();
+            for batch in left.chunks_mut(BATCH) {
+                let started = time::now();
+                let result = self.write_out(batch, why)?;
+                written += result.written;
+                again.extend(result.skipped);
+                to_go -= batch.len();
+                pace(started.elapsed(), to_go);
+            }
+            left = again;
+            if !left.is_empty() {
+                duramen_os::thread::yield_now();
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes about `n` pages of `db`, those first that have been dirty longest. Returns how many.
+    pub fn write_oldest(&self, db: DbId, n: usize) -> SqlResult<u32> {
+        let age = |i: &u32| {
+            let since = self.frame(*i).dirty_since.load(Ordering::Relaxed);
+            std::cmp::Reverse(self.replacer.tick().wrapping_sub(since))
+        };
+        let mut dirty = self.dirty_frames(db);
+        let n = n.min(dirty.len());
+        if n == 0 {
+            return Ok(0);
+        }
+        dirty.select_nth_unstable_by_key(n - 1, age);
+        dirty.truncate(n);
+        dirty.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
+        let mut written = 0;
+        for batch in dirty.chunks_mut(BATCH) {
+            written += self.write_out(batch, Why::Background)?.written;
+        }
+        Ok(written)
+    }
+}
