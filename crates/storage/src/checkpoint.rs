@@ -280,7 +280,7 @@ impl Database {
                 indirect = db.target_recovery_time() > 0;
                 steps = steps.wrapping_add(1);
                 idle += 1;
-                if steps % GHOST_STEPS == 0
+                if steps.is_multiple_of(GHOST_STEPS)
                     && let Err(e) = db.clean_ghosts()
                 {
                     // Ghosts cost space, not correctness; whoever needs the page meets the error.

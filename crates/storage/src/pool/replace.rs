@@ -210,7 +210,7 @@ impl Pool {
         let r = &self.replacer;
         let made = self.made().max(1);
         let at = r.hand.fetch_add(1, Ordering::Relaxed);
-        if at % (made / 4).max(16) == 0 {
+        if at.is_multiple_of((made / 4).max(16)) {
             r.tick.fetch_add(1, Ordering::Relaxed);
         }
         at % made

@@ -119,19 +119,19 @@ fn a_scan_does_not_throw_out_what_is_used_all_the_time() {
 #[test]
 fn the_lazy_writer_keeps_the_write_ahead_rule() {
     let mut written = 0;
-    for cut in (1..100u64).step_by(14) {
+    for cut in (5..110u64).step_by(25) {
         let (disk, n) = Simulation::new(cut).run(move |sim| {
             let env = duramen_os::Env::with_disk(sim.disk());
             let engine = engine(&env, 70 * (PAGE_BYTES as u64 + 128));
             let db = create(&engine).unwrap();
-            fill(&engine, &db, 0..110);
+            fill(&engine, &db, 0..180);
             db.checkpoint().unwrap();
             // Not committed, never flushed by anybody but those who write pages.
             let tx = begin(&engine, 60);
             let table = db.rowset(&clustered());
             sim.disk().power_off_after(cut);
             let mut written = 0;
-            for id in 0..110 {
+            for id in 0..180 {
                 let at = RowLocator::Key(vec![Value::Int(id)]);
                 if table.update(&tx, &at, &row(id, 2990, None)).is_err() {
                     break;
@@ -152,7 +152,7 @@ fn the_lazy_writer_keeps_the_write_ahead_rule() {
             let db = open(&engine).unwrap();
             let tx = begin(&engine, 60);
             let rows = all(&db.rowset(&clustered()), &tx);
-            assert_eq!(rows.len(), 110);
+            assert_eq!(rows.len(), 180);
             for r in rows {
                 let Value::VarChar(pad) = &r[1] else { panic!() };
                 assert_eq!(pad.len(), 3000, "an update that was never committed");
@@ -208,7 +208,7 @@ fn torn_pages_come_back_from_the_double_write_file() {
 fn a_latch_that_is_waited_for_is_counted() {
     let waits = |kind: WaitType| {
         let all = wait_stats();
-        all.iter().find(|w| w.wait_type == kind).unwrap().clone()
+        *all.iter().find(|w| w.wait_type == kind).unwrap()
     };
     let before = waits(WaitType::PAGELATCH_SH).waiting_tasks_count;
     Simulation::new(2).run(|sim| {
