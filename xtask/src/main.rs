@@ -4,6 +4,7 @@
 
 mod bench;
 mod clients;
+mod connections;
 mod ledger;
 mod rooms;
 mod server;
@@ -24,6 +25,8 @@ cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
 cargo xtask sources            run the scripts of the published experiments (below DURAMEN_MATERIAL)
 cargo xtask bench              measure the figures of the README, PostgreSQL beside them
                                [--rounds N] [--seconds S] [--only WORD]
+cargo xtask connections [--count 1000]
+                               what idle connections cost, and that nothing of them stays
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--install"] => test::run(true),
         ["sim", rest @ ..] => sim::run(rest),
+        ["connections", options @ ..] => connections::run(options),
         ["ledger", options @ ..] => ledger::run(options),
         ["sources"] => sources::run(),
         ["bench", rest @ ..] => bench::run(rest),

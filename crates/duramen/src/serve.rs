@@ -36,6 +36,8 @@ pub fn run(args: &[String]) -> u8 {
 fn serve(options: &Options) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let env = Env::real();
+    // Where the kernel refuses, as many clients come in as it allows.
+    let _ = machine::raise_open_files();
     let dir = &options.data_dir;
     env.disk
         .create_dir_all(dir)

@@ -32,6 +32,19 @@ pub fn resident_bytes() -> Option<u64> {
     proc_kb("/proc/self/status", "VmRSS:")
 }
 
+/// Lets this process have as many open files as the system permits it: a connection is one. The number; `None` where the
+/// kernel refuses, and in simulations.
+pub fn raise_open_files() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    if sched::here().is_some() {
+        return None;
+    }
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).ok()?;
+    limit.maximum
+}
+
 /// The host's name, empty when it has none.
 pub fn host_name() -> String {
     if sched::here().is_some() {

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
@@ -23,8 +22,6 @@ use crate::procedures::Prepared;
 use crate::server::Shared;
 use crate::{login, request};
 
-/// From accept to a successful login.
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Reads per turn of the event loop, so that one busy client does not keep the others waiting.
 const READS_PER_TURN: usize = 4;
 const READ_BYTES: usize = 16 * 1024;
@@ -52,8 +49,8 @@ pub struct State {
     /// A worker has the session (or makes it).
     pub running: bool,
     pub logged_in: bool,
-    /// The client wants the running request cancelled, and that acknowledged.
-    pub attention: bool,
+    /// So many times the client wants the running request cancelled; each is acknowledged.
+    pub attentions: u32,
     /// A request that came while another runs. While it is here nothing is read.
     pub queued: Option<Message>,
     /// Close when everything is sent.
@@ -112,18 +109,27 @@ struct Inbound {
 /// Why the event loop ends a connection.
 enum End {
     Client,
-    Protocol,
+    /// What came in cannot be read any further.
+    Protocol(TdsError),
+    /// TLS said no; an alert is on its way.
+    Tls,
+}
+
+impl End {
+    fn protocol(what: &'static str) -> End {
+        End::Protocol(TdsError::Malformed(what))
+    }
 }
 
 impl From<TdsError> for End {
-    fn from(_: TdsError) -> End {
-        End::Protocol
+    fn from(error: TdsError) -> End {
+        End::Protocol(error)
     }
 }
 
 impl From<io::Error> for End {
     fn from(_: io::Error) -> End {
-        End::Protocol
+        End::Tls
     }
 }
 
@@ -136,7 +142,7 @@ pub async fn run(connection: Arc<Connection>) {
         strict: false,
         encrypted: false,
     };
-    let deadline = tokio::time::Instant::now() + LOGIN_TIMEOUT;
+    let deadline = tokio::time::Instant::now() + connection.shared.login_timeout;
     loop {
         connection.start_farewell();
         let pending = connection.out.is_pending();
@@ -165,11 +171,15 @@ pub async fn run(connection: Arc<Connection>) {
                 if ready.is_writable() {
                     connection.out.flush();
                 }
-                if reading
-                    && (ready.is_readable() || ready.is_read_closed())
-                    && inbound.read(&connection).is_err()
-                {
-                    break;
+                if reading && (ready.is_readable() || ready.is_read_closed()) {
+                    match inbound.read(&connection) {
+                        Ok(()) => {}
+                        Err(End::Protocol(error)) if logged_in => {
+                            connection.tell_and_end(&request::stream_error(&error));
+                            break;
+                        }
+                        Err(_) => break,
+                    }
                 }
             }
             () = connection.wake.notified() => connection.out.flush(),
@@ -219,9 +229,10 @@ impl Inbound {
             self.transport = match bytes.first() {
                 // A TLS record at once: TDS 8.0.
                 Some(0x16) => {
-                    let tls = connection.shared.tls.as_ref().ok_or(End::Protocol)?;
-                    let tls = rustls::ServerConnection::new(tls.strict.clone())
-                        .map_err(|_| End::Protocol)?;
+                    let tls = connection.shared.tls.as_ref();
+                    let tls = tls.ok_or(End::protocol("TLS is not offered"))?;
+                    let tls =
+                        rustls::ServerConnection::new(tls.strict.clone()).map_err(|_| End::Tls)?;
                     connection.out.start_tls(tls, false);
                     self.strict = true;
                     self.encrypted = true;
@@ -240,7 +251,7 @@ impl Inbound {
                 let mut plain = Vec::new();
                 while let Some((header, body)) = packets.next_packet()? {
                     if header.kind != PacketType::Prelogin {
-                        return Err(End::Protocol);
+                        return Err(End::protocol("packet type in the TLS handshake"));
                     }
                     if !connection.out.tls_read(&body, &mut plain)? {
                         let rest = packets.take_unread();
@@ -272,7 +283,7 @@ impl Inbound {
             (Phase::Prelogin, PacketType::Prelogin) => self.prelogin(connection, &message.body),
             (Phase::Prelogin | Phase::Login, PacketType::Login7) => {
                 if connection.shared.force_encryption && !self.encrypted {
-                    return Err(End::Protocol);
+                    return Err(End::protocol("a login in clear"));
                 }
                 self.login(connection, &message.body)
             }
@@ -290,7 +301,7 @@ impl Inbound {
                 let mut state = connection.state.lock();
                 if state.queued.is_some() {
                     // A client may send one request ahead, not more.
-                    return Err(End::Protocol);
+                    return Err(End::protocol("requests sent ahead"));
                 }
                 if state.running {
                     state.queued = Some(message);
@@ -306,7 +317,7 @@ impl Inbound {
                     .run(move || request::run(&of_worker, message));
                 Ok(())
             }
-            _ => Err(End::Protocol),
+            _ => Err(End::protocol("packet type of a request")),
         }
     }
 
@@ -328,9 +339,9 @@ impl Inbound {
             Agreed::Clear => {}
             Agreed::Refused => connection.close_after_reply(),
             Agreed::LoginOnly | Agreed::Full => {
-                let tls = shared.tls.as_ref().ok_or(End::Protocol)?;
-                let tls = rustls::ServerConnection::new(tls.wrapped.clone())
-                    .map_err(|_| End::Protocol)?;
+                let tls = shared.tls.as_ref().ok_or(End::Tls)?;
+                let tls =
+                    rustls::ServerConnection::new(tls.wrapped.clone()).map_err(|_| End::Tls)?;
                 connection.out.start_tls(tls, true);
                 self.encrypted = true;
                 self.transport = Transport::Wrapped {

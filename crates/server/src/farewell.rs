@@ -1,6 +1,7 @@
-//! The end of a connection that the packet gate can never satisfy: error 9001, severity 21, and good bye.
+//! The last words of a connection that the server ends: a protocol error, or, when the packet gate can never satisfy it,
+//! error 9001, severity 21.
 //!
-//! What was held is gone; it told of commits that will not be. The error can only be said where a message begins: when
+//! What the gate held is gone; it told of commits that will not be. The error can only be said where a message begins: when
 //! part of a reply has left already, the client gets no more than the end of the stream, as when a server dies.
 
 use std::sync::Arc;
@@ -31,10 +32,16 @@ impl Connection {
     }
 
     fn farewell(&self) {
-        let backend = &self.shared.backend;
-        let error = SqlError::new(&messages::LOG_UNAVAILABLE, &[&backend.failed_database()]);
+        let name = self.shared.backend.failed_database();
+        self.tell_and_end(&SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]).at_line(1));
+    }
+
+    /// The last word of a connection: an error, if a message can begin here; nothing else leaves after it.
+    pub fn tell_and_end(&self, error: &SqlError) {
+        self.cancel.set();
+        self.out.refuse();
         let mut body = Vec::new();
-        put_message(&mut body, &error.at_line(1), &backend.server_name());
+        put_message(&mut body, error, &self.shared.backend.server_name());
         let done = DoneToken {
             kind: DoneKind::Done,
             status: status::ERROR,
@@ -44,8 +51,8 @@ impl Connection {
         put_done(&mut body, &done);
         let bytes = self.packet_bytes.load(Ordering::Acquire);
         let spid = self.spid.load(Ordering::Acquire);
-        self.out
-            .say_last(&to_packets(PacketType::Reply, &body, bytes, spid, 0));
+        let packets = to_packets(PacketType::Reply, &body, bytes, spid, 0);
+        self.out.say_last(&packets);
         self.close_after_reply();
     }
 }

@@ -1,5 +1,6 @@
 //! Workers: OS threads that run requests. Threads are made when a job finds nobody idle, up to a bound; beyond it
-//! jobs wait in line (every connection has at most one, so the line is bounded by the connections).
+//! jobs wait in line (every connection has at most one, so the line is bounded by the connections). A worker that has had
+//! nothing to do for a while ends, so that a burst leaves no threads behind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,6 +8,9 @@ use std::time::Duration;
 
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{thread, time};
+
+/// How long a worker waits for a job before it ends.
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -22,6 +26,7 @@ struct Shared {
     work: Condvar,
     quiet: Condvar,
     max_workers: usize,
+    idle_limit: Duration,
 }
 
 #[derive(Clone)]
@@ -29,6 +34,10 @@ pub struct Pool(Arc<Shared>);
 
 impl Pool {
     pub fn new(max_workers: usize) -> Pool {
+        Pool::with_idle_limit(max_workers, IDLE_LIMIT)
+    }
+
+    fn with_idle_limit(max_workers: usize, idle_limit: Duration) -> Pool {
         Pool(Arc::new(Shared {
             state: Mutex::new(State {
                 jobs: VecDeque::new(),
@@ -39,6 +48,7 @@ impl Pool {
             work: Condvar::new(),
             quiet: Condvar::new(),
             max_workers: max_workers.max(1),
+            idle_limit,
         }))
     }
 
@@ -93,9 +103,15 @@ fn work(shared: &Shared) {
             shared.quiet.notify_all();
             return;
         } else {
+            let since = time::now();
             state.idle += 1;
-            shared.work.wait(&mut state);
+            shared.work.wait_for(&mut state, shared.idle_limit);
             state.idle -= 1;
+            if state.jobs.is_empty() && since.elapsed() >= shared.idle_limit {
+                state.workers -= 1;
+                shared.quiet.notify_all();
+                return;
+            }
         }
     }
 }
@@ -126,5 +142,25 @@ mod tests {
         assert!(pool.close(Duration::from_secs(10)));
         assert_eq!(ran.load(Ordering::SeqCst), 20);
         assert!((1..=3).contains(&most.load(Ordering::SeqCst)));
+    }
+
+    #[test]
+    fn idle_workers_end_and_new_ones_come() {
+        let pool = Pool::with_idle_limit(4, Duration::from_millis(5));
+        let ran = Arc::new(AtomicUsize::new(0));
+        for round in 1..=3 {
+            for _ in 0..4 {
+                let ran = ran.clone();
+                pool.run(move || {
+                    ran.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            let limit = time::now() + Duration::from_secs(20);
+            while ran.load(Ordering::SeqCst) < 4 * round || pool.0.state.lock().workers > 0 {
+                assert!(time::now() < limit, "round {round}");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        assert!(pool.close(Duration::from_secs(1)));
     }
 }

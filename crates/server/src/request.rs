@@ -63,10 +63,13 @@ pub fn finish_login(connection: &Arc<Connection>, guard: CloseOnPanic<'_>) {
 fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
     let mut state = connection.state.lock();
     state.closing |= !go_on;
-    if std::mem::take(&mut state.attention) {
+    let attentions = std::mem::take(&mut state.attentions);
+    if attentions > 0 {
         // What was sent before the attention is not run any more.
         state.queued = None;
-        acknowledge(connection);
+        for _ in 0..attentions {
+            acknowledge(connection);
+        }
         connection.wake.notify_one();
     }
     if state.gone {
@@ -99,7 +102,7 @@ pub fn attention(connection: &Arc<Connection>) {
     let mut state = connection.state.lock();
     if state.running {
         // The request ends its own reply first; the acknowledgement is a message of its own.
-        state.attention = true;
+        state.attentions = state.attentions.saturating_add(1);
         connection.cancel.set();
     } else {
         acknowledge(connection);
@@ -153,17 +156,21 @@ fn protocol_error(error: &TdsError) -> SqlError {
     match error {
         TdsError::Unsupported(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
         TdsError::TooLarge(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
-        // The stream cannot be trusted any further.
-        TdsError::Truncated | TdsError::Malformed(_) => SqlError {
-            number: 4002,
-            severity: 20,
-            state: 1,
-            message: format!(
-                "The incoming tabular data stream (TDS) protocol stream is incorrect ({error}). The stream ended unexpectedly or is malformed."
-            ),
-            procedure: None,
-            line: 0,
-        },
+        TdsError::Truncated | TdsError::Malformed(_) => stream_error(error),
+    }
+}
+
+/// 4002: the stream cannot be trusted any further.
+pub fn stream_error(error: &TdsError) -> SqlError {
+    SqlError {
+        number: 4002,
+        severity: 20,
+        state: 1,
+        message: format!(
+            "The incoming tabular data stream (TDS) protocol stream is incorrect ({error}). The stream ended unexpectedly or is malformed."
+        ),
+        procedure: None,
+        line: 0,
     }
 }
 

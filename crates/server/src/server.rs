@@ -13,7 +13,7 @@ use duramen_os::{IoError, thread};
 use duramen_tds::packet::DEFAULT_PACKET_BYTES;
 use duramen_tds::prelogin::TlsPolicy;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::backend::{Backend, Cancel, Delivery};
@@ -37,6 +37,8 @@ pub struct ServerConfig {
     pub max_connections: usize,
     pub max_workers: usize,
     pub max_message_bytes: usize,
+    /// From accept to a successful login; whoever takes longer is hung up on.
+    pub login_timeout: Duration,
     /// SIGTERM and SIGINT stop the server.
     pub handle_signals: bool,
 }
@@ -50,6 +52,7 @@ impl ServerConfig {
             max_connections: 32_767,
             max_workers: 512,
             max_message_bytes: 64 * 1024 * 1024,
+            login_timeout: Duration::from_secs(30),
             handle_signals: false,
         }
     }
@@ -81,6 +84,7 @@ pub struct Shared {
     pub tls: Option<TlsSetup>,
     pub force_encryption: bool,
     pub max_message_bytes: usize,
+    pub login_timeout: Duration,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
     next_id: AtomicU64,
 }
@@ -151,6 +155,7 @@ impl Server {
             tls: config.tls,
             force_encryption: config.force_encryption,
             max_message_bytes: config.max_message_bytes,
+            login_timeout: config.login_timeout,
             connections: Mutex::new(BTreeMap::new()),
             next_id: AtomicU64::new(1),
         });
@@ -164,7 +169,13 @@ impl Server {
         let stopped = Arc::new(Stopped::default());
         let (of_loop, stop_loop, stopped_loop) =
             (Arc::clone(&shared), Arc::clone(&stop), Arc::clone(&stopped));
-        let (max_connections, signals) = (config.max_connections, config.handle_signals);
+        let max_connections = config.max_connections;
+        // Before anybody is told that the server runs: a signal must not find it without its handlers.
+        let signals = {
+            let _context = runtime.enter();
+            config.handle_signals.then(Signals::new).transpose()
+        };
+        let signals = signals.map_err(ServerError::Runtime)?;
         thread::try_spawn("network", move || {
             runtime.block_on(accept(
                 listener,
@@ -210,22 +221,42 @@ impl Server {
     }
 }
 
+/// SIGTERM and SIGINT.
+struct Signals {
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns when one has come; never without handlers.
+    async fn received(signals: &mut Option<Signals>) {
+        let Some(Signals { term, int }) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    }
+}
+
 async fn accept(
     listener: std::net::TcpListener,
     shared: &Arc<Shared>,
     stop: &Notify,
     max_connections: usize,
-    signals: bool,
+    mut signals: Option<Signals>,
 ) {
     let Ok(listener) = TcpListener::from_std(listener) else {
         return;
     };
-    let mut term = signals
-        .then(|| signal(SignalKind::terminate()).ok())
-        .flatten();
-    let mut int = signals
-        .then(|| signal(SignalKind::interrupt()).ok())
-        .flatten();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -234,8 +265,7 @@ async fn accept(
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             () = stop.notified() => break,
-            _ = async { match &mut term { Some(s) => s.recv().await, None => std::future::pending().await } } => break,
-            _ = async { match &mut int { Some(s) => s.recv().await, None => std::future::pending().await } } => break,
+            () = Signals::received(&mut signals) => break,
         }
     }
     drop(listener);

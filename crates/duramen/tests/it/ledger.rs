@@ -152,7 +152,7 @@ fn statements(session: usize, change: &Change) -> Vec<String> {
     out.push(format!(
         "UPDATE la.dbo.total SET value = value + 1 WHERE id = {total}"
     ));
-    if n % 6 == 0 {
+    if n % 5 == 0 {
         // In an order of its own: some of these end as deadlock victims.
         let total = (total + TOTALS - 1) % TOTALS;
         out.push(format!(

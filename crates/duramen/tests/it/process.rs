@@ -84,6 +84,15 @@ impl Process {
         panic!("the server does not end");
     }
 
+    /// Memory of the process that is in use (`VmRSS`).
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("the process lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kb = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        kb.expect("a number of kB") << 10
+    }
+
     pub fn options(&self, trust: Trust) -> ConnectOptions {
         ConnectOptions {
             host: "127.0.0.1".into(),

@@ -94,7 +94,7 @@ impl Stack {
             user: "sa".into(),
             password: PASSWORD.into(),
             trust: Trust::NoEncryption,
-            read_timeout: Some(Duration::from_secs(60)),
+            read_timeout: Some(Duration::from_secs(300)),
             ..ConnectOptions::default()
         };
         connect(&options).unwrap_or_else(|error| panic!("sa logs in: {error}"))
@@ -192,7 +192,8 @@ fn prepared() -> Arc<SimDisk> {
         let stack = Stack::over(SimDisk::new(1));
         let mut client = stack.connect();
         for sql in [
-            "CREATE DATABASE d",
+            "CREATE DATABASE d ON (NAME = d, FILENAME = '/data/d.mdf', SIZE = 8MB) \
+             LOG ON (NAME = d_log, FILENAME = '/data/d_log.ldf', SIZE = 2MB)",
             "CREATE DATABASE e",
             "USE e; CREATE TABLE t (id int NOT NULL PRIMARY KEY); INSERT t VALUES (1)",
             "USE d; CREATE TABLE t (id int NOT NULL PRIMARY KEY, pad char(200) NOT NULL)",
@@ -494,7 +495,7 @@ fn damage_that_keeps_a_database_from_opening_keeps_nothing_else() {
             "SUSPECT",
             926,
         ),
-        ("log block", flip_last_log_block, "SUSPECT", 926),
+        ("log block", flip_log_block, "SUSPECT", 926),
     ];
     for (what, damage, state, refusal) in cases {
         let disk = prepared();
@@ -542,18 +543,20 @@ fn damage_that_keeps_a_database_from_opening_keeps_nothing_else() {
     }
 }
 
-/// Damages the block that recovery begins with: the checkpoint's, the last before the end of the log.
-fn flip_last_log_block(disk: &SimDisk) {
+/// Damages the last block but one: the very last could be a write that the power loss cut short, which is no damage.
+fn flip_log_block(disk: &SimDisk) {
     let bytes = disk.durable_bytes(Path::new("/data/d_log.ldf")).unwrap();
-    // Blocks of ours carry this in byte 28.
-    let last = bytes
-        .chunks_exact(512)
-        .rposition(|sector| sector[28..32] == *b"DuLB");
-    flip(
-        disk,
-        "/data/d_log.ldf",
-        last.expect("a block") as u64 * 512 + 80,
-    );
+    let word =
+        |sector: &[u8], at: usize| u32::from_le_bytes(sector[at..at + 4].try_into().unwrap());
+    let sectors = bytes.chunks_exact(512).enumerate();
+    // Blocks of ours carry this in byte 28, their VLF's number in byte 12 and their own in byte 16.
+    let blocks = sectors.filter(|(_, sector)| sector[28..32] == *b"DuLB");
+    let mut blocks: Vec<_> = blocks
+        .map(|(at, sector)| (word(sector, 12), word(sector, 16), at))
+        .collect();
+    blocks.sort_unstable();
+    let (.., at) = blocks[blocks.len() - 2];
+    flip(disk, "/data/d_log.ldf", at as u64 * 512 + 80);
 }
 
 /// Without `master` there is no server, and the start says which file it was.

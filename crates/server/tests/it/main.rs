@@ -2,6 +2,7 @@
 
 mod faults;
 mod toy;
+mod wire;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,11 +26,16 @@ struct Fixture {
 }
 
 fn start() -> Fixture {
+    start_with(|_| {})
+}
+
+fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Fixture {
     let toy = Arc::new(Toy::default());
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let mut config = ServerConfig::new(any);
     config.tls = Some(tls());
     config.max_message_bytes = 1 << 20;
+    change(&mut config);
     let server = Server::start(toy.clone(), config).unwrap();
     Fixture { server, toy }
 }
