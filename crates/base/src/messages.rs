@@ -452,6 +452,7 @@ messages! {
     INCONSISTENCY = 5243, 22, "An inconsistency was detected during an internal operation. Please contact technical support. Reference number %ld.";
     WINDOW_ORDER_INTEGER = 5308, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause expressions.";
     WINDOW_ORDER_CONSTANT = 5309, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support constants as ORDER BY clause expressions.";
+    WINDOW_UNDEFINED = 5362, 15, "Window '%.*ls' is undefined.";
     CHANGED_DATABASE = 5701, 10, "Changed database context to '%.*ls'.";
     CHANGED_LANGUAGE = 5703, 10, "Changed language setting to %.*ls.";
     SESSION_ID_INVALID = 6101, 16, "Session ID %d is not valid.";
@@ -517,6 +518,7 @@ messages! {
     INTERNAL_QUERY_ERROR = 8624, 16, "Internal Query Processor Error: The query processor could not produce a query plan. For more information, contact Customer Support Services.";
     INTERNAL_QUERY_EXECUTION = 8630, 16, "Internal Query Processor Error: The query processor encountered an unexpected error during execution (HRESULT = 0x%x).";
     MERGE_ROW_TWICE = 8672, 16, "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.";
+    LAG_OFFSET_NEGATIVE = 8730, 16, "Offset parameter for Lag and Lead functions cannot be a negative value.";
     PAGE_HEADER_WRONG = 8909, 16, "Table error: Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls), page ID %S_PGID contains an incorrect page ID in its page header. The PageId in the page header = %S_PGID.";
     DBCC_IN_TRANSACTION = 8920, 16, "Cannot perform a %ls operation inside a user transaction. Terminate the transaction and reissue the statement.";
     PAGE_NOT_PROCESSED = 8928, 16, "Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls): Page %S_PGID could not be processed.  See other errors for details.";

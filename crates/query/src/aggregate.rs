@@ -7,7 +7,7 @@ use duramen_types::{BinaryOp, Decimal, SqlType, TypeId, Value};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::key::{RowKey, compare_nullable};
+use crate::key::{RowKey, compare_keys, compare_nullable};
 use crate::plan::{Aggregate, AggregateKind, Row};
 
 pub struct Groups<'p> {
@@ -24,13 +24,16 @@ struct Group {
 }
 
 #[derive(Clone, Default)]
-struct State {
+pub(crate) struct State {
     count: i64,
     value: Value,
     /// Count, mean and sum of squared distances, for the variances.
     mean: f64,
     squares: f64,
     seen: Option<std::collections::BTreeSet<RowKey>>,
+    /// STRING_AGG: sort keys and texts.
+    parts: Vec<(Vec<Value>, Value)>,
+    separator: Value,
 }
 
 impl<'p> Groups<'p> {
@@ -52,17 +55,7 @@ impl<'p> Groups<'p> {
         };
         let group = self.groups.entry(key).or_insert_with(fresh);
         for (state, aggregate) in group.states.iter_mut().zip(self.aggregates) {
-            match &aggregate.input {
-                None => state.count += 1,
-                Some(e) => {
-                    let value = e.eval(row, cx)?;
-                    if value.is_null() {
-                        cx.null_eliminated = true;
-                    } else {
-                        state.add(aggregate, value, &e.ty)?;
-                    }
-                }
-            }
+            state.take(aggregate, row, cx)?;
         }
         Ok(())
     }
@@ -90,7 +83,40 @@ impl<'p> Groups<'p> {
 }
 
 impl State {
-    fn for_aggregate(a: &Aggregate) -> State {
+    /// One row of the group.
+    pub(crate) fn take(
+        &mut self,
+        aggregate: &Aggregate,
+        row: &Row,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        let Some(e) = &aggregate.input else {
+            self.count += 1;
+            return Ok(());
+        };
+        let value = e.eval(row, cx)?;
+        if let Some((separator, order)) = &aggregate.list {
+            if value.is_null() {
+                return Ok(());
+            }
+            if self.parts.is_empty() {
+                self.separator = separator.eval(row, cx)?;
+            }
+            let mut key = Vec::with_capacity(order.len());
+            for k in order {
+                key.push(k.expr.eval(row, cx)?);
+            }
+            self.parts.push((key, value));
+            return Ok(());
+        }
+        if value.is_null() {
+            cx.null_eliminated = true;
+            return Ok(());
+        }
+        self.add(aggregate, value, &e.ty)
+    }
+
+    pub(crate) fn for_aggregate(a: &Aggregate) -> State {
         State {
             seen: a.distinct.then(Default::default),
             ..State::default()
@@ -105,7 +131,7 @@ impl State {
         }
         self.count += 1;
         match aggregate.kind {
-            AggregateKind::CountStar | AggregateKind::Count => {}
+            AggregateKind::CountStar | AggregateKind::Count | AggregateKind::StringAgg => {}
             AggregateKind::Sum | AggregateKind::Avg => {
                 self.value = if self.value.is_null() {
                     widened(value, &aggregate.ty)
@@ -138,7 +164,10 @@ impl State {
         Ok(())
     }
 
-    fn finish(self, aggregate: &Aggregate) -> SqlResult<Value> {
+    pub(crate) fn finish(self, aggregate: &Aggregate) -> SqlResult<Value> {
+        if aggregate.kind == AggregateKind::StringAgg {
+            return joined(self, aggregate);
+        }
         let n = self.count;
         Ok(match aggregate.kind {
             AggregateKind::CountStar | AggregateKind::Count
@@ -167,9 +196,38 @@ impl State {
             AggregateKind::Var
             | AggregateKind::VarP
             | AggregateKind::StDev
-            | AggregateKind::StDevP => Value::Null,
+            | AggregateKind::StDevP
+            | AggregateKind::StringAgg => Value::Null,
         })
     }
+}
+
+/// STRING_AGG: the texts in their order, with the separator between them; NULL of nothing.
+fn joined(mut state: State, aggregate: &Aggregate) -> SqlResult<Value> {
+    if state.parts.is_empty() {
+        return Ok(Value::Null);
+    }
+    if let Some((_, order)) = &aggregate.list {
+        state
+            .parts
+            .sort_by(|(a, _), (b, _)| compare_keys(order, a, b));
+    }
+    let separator = state.separator.as_text().unwrap_or_default();
+    let texts: Vec<String> = state
+        .parts
+        .iter()
+        .map(|(_, v)| v.as_text().unwrap_or_default())
+        .collect();
+    let text = texts.join(&separator);
+    let value = match aggregate.ty.id.is_nchar() {
+        true => Value::nvarchar(&text),
+        false => Value::varchar(&text),
+    };
+    let bytes = value.data_length(&aggregate.ty).unwrap_or(0);
+    if !aggregate.ty.is_max() && bytes > 8000 {
+        return Err(SqlError::new(&messages::STRING_AGG_LIMIT, &[]));
+    }
+    Ok(value)
 }
 
 /// SUM and AVG compute in the type of their result.

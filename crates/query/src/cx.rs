@@ -18,10 +18,14 @@ pub struct Cx<'a> {
     outer: Vec<Row>,
     /// Results of uncorrelated subqueries, by plan address, for this statement.
     pub(crate) cached: BTreeMap<usize, Arc<Vec<Row>>>,
+    /// The last round of each running recursion, by its plan's number.
+    pub(crate) work: BTreeMap<u64, Arc<Vec<Row>>>,
     /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
     pub(crate) locators: Vec<Locator>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
+    /// Rows of an OUTPUT clause for the client.
+    pub output: Vec<Row>,
     /// The last identity value that the statement made or was given.
     pub identity: Option<i64>,
     /// An aggregate met a NULL (warning 8153).
@@ -36,8 +40,10 @@ impl<'a> Cx<'a> {
             convert,
             outer: Vec::new(),
             cached: BTreeMap::new(),
+            work: BTreeMap::new(),
             locators: Vec::new(),
             row_limit: u64::MAX,
+            output: Vec::new(),
             identity: None,
             null_eliminated: false,
         }

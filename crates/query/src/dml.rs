@@ -2,24 +2,29 @@
 //!
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
+mod target;
+
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::{MAX_LENGTH, SqlType, Target, TypeId, Value};
 
-use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
+use self::target::{Targets, target_rows, top_rows};
+use crate::bind::{Binder, Scope, ScopeSource, same_name, unsupported};
 use crate::cx::Cx;
 use crate::exec::eval_all;
-use crate::expr::Expr;
+use crate::expr::{Expr, Kind};
 use crate::host::{Host, Source, Table};
 use crate::locking::{ScanLock, target_lock};
-use crate::plan::{Node, Plan, Row};
+use crate::output::{self, Has, Output};
+use crate::plan::{OutColumn, Plan, Row};
 
 /// A bound statement that changes rows.
 #[derive(Debug)]
 pub struct Dml {
     table: Arc<dyn Table>,
+    output: Option<Output>,
     action: Action,
 }
 
@@ -53,7 +58,7 @@ enum InsertSource {
 
 /// Where a column of the new row comes from.
 #[derive(Debug)]
-enum ColumnValue {
+pub(crate) enum ColumnValue {
     Given(usize),
     /// A value given for the identity column, under SET IDENTITY_INSERT ON.
     GivenIdentity(usize),
@@ -70,6 +75,27 @@ impl Dml {
     /// Tells the tables that no transaction keeps how the statement ended.
     pub fn statement_ended(&self, succeeded: bool) {
         self.table.statement_ended(succeeded);
+        if let Some(o) = &self.output {
+            o.statement_ended(succeeded);
+        }
+    }
+
+    /// The columns that its OUTPUT clause sends to the client; the rows are in `Cx::output` after the run.
+    pub fn output_columns(&self) -> Option<&[OutColumn]> {
+        self.output.as_ref().and_then(Output::columns)
+    }
+
+    fn emit(
+        &self,
+        new: &[Value],
+        old: &[Value],
+        found: &[Value],
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        match &self.output {
+            Some(o) => o.emit([new, old, found], cx),
+            None => Ok(()),
+        }
     }
 
     /// Does it; the number of rows affected.
@@ -96,6 +122,7 @@ impl Dml {
                     let locator = cx.locators[*at].clone();
                     let old = row[*offset..offset + width].to_vec();
                     self.table.delete(&locator, &old, cx)?;
+                    self.emit(&[], &old, row, cx)?;
                 }
                 cx.locators.clear();
                 Ok(targets.len() as u64)
@@ -144,60 +171,13 @@ impl Dml {
         Ok(n)
     }
 
-    fn insert(&self, mut given: Row, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<()> {
-        let mut row = Vec::with_capacity(columns.len());
-        for source in columns {
-            row.push(match source {
-                ColumnValue::Given(i) | ColumnValue::GivenIdentity(i) => {
-                    std::mem::take(&mut given[*i])
-                }
-                ColumnValue::Identity => self.table.next_identity(cx)?,
-                ColumnValue::Expression(e) => e.eval(&[], cx)?,
-            });
-        }
-        self.store(&mut row, "INSERT", cx)?;
-        for (value, source) in row.iter().zip(columns) {
-            match source {
-                ColumnValue::Identity => cx.identity = value.as_i64(),
-                ColumnValue::GivenIdentity(_) => {
-                    cx.identity = value.as_i64();
-                    self.table.note_identity(value, cx)?;
-                }
-                _ => {}
-            }
-        }
-        self.table.insert(row, cx)
-    }
-
-    /// Checks that the values fit their columns: NULL, length.
-    fn store(&self, row: &mut Row, statement: &str, cx: &Cx<'_>) -> SqlResult<()> {
-        for (value, column) in row.iter_mut().zip(self.table.columns()) {
-            if value.is_null() {
-                if !column.nullable {
-                    let table = self.table.full_name();
-                    let args: [&dyn std::fmt::Display; 3] = [&column.name, &table, &statement];
-                    return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args).with_state(2));
-                }
-                continue;
-            }
-            if !(column.ty.id.is_string() || column.ty.id.is_binary()) {
-                continue;
-            }
-            let full = self.table.full_name();
-            let target = Target::Column {
-                table: &full,
-                column: &column.name,
-            };
-            let given = std::mem::take(value);
-            *value = duramen_types::assign(
-                given,
-                &assignable(column.ty),
-                &column.ty,
-                target,
-                &cx.convert,
-            )?;
-        }
-        Ok(())
+    fn insert(&self, given: Row, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<()> {
+        let Some(output) = &self.output else {
+            return insert_row(&self.table, given, columns, cx);
+        };
+        let row = new_row(&self.table, given, columns, cx)?;
+        self.table.insert(row.clone(), cx)?;
+        output.emit([&row, &[], &[]], cx)
     }
 
     /// The rows to change, each with the number of its locator, in the order found. A row that joins several times is
@@ -239,6 +219,7 @@ impl Dml {
     ) -> SqlResult<u64> {
         let width = self.table.columns().len();
         let mut changes: Vec<(usize, Row, Row)> = Vec::new();
+        let mut found: Vec<Row> = Vec::new();
         for (at, full) in self.targets(plan, offset, cx)? {
             let old = full[offset..offset + width].to_vec();
             let mut new = old.clone();
@@ -249,8 +230,14 @@ impl Dml {
                 let v = e.eval(&full, cx)?;
                 cx.vars[*slot] = v;
             }
-            self.store(&mut new, "UPDATE", cx)?;
+            store(&self.table, &mut new, "UPDATE", cx)?;
+            if self.output.is_some() {
+                found.push(full);
+            }
             changes.push((at, old, new));
+        }
+        for ((_, old, new), full) in changes.iter().zip(&found) {
+            self.emit(new, old, full, cx)?;
         }
         let n = changes.len() as u64;
         if n > 1 && self.moves_keys(assignments) {
@@ -273,6 +260,76 @@ impl Dml {
     }
 }
 
+/// A new row made of the values given, ready to be inserted.
+fn new_row(
+    table: &Arc<dyn Table>,
+    mut given: Row,
+    columns: &[ColumnValue],
+    cx: &mut Cx<'_>,
+) -> SqlResult<Row> {
+    let mut row = Vec::with_capacity(columns.len());
+    for source in columns {
+        row.push(match source {
+            ColumnValue::Given(i) | ColumnValue::GivenIdentity(i) => std::mem::take(&mut given[*i]),
+            ColumnValue::Identity => table.next_identity(cx)?,
+            ColumnValue::Expression(e) => e.eval(&[], cx)?,
+        });
+    }
+    store(table, &mut row, "INSERT", cx)?;
+    for (value, source) in row.iter().zip(columns) {
+        match source {
+            ColumnValue::Identity => cx.identity = value.as_i64(),
+            ColumnValue::GivenIdentity(_) => {
+                cx.identity = value.as_i64();
+                table.note_identity(value, cx)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(row)
+}
+
+pub(crate) fn insert_row(
+    table: &Arc<dyn Table>,
+    given: Row,
+    columns: &[ColumnValue],
+    cx: &mut Cx<'_>,
+) -> SqlResult<()> {
+    let row = new_row(table, given, columns, cx)?;
+    table.insert(row, cx)
+}
+
+/// Checks that the values fit their columns: NULL, length.
+fn store(table: &Arc<dyn Table>, row: &mut Row, statement: &str, cx: &Cx<'_>) -> SqlResult<()> {
+    for (value, column) in row.iter_mut().zip(table.columns()) {
+        if value.is_null() {
+            if !column.nullable {
+                let table = table.full_name();
+                let args: [&dyn std::fmt::Display; 3] = [&column.name, &table, &statement];
+                return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args).with_state(2));
+            }
+            continue;
+        }
+        if !(column.ty.id.is_string() || column.ty.id.is_binary()) {
+            continue;
+        }
+        let full = table.full_name();
+        let target = Target::Column {
+            table: &full,
+            column: &column.name,
+        };
+        let given = std::mem::take(value);
+        *value = duramen_types::assign(
+            given,
+            &assignable(column.ty),
+            &column.ty,
+            target,
+            &cx.convert,
+        )?;
+    }
+    Ok(())
+}
+
 fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Table>> {
     let line = target.line as i32;
     match &target.kind {
@@ -293,6 +350,16 @@ fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Tabl
     }
 }
 
+/// The table of OUTPUT ... INTO.
+pub(crate) fn into_table(host: &dyn Host, kind: &ast::TargetKind) -> SqlResult<Arc<dyn Table>> {
+    let target = ast::Target {
+        kind: kind.clone(),
+        hints: Vec::new(),
+        line: 0,
+    };
+    target_table(host, &target)
+}
+
 /// Binds an INSERT. INSERT ... EXEC is the session's.
 pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     bind_insert(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
@@ -300,21 +367,13 @@ pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
 
 fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     let line = stmt.target.line;
-    if stmt.output.is_some() {
-        return Err(unsupported("OUTPUT", line));
-    }
-    if stmt.top.is_some() {
-        return Err(unsupported("INSERT TOP", line));
-    }
-    if !stmt.ctes.is_empty() {
-        return Err(unsupported("WITH before INSERT", line));
-    }
     let table = target_table(host, &stmt.target)?;
     let lock = target_lock(&stmt.target.hints)?;
     let mut binder = Binder::new(host);
+    binder.hints(&stmt.hints)?;
+    binder.with(&stmt.ctes);
     let named = named_columns(&table, &stmt.columns).map_err(|e| e.at_line(line as i32))?;
     let target_type = |i: usize| table.columns()[named[i]].ty;
-    let mut defaults = Vec::new();
     let source = match &stmt.source {
         ast::InsertSource::DefaultValues => InsertSource::Row(Vec::new()),
         ast::InsertSource::Exec(_) => return Err(unsupported("INSERT EXEC", line)),
@@ -342,6 +401,9 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
                     }
                     bound.push(exprs);
                 }
+                if stmt.top.is_some() {
+                    return Err(unsupported("INSERT TOP with VALUES", line));
+                }
                 if bound.len() == 1 {
                     InsertSource::Row(bound.remove(0))
                 } else {
@@ -349,7 +411,10 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
                 }
             }
             _ => {
-                let plan = binder.select(query)?;
+                let mut plan = binder.select(query)?;
+                if let Some(top) = &stmt.top {
+                    plan = top_rows(&mut binder, top, plan)?;
+                }
                 check_width(
                     stmt.columns.is_empty(),
                     named.len(),
@@ -364,31 +429,51 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
         },
     };
     let given = !matches!(stmt.source, ast::InsertSource::DefaultValues);
-    for (i, column) in table.columns().iter().enumerate() {
-        let at = named.iter().position(|n| *n == i).filter(|_| given);
-        defaults.push(match at {
-            Some(_) if column.identity && !identity_insert(host, &table) => {
-                let error = SqlError::new(&messages::IDENTITY_INSERT_OFF, &[&table.name()]);
-                return Err(error.at_line(line as i32));
-            }
-            Some(at) if column.identity => ColumnValue::GivenIdentity(at),
-            None if column.identity && identity_insert(host, &table) => {
-                let error = SqlError::new(&messages::IDENTITY_VALUE_REQUIRED, &[&table.name()]);
-                return Err(error.at_line(line as i32));
-            }
-            Some(at) => ColumnValue::Given(at),
-            None if column.identity => ColumnValue::Identity,
-            None => ColumnValue::Expression(default_value(host, &binder, &table, i)?),
-        });
-    }
+    let columns =
+        column_values(host, &binder, &table, &named, given).map_err(|e| e.at_line(line as i32))?;
+    let output = match &stmt.output {
+        Some(o) => {
+            let changed = (&table, Has::Inserted);
+            Some(output::bind(host, &mut binder, o, changed, &[])?)
+        }
+        None => None,
+    };
     Ok(Dml {
         table,
+        output,
         action: Action::Insert {
             source,
-            columns: defaults,
+            columns,
             lock,
         },
     })
+}
+
+/// Where each column of a new row comes from when `named` columns are given (`given` false: none is).
+pub(crate) fn column_values(
+    host: &dyn Host,
+    binder: &Binder<'_>,
+    table: &Arc<dyn Table>,
+    named: &[usize],
+    given: bool,
+) -> SqlResult<Vec<ColumnValue>> {
+    let mut values = Vec::new();
+    for (i, column) in table.columns().iter().enumerate() {
+        let at = named.iter().position(|n| *n == i).filter(|_| given);
+        let explicit = column.identity && identity_insert(host, table);
+        let refused = |message| Err(SqlError::new(message, &[&table.name()]));
+        values.push(match at {
+            Some(_) if column.identity && !explicit => {
+                return refused(&messages::IDENTITY_INSERT_OFF);
+            }
+            Some(at) if column.identity => ColumnValue::GivenIdentity(at),
+            None if explicit => return refused(&messages::IDENTITY_VALUE_REQUIRED),
+            Some(at) => ColumnValue::Given(at),
+            None if column.identity => ColumnValue::Identity,
+            None => ColumnValue::Expression(default_value(host, binder, table, i)?),
+        });
+    }
+    Ok(values)
 }
 
 /// The table of SET IDENTITY_INSERT ON is asked of the session as a global: its full name.
@@ -398,7 +483,7 @@ fn identity_insert(host: &dyn Host, table: &Arc<dyn Table>) -> bool {
         .is_some_and(|name| same_name(&name, &table.full_name()))
 }
 
-fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
+pub(crate) fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
     let columns = table.columns();
     if names.is_empty() {
         return Ok((0..columns.len())
@@ -432,7 +517,7 @@ fn check_width(implicit: bool, wanted: usize, got: usize, values: bool) -> SqlRe
 }
 
 /// Strings are converted without a length, so that truncation is found when the row is stored (2628).
-fn assignable(ty: SqlType) -> SqlType {
+pub(crate) fn assignable(ty: SqlType) -> SqlType {
     let id = match ty.id {
         TypeId::Char | TypeId::VarChar => TypeId::VarChar,
         TypeId::NChar | TypeId::NVarChar => TypeId::NVarChar,
@@ -459,132 +544,15 @@ fn default_value(
     }
 }
 
-/// What an UPDATE or DELETE is about, bound.
-struct Targets {
-    table: Arc<dyn Table>,
-    plan: Plan,
-    scope: Scope<'static>,
-    offset: usize,
-}
-
-/// The rows of the target, beside those of the other sources of FROM.
-fn target_rows(
-    binder: &mut Binder<'_>,
-    target: &ast::Target,
-    from: &[ast::TableSource],
-    where_: Option<&ast::DmlWhere>,
-    top: Option<&ast::Top>,
-) -> SqlResult<Targets> {
-    let (real, alias, listed) = resolve_from(target, from)?;
-    let table = target_table(binder.host, &real)?;
-    let lock = target_lock(&real.hints)?;
-    let (mut plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
-    match where_ {
-        None => {}
-        Some(ast::DmlWhere::Condition(e)) => {
-            let predicate = binder.over(e, &scope)?;
-            crate::bind::narrow(&mut plan, &predicate);
-            plan = wrap(plan, |input| Node::Filter { input, predicate });
-        }
-        Some(ast::DmlWhere::CurrentOf(_)) => return Err(unsupported("WHERE CURRENT OF", 0)),
-    }
-    if let Some(top) = top {
-        let count = binder.scalar(&top.count)?;
-        let percent = top.percent;
-        plan = wrap(plan, |input| Node::Top {
-            input,
-            count,
-            percent,
-            ties: Vec::new(),
-        });
-    }
-    Ok(Targets {
-        table,
-        plan,
-        scope,
-        offset,
-    })
-}
-
-fn target_alias(target: &ast::Target) -> String {
-    match &target.kind {
-        ast::TargetKind::Table(name) => name.name().to_owned(),
-        ast::TargetKind::Variable(name) => name.clone(),
-    }
-}
-
-/// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.
-/// Gives the table meant, its exposed name and whether FROM lists it.
-fn resolve_from(
-    target: &ast::Target,
-    from: &[ast::TableSource],
-) -> SqlResult<(ast::Target, String, bool)> {
-    let alias = target_alias(target);
-    let mut refs = Vec::new();
-    from.iter().for_each(|s| listed_tables(s, &mut refs));
-    let by_alias = refs.iter().find(|t| same_name(t.exposed, &alias));
-    let mut by_name = refs.iter().filter(|t| same_name(t.name, &alias));
-    let found = match (by_alias, by_name.next(), by_name.next()) {
-        (Some(t), ..) | (None, Some(t), None) => t,
-        (None, Some(_), Some(_)) => {
-            return Err(SqlError::new(&messages::TABLE_AMBIGUOUS, &[&alias]));
-        }
-        (None, None, _) => return Ok((target.clone(), alias, false)),
-    };
-    let mut hints = found.hints.to_vec();
-    hints.extend(target.hints.iter().cloned());
-    let real = ast::Target {
-        kind: found.kind.clone(),
-        hints,
-        line: target.line,
-    };
-    Ok((real, found.exposed.to_owned(), true))
-}
-
-/// A table or table variable that FROM lists.
-struct Listed<'t> {
-    /// Its alias, or its name.
-    exposed: &'t str,
-    name: &'t str,
-    kind: ast::TargetKind,
-    hints: &'t [ast::TableHint],
-}
-
-fn listed_tables<'t>(source: &'t ast::TableSource, out: &mut Vec<Listed<'t>>) {
-    match source {
-        ast::TableSource::Table(t) => out.push(Listed {
-            exposed: t.alias.as_deref().unwrap_or(t.name.name()),
-            name: t.name.name(),
-            kind: ast::TargetKind::Table(t.name.clone()),
-            hints: &t.hints,
-        }),
-        ast::TableSource::Variable {
-            name, alias, hints, ..
-        } => out.push(Listed {
-            exposed: alias.as_deref().unwrap_or(name),
-            name,
-            kind: ast::TargetKind::Variable(name.clone()),
-            hints,
-        }),
-        ast::TableSource::Join(j) => {
-            listed_tables(&j.left, out);
-            listed_tables(&j.right, out);
-        }
-        _ => {}
-    }
-}
-
 /// Binds an UPDATE.
 pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
     bind_update(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
 }
 
 fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
-    let line = stmt.target.line;
-    if stmt.output.is_some() || !stmt.ctes.is_empty() {
-        return Err(unsupported("OUTPUT or WITH in UPDATE", line));
-    }
     let mut binder = Binder::new(host);
+    binder.hints(&stmt.hints)?;
+    binder.with(&stmt.ctes);
     let Targets {
         table,
         plan,
@@ -645,22 +613,33 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                 assignments.push((at, bound));
             }
             ast::SetClause::Variable {
-                name,
-                op: None,
-                value,
-                ..
+                name, op, value, ..
             } => {
-                let bound = binder.over(value, &scope)?;
+                let mut bound = binder.over(value, &scope)?;
+                if let (Some(op), Some((slot, ty))) = (op, host.variable(name)) {
+                    let current = Expr {
+                        kind: Kind::Variable(slot),
+                        ty,
+                        nullable: true,
+                    };
+                    bound = crate::bind::combine(*op, current, bound)?;
+                }
                 variables.push(variable_target(host, &binder, name, bound)?);
-            }
-            ast::SetClause::Variable { line, .. } => {
-                return Err(unsupported("compound assignment in UPDATE", *line));
             }
             ast::SetClause::Write { line, .. } => return Err(unsupported(".WRITE", *line)),
         }
     }
+    let output = match &stmt.output {
+        Some(o) => {
+            let sources = others(&scope, offset);
+            let changed = (&table, Has::Both);
+            Some(output::bind(host, &mut binder, o, changed, &sources)?)
+        }
+        None => None,
+    };
     Ok(Dml {
         table,
+        output,
         action: Action::Update {
             plan,
             offset,
@@ -668,6 +647,12 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
             variables,
         },
     })
+}
+
+/// The sources of FROM that OUTPUT may read beside `inserted` and `deleted`: all but the target.
+fn others(scope: &Scope<'_>, offset: usize) -> Vec<ScopeSource> {
+    let sources = scope.sources.iter().filter(|s| s.offset != offset);
+    sources.cloned().collect()
 }
 
 fn variable_target(
@@ -688,10 +673,9 @@ pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
 }
 
 fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
-    if stmt.output.is_some() || !stmt.ctes.is_empty() {
-        return Err(unsupported("OUTPUT or WITH in DELETE", stmt.target.line));
-    }
     let mut binder = Binder::new(host);
+    binder.hints(&stmt.hints)?;
+    binder.with(&stmt.ctes);
     let found = target_rows(
         &mut binder,
         &stmt.target,
@@ -699,8 +683,17 @@ fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
         stmt.where_.as_ref(),
         stmt.top.as_ref(),
     )?;
+    let output = match &stmt.output {
+        Some(o) => {
+            let sources = others(&found.scope, found.offset);
+            let changed = (&found.table, Has::Deleted);
+            Some(output::bind(host, &mut binder, o, changed, &sources)?)
+        }
+        None => None,
+    };
     Ok(Dml {
         table: found.table,
+        output,
         action: Action::Delete {
             plan: found.plan,
             offset: found.offset,

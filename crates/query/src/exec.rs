@@ -1,6 +1,7 @@
 //! Running plans: operators give out batches of rows until they have none.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::Value;
@@ -95,6 +96,19 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             }
             Operator::Rows(state.finish(cx)?.into())
         }
+        Node::Window { input, calls } => {
+            Operator::Rows(crate::window::rows(input, calls, cx)?.into())
+        }
+        Node::Recursive {
+            anchor,
+            members,
+            id,
+            limit,
+        } => Operator::Rows(recursion(anchor, members, (*id, *limit), cx)?.into()),
+        Node::WorkTable { id } => {
+            let rows = cx.work.get(id).map(|r| r.to_vec()).unwrap_or_default();
+            Operator::Rows(rows.into())
+        }
         Node::Sort { input, keys } => Operator::Rows(sort(input, keys, cx)?.into()),
         Node::Top {
             input,
@@ -138,6 +152,37 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             }
         }
     })
+}
+
+/// The rows of a recursive common table expression.
+fn recursion(
+    anchor: &Plan,
+    members: &[Plan],
+    (id, limit): (u64, u64),
+    cx: &mut Cx<'_>,
+) -> SqlResult<Vec<Row>> {
+    let mut last = anchor.rows(cx)?;
+    let mut all = last.clone();
+    let mut rounds = 0;
+    let outside = cx.work.remove(&id);
+    while !last.is_empty() {
+        cx.work.insert(id, Arc::new(std::mem::take(&mut last)));
+        for member in members {
+            last.extend(member.rows(cx)?);
+        }
+        if !last.is_empty() {
+            rounds += 1;
+            if limit > 0 && rounds > limit {
+                return Err(SqlError::new(&messages::MAXRECURSION_EXHAUSTED, &[&limit]));
+            }
+        }
+        all.extend_from_slice(&last);
+    }
+    cx.work.remove(&id);
+    if let Some(rows) = outside {
+        cx.work.insert(id, rows);
+    }
+    Ok(all)
 }
 
 pub fn eval_all(exprs: &[Expr], row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Row> {

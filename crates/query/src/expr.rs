@@ -61,6 +61,8 @@ pub enum Kind {
     Const(Value),
     /// An aggregate of the query being bound; binding replaces it by a column before the plan is done.
     Aggregate(usize),
+    /// A window function of the query being bound; binding replaces it by a column as well.
+    Window(usize),
     /// A column of the row at hand (`depth` 0) or of an enclosing query's row.
     Column {
         depth: usize,
@@ -220,7 +222,7 @@ impl Expr {
                 cx.host.function(name, &values)
             }
             Kind::Scalar(plan) => scalar_subquery(plan, row, cx),
-            Kind::Aggregate(_) => Err(duramen_base::SqlError::new(
+            Kind::Aggregate(_) | Kind::Window(_) => Err(duramen_base::SqlError::new(
                 &messages::INTERNAL_QUERY_ERROR,
                 &[],
             )),
@@ -375,6 +377,7 @@ impl Expr {
         match &mut self.kind {
             Kind::Const(_)
             | Kind::Aggregate(_)
+            | Kind::Window(_)
             | Kind::Column { .. }
             | Kind::Variable(_)
             | Kind::Global(_)

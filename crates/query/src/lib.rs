@@ -15,8 +15,10 @@ pub mod host;
 mod key;
 mod locking;
 pub mod memory;
+mod output;
 mod plan;
 mod scan;
+mod window;
 
 pub use bind::Binder;
 pub use cx::{Cx, cancelled};

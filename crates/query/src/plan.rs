@@ -93,6 +93,24 @@ pub enum Node {
         /// Columns of one input row of the group that stand before the keys, for subqueries.
         kept: usize,
     },
+    /// Appends a column for each call.
+    Window {
+        input: Box<Plan>,
+        calls: Vec<WindowCall>,
+    },
+    /// A recursive common table expression: the anchor's rows, then round after round what the members make of the
+    /// round before, until there is none.
+    Recursive {
+        anchor: Box<Plan>,
+        members: Vec<Plan>,
+        id: u64,
+        /// Rounds at most; 0 for no limit.
+        limit: u64,
+    },
+    /// The rows of the last round of a recursion.
+    WorkTable {
+        id: u64,
+    },
     Sort {
         input: Box<Plan>,
         keys: Vec<SortKey>,
@@ -137,6 +155,7 @@ pub enum AggregateKind {
     StDevP,
     Var,
     VarP,
+    StringAgg,
 }
 
 #[derive(Clone, Debug)]
@@ -145,6 +164,51 @@ pub struct Aggregate {
     pub input: Option<Expr>,
     pub distinct: bool,
     pub ty: SqlType,
+    /// STRING_AGG: the separator, and WITHIN GROUP (ORDER BY).
+    pub list: Option<(Box<Expr>, Vec<SortKey>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowKind {
+    RowNumber,
+    Rank,
+    DenseRank,
+    Ntile,
+    PercentRank,
+    CumeDist,
+    Lag,
+    Lead,
+    FirstValue,
+    LastValue,
+    Aggregate(AggregateKind),
+}
+
+/// A function with OVER.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    pub kind: WindowKind,
+    pub args: Vec<Expr>,
+    pub partition: Vec<Expr>,
+    pub order: Vec<SortKey>,
+    pub frame: WindowFrame,
+    pub ty: SqlType,
+}
+
+#[derive(Clone, Debug)]
+pub struct WindowFrame {
+    /// ROWS, else RANGE.
+    pub rows: bool,
+    pub start: FrameEdge,
+    pub end: FrameEdge,
+}
+
+#[derive(Clone, Debug)]
+pub enum FrameEdge {
+    UnboundedPreceding,
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
 }
 
 /// Plans are compared by identity: two subqueries are the same only when they are one.
@@ -216,6 +280,15 @@ impl Plan {
                 (format!("{how} ({kind:?} Join)"), vec![left, right])
             }
             Node::Aggregate { input, .. } => ("Hash Match (Aggregate)".into(), vec![input]),
+            Node::Window { input, .. } => ("Window Aggregate".into(), vec![input]),
+            Node::Recursive {
+                anchor, members, ..
+            } => {
+                let mut inputs: Vec<&Plan> = vec![anchor];
+                inputs.extend(members);
+                ("Concatenation (recursive)".into(), inputs)
+            }
+            Node::WorkTable { .. } => ("Table Spool".into(), vec![]),
             Node::Sort { input, .. } => ("Sort".into(), vec![input]),
             Node::Top { input, .. } => ("Top".into(), vec![input]),
             Node::Skip { input, .. } => ("Top (offset)".into(), vec![input]),

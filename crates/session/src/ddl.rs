@@ -35,6 +35,7 @@ impl Ddl<'_> {
         if snapshot.find(schema.id, stmt.name.name()).is_some() {
             return Err(
                 SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&stmt.name.name()])
+                    .with_state(6)
                     .at_line(line as i32),
             );
         }
@@ -335,7 +336,7 @@ impl Ddl<'_> {
             })
     }
 
-    fn lock(&self, table: &TableDef, mode: LockMode) -> SqlResult<()> {
+    pub(crate) fn lock(&self, table: &TableDef, mode: LockMode) -> SqlResult<()> {
         let resource = Resource::Object(self.db.db.id, table.id);
         let locks = &self.db.db.engine.locks;
         let outcome = locks.lock(

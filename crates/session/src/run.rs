@@ -4,6 +4,7 @@ mod bind;
 mod dbcc;
 mod define;
 mod exec;
+mod into;
 mod module;
 mod nested;
 mod options;

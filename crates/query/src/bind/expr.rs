@@ -6,10 +6,10 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, ExprKind, UnaryOp};
 use duramen_types::{BinaryOp, CollationId, SqlType, TypeId, Value};
 
+use super::aggregate::aggregate_kind;
 use super::{Aggregates, Binder, Scope, literal, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
-use crate::plan::{Aggregate, AggregateKind};
 
 impl Binder<'_> {
     /// Binds a value or a condition; the parser has made sure that each stands where it may.
@@ -398,7 +398,10 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         let name = call.name.name().to_ascii_lowercase();
         if call.over.is_some() {
-            return Err(unsupported("OVER", line));
+            return self.window(call, line, scope, agg);
+        }
+        if super::window::needs_over(&name) {
+            return Err(SqlError::new(&messages::FUNCTION_NEEDS_OVER, &[&name]));
         }
         if let Some(kind) = aggregate_kind(&name, call.star) {
             return self.aggregate(kind, &name, call, scope, agg);
@@ -457,7 +460,10 @@ impl Binder<'_> {
         if let Some(function) = functions::find(&name) {
             let args = functions::prepare(self, function, args)?;
             let ty = (function.ty)(&args);
-            let nullable = function.max_args > 0;
+            let nullable = match name.as_str() {
+                "isnull" => args.iter().all(|a| a.nullable),
+                _ => function.max_args > 0,
+            };
             return Ok(Expr {
                 kind: Kind::Function { function, args },
                 ty,
@@ -483,63 +489,10 @@ impl Binder<'_> {
             )),
         }
     }
-
-    fn aggregate(
-        &mut self,
-        kind: AggregateKind,
-        name: &str,
-        call: &ast::FunctionCall,
-        scope: &Scope<'_>,
-        agg: &mut Aggregates<'_>,
-    ) -> SqlResult<Expr> {
-        let input = match kind {
-            AggregateKind::CountStar => None,
-            _ => {
-                let [arg] = call.args.as_slice() else {
-                    return Err(SqlError::new(
-                        &messages::FUNCTION_ARGUMENT_COUNT,
-                        &[&name, &1],
-                    ));
-                };
-                let mut nested = Aggregates::Forbidden(&messages::AGGREGATE_OF_AGGREGATE);
-                Some(self.expr(arg, scope, &mut nested)?)
-            }
-        };
-        let ty = match (&input, kind) {
-            (_, AggregateKind::CountStar | AggregateKind::Count) if name == "count_big" => {
-                SqlType::BIGINT
-            }
-            (None, _) | (_, AggregateKind::Count) => SqlType::INT,
-            (Some(e), AggregateKind::Min | AggregateKind::Max) => e.ty,
-            (Some(e), AggregateKind::Sum | AggregateKind::Avg) => sum_type(e, kind, name)?,
-            (Some(e), _) if !e.ty.id.is_numeric() && !is_null(e) => {
-                let args: [&dyn std::fmt::Display; 2] = [&e.ty.id.name(), &name];
-                return Err(SqlError::new(&messages::OPERAND_TYPE_INVALID, &args));
-            }
-            _ => SqlType::FLOAT,
-        };
-        match agg {
-            Aggregates::Forbidden(message) => Err(SqlError::new(message, &[])),
-            Aggregates::Collect(list) => {
-                let nullable = !matches!(kind, AggregateKind::Count | AggregateKind::CountStar);
-                list.push(Aggregate {
-                    kind,
-                    input,
-                    distinct: call.distinct,
-                    ty,
-                });
-                Ok(Expr {
-                    kind: Kind::Aggregate(list.len() - 1),
-                    ty,
-                    nullable,
-                })
-            }
-        }
-    }
 }
 
 /// The bare NULL, which has no type of its own.
-fn is_null(e: &Expr) -> bool {
+pub(super) fn is_null(e: &Expr) -> bool {
     matches!(e.kind, Kind::Const(Value::Null))
 }
 
@@ -554,41 +507,6 @@ fn null(e: &Expr) -> Expr {
     Expr::predicate(Kind::IsNull {
         input: Box::new(e.clone()),
         negated: false,
-    })
-}
-
-fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
-    Ok(match e.ty.id {
-        TypeId::TinyInt | TypeId::SmallInt | TypeId::Int => SqlType::INT,
-        TypeId::BigInt => SqlType::BIGINT,
-        TypeId::Real | TypeId::Float => SqlType::FLOAT,
-        TypeId::Money | TypeId::SmallMoney => SqlType::MONEY,
-        TypeId::Decimal | TypeId::Numeric if kind == AggregateKind::Avg => {
-            SqlType::numeric(38, e.ty.scale.max(6))
-        }
-        TypeId::Decimal | TypeId::Numeric => SqlType::numeric(38, e.ty.scale),
-        other => {
-            return Err(SqlError::new(
-                &messages::OPERAND_TYPE_INVALID,
-                &[&other.name(), &name],
-            ));
-        }
-    })
-}
-
-fn aggregate_kind(name: &str, star: bool) -> Option<AggregateKind> {
-    Some(match name {
-        "count" | "count_big" if star => AggregateKind::CountStar,
-        "count" | "count_big" => AggregateKind::Count,
-        "sum" => AggregateKind::Sum,
-        "avg" => AggregateKind::Avg,
-        "min" => AggregateKind::Min,
-        "max" => AggregateKind::Max,
-        "stdev" => AggregateKind::StDev,
-        "stdevp" => AggregateKind::StDevP,
-        "var" => AggregateKind::Var,
-        "varp" => AggregateKind::VarP,
-        _ => return None,
     })
 }
 

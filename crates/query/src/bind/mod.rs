@@ -1,11 +1,14 @@
 //! Binding: a tree of names becomes a plan of slots and types. Errors are SQL Server's, with the line of the name.
 
+mod aggregate;
 mod expr;
 mod literal;
+mod recursive;
 mod seek;
 mod select;
 mod source;
 mod types;
+mod window;
 
 pub(crate) use seek::narrow;
 pub(crate) use select::wrap;
@@ -66,6 +69,12 @@ pub struct Binder<'h> {
     inside: Vec<String>,
     /// The source of FROM that an UPDATE or DELETE changes, by its exposed name, until it is met.
     locate: Option<(String, ScanLock)>,
+    windows: window::Windows,
+    /// The WINDOW clause of the query at hand.
+    window_names: Vec<(String, ast::Over)>,
+    recursions: Vec<recursive::Recursion>,
+    /// OPTION (MAXRECURSION).
+    max_recursion: u64,
 }
 
 impl<'h> Binder<'h> {
@@ -75,11 +84,40 @@ impl<'h> Binder<'h> {
             ctes: Vec::new(),
             inside: Vec::new(),
             locate: None,
+            windows: window::Windows::Forbidden,
+            window_names: Vec::new(),
+            recursions: Vec::new(),
+            max_recursion: recursive::DEFAULT_MAX_RECURSION,
         }
+    }
+
+    /// The common table expressions before an INSERT, UPDATE or DELETE.
+    pub(crate) fn with(&mut self, ctes: &[ast::Cte]) {
+        self.ctes.extend(ctes.iter().cloned());
+    }
+
+    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: plans are serial,
+    /// and bound anew when their schema changes. What is not followed is refused by name.
+    pub fn hints(&mut self, hints: &[ast::QueryHint]) -> SqlResult<()> {
+        for hint in hints {
+            match (hint.name.as_str(), &hint.value) {
+                ("RECOMPILE" | "MAXDOP", _) => {}
+                ("MAXRECURSION", Some(ast::Literal::Int(n))) => {
+                    if !(0..=32_767).contains(n) {
+                        let args: [&dyn std::fmt::Display; 2] = [n, &32_767];
+                        return Err(SqlError::new(&messages::MAXRECURSION_TOO_LARGE, &args));
+                    }
+                    self.max_recursion = *n as u64;
+                }
+                (name, _) => return Err(unsupported(&format!("OPTION ({name})"), 0)),
+            }
+        }
+        Ok(())
     }
 
     /// A whole SELECT.
     pub fn select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
+        self.hints(&stmt.hints)?;
         self.query(stmt, None)
     }
 

@@ -4,9 +4,10 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
+use super::window::Windows;
 use super::{Aggregates, Binder, Scope, literal, same_name, seek, unsupported};
 use crate::expr::{Expr, Kind};
-use crate::plan::{Aggregate, Node, OutColumn, Plan, SortKey};
+use crate::plan::{Aggregate, Node, OutColumn, Plan, SortKey, WindowCall};
 
 /// A select list, bound.
 struct Item {
@@ -66,7 +67,7 @@ impl Binder<'_> {
         Ok(plan)
     }
 
-    fn body(&mut self, body: &QueryExpr, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
+    pub(super) fn body(&mut self, body: &QueryExpr, parent: Option<&Scope<'_>>) -> SqlResult<Plan> {
         match body {
             QueryExpr::Select(spec) => self.spec(spec, &[], parent),
             QueryExpr::Values(rows) => self.values(rows, parent),
@@ -124,7 +125,13 @@ impl Binder<'_> {
         })
     }
 
-    fn set_operation(&mut self, op: SetOp, all: bool, left: Plan, right: Plan) -> SqlResult<Plan> {
+    pub(super) fn set_operation(
+        &mut self,
+        op: SetOp,
+        all: bool,
+        left: Plan,
+        right: Plan,
+    ) -> SqlResult<Plan> {
         if left.columns.len() != right.columns.len() {
             return Err(SqlError::new(&messages::UNION_COLUMN_COUNT, &[]));
         }
@@ -218,21 +225,43 @@ impl Binder<'_> {
             parent,
             ..Scope::default()
         };
-        let mut plan = self.from(&spec.from, &mut scope)?;
+        let outside = std::mem::take(&mut self.windows);
+        let names = std::mem::replace(&mut self.window_names, spec.windows.clone());
+        let plan = self.spec_body(spec, order_by, &mut scope);
+        self.windows = outside;
+        self.window_names = names;
+        let mut plan = plan?;
+        plan.correlated |= scope.correlated.get();
+        Ok(plan)
+    }
+
+    fn spec_body(
+        &mut self,
+        spec: &ast::QuerySpec,
+        order_by: &[ast::OrderItem],
+        scope: &mut Scope<'_>,
+    ) -> SqlResult<Plan> {
+        let mut plan = self.from(&spec.from, scope)?;
+        let scope = &*scope;
         if let Some(condition) = &spec.where_ {
-            let predicate = self.over(condition, &scope)?;
+            let predicate = self.over(condition, scope)?;
             seek::narrow(&mut plan, &predicate);
             plan = wrap(plan, |input| Node::Filter { input, predicate });
         }
         let mut aggregates = Vec::new();
-        let mut items = self.items(spec, &scope, &mut aggregates)?;
-        let mut order = self.order_items(order_by, &items, &scope, &mut aggregates)?;
+        self.windows = Windows::Collect(Vec::new());
+        let mut items = self.items(&spec.items, scope, &mut aggregates)?;
+        let mut order = self.order_items(order_by, &items, scope, &mut aggregates)?;
+        let mut calls = match std::mem::take(&mut self.windows) {
+            Windows::Collect(calls) => calls,
+            _ => Vec::new(),
+        };
         let having = match &spec.having {
-            Some(h) => Some(self.expr(h, &scope, &mut Aggregates::Collect(&mut aggregates))?),
+            Some(h) => Some(self.expr(h, scope, &mut Aggregates::Collect(&mut aggregates))?),
             None => None,
         };
         if spec.group_by.is_some() || !aggregates.is_empty() || having.is_some() {
-            let groups = self.groups(spec, &scope)?;
+            let groups = self.groups(spec, scope)?;
             // Subqueries count columns in the row the group was made of: a row of each group goes first.
             let subqueries = items.iter().any(|i| i.expr.has_subquery())
                 || order.iter().any(|o| o.0.has_subquery())
@@ -243,27 +272,36 @@ impl Binder<'_> {
                 over_groups(
                     &mut item.expr,
                     &groups,
-                    &scope,
+                    scope,
                     &messages::COLUMN_NOT_AGGREGATED,
                 )?;
                 item.identity = false;
                 item.updatable = false;
             }
             for (e, _) in &mut order {
-                over_groups(e, &groups, &scope, &messages::ORDER_BY_NOT_AGGREGATED)?;
+                over_groups(e, &groups, scope, &messages::ORDER_BY_NOT_AGGREGATED)?;
+            }
+            for e in calls.iter_mut().flat_map(call_exprs) {
+                over_groups(e, &groups, scope, &messages::COLUMN_NOT_AGGREGATED)?;
             }
             let mut having = having;
             if let Some(h) = &mut having {
-                over_groups(h, &groups, &scope, &messages::HAVING_NOT_AGGREGATED)?;
+                over_groups(h, &groups, scope, &messages::HAVING_NOT_AGGREGATED)?;
             }
             plan = aggregate(plan, groups, aggregates);
             if let Some(predicate) = having {
                 plan = wrap(plan, |input| Node::Filter { input, predicate });
             }
         }
-        plan = self.finish(plan, spec, items, order)?;
-        plan.correlated |= scope.correlated.get();
-        Ok(plan)
+        if !calls.is_empty() {
+            let width = plan.columns.len();
+            let items = items.iter_mut().map(|i| &mut i.expr);
+            for e in items.chain(order.iter_mut().map(|(e, _)| e)) {
+                window_columns(e, width);
+            }
+            plan = windowed(plan, calls);
+        }
+        self.finish(plan, spec, items, order)
     }
 
     /// Sort, project, DISTINCT and TOP, in the order that gives each what it needs.
@@ -323,12 +361,12 @@ impl Binder<'_> {
 
     fn items(
         &mut self,
-        spec: &ast::QuerySpec,
+        list: &[SelectItem],
         scope: &Scope<'_>,
         aggregates: &mut Vec<Aggregate>,
     ) -> SqlResult<Vec<Item>> {
         let mut items = Vec::new();
-        for item in &spec.items {
+        for item in list {
             match item {
                 SelectItem::Star { qualifier, line } => {
                     let before = items.len();
@@ -410,6 +448,34 @@ impl Binder<'_> {
             }
         }
         Ok(items)
+    }
+
+    /// The list of an OUTPUT clause.
+    pub(crate) fn output_list(
+        &mut self,
+        list: &[SelectItem],
+        scope: &Scope<'_>,
+    ) -> SqlResult<(Vec<Expr>, Vec<OutColumn>)> {
+        let mut aggregates = Vec::new();
+        let items = self.items(list, scope, &mut aggregates)?;
+        if !aggregates.is_empty() {
+            return Err(SqlError::new(&messages::AGGREGATE_IN_OUTPUT, &[]));
+        }
+        if items.iter().any(|i| i.expr.has_subquery()) {
+            return Err(SqlError::new(&messages::SUBQUERY_IN_OUTPUT, &[]));
+        }
+        if items.iter().any(|i| i.slot.is_some()) {
+            return Err(SqlError::new(&messages::SYNTAX_NEAR, &[&"="]));
+        }
+        let column = |i: &Item| OutColumn {
+            name: i.name.clone(),
+            ty: i.expr.ty,
+            nullable: i.expr.nullable,
+            identity: i.identity,
+            updatable: i.updatable,
+        };
+        let columns = items.iter().map(column).collect();
+        Ok((items.into_iter().map(|i| i.expr).collect(), columns))
     }
 
     /// ORDER BY: positions, aliases of the select list, or expressions over the sources.
@@ -602,6 +668,46 @@ fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
             groups: by,
             aggregates,
             kept,
+        },
+        columns,
+        correlated,
+    }
+}
+
+/// The expressions of a window function.
+fn call_exprs(call: &mut WindowCall) -> impl Iterator<Item = &mut Expr> {
+    let order = call.order.iter_mut().map(|k| &mut k.expr);
+    call.args.iter_mut().chain(&mut call.partition).chain(order)
+}
+
+/// Window functions in an expression become the columns that the window node appends.
+fn window_columns(e: &mut Expr, width: usize) {
+    if let Kind::Window(i) = e.kind {
+        e.kind = Kind::Column {
+            depth: 0,
+            index: width + i,
+        };
+    }
+    let _ = e.try_for_each_child(&mut |child| {
+        window_columns(child, width);
+        Ok(())
+    });
+}
+
+fn windowed(plan: Plan, calls: Vec<WindowCall>) -> Plan {
+    let mut columns = plan.columns.clone();
+    columns.extend(calls.iter().map(|c| OutColumn {
+        name: String::new(),
+        ty: c.ty,
+        nullable: true,
+        identity: false,
+        updatable: false,
+    }));
+    let correlated = plan.correlated;
+    Plan {
+        node: Node::Window {
+            input: Box::new(plan),
+            calls,
         },
         columns,
         correlated,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
+use super::recursive::names_table;
 use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
@@ -111,6 +112,12 @@ impl Binder<'_> {
         if t.sample.is_some() {
             return Err(unsupported("TABLESAMPLE", t.line));
         }
+        if t.name.parts.len() == 1 {
+            let mut running = self.recursions.iter().rev();
+            if let Some(r) = running.find(|r| same_name(&r.name, t.name.name())) {
+                return self.expose(r.scan(), &alias, &[], scope);
+            }
+        }
         if t.name.parts.len() == 1
             && let Some(at) = self
                 .ctes
@@ -120,9 +127,16 @@ impl Binder<'_> {
             let cte = self.ctes[at].clone();
             // A CTE sees only those before it.
             let hidden = self.ctes.split_off(at);
-            self.inside.push(cte.name.clone());
-            let plan = self.query(&cte.query, None);
-            self.inside.pop();
+            let outside = std::mem::take(&mut self.windows);
+            let plan = if names_table(&cte.query.body, &cte.name) {
+                self.recursive(&cte)
+            } else {
+                self.inside.push(cte.name.clone());
+                let plan = self.query(&cte.query, None);
+                self.inside.pop();
+                plan
+            };
+            self.windows = outside;
             self.ctes.extend(hidden);
             return self.expose_query(plan?, &alias, &cte.columns, scope);
         }

@@ -15,9 +15,9 @@ fn names() {
     check(&[
         (
             "with x as (select 1 as a union all select a + 1 from x) select * from x",
-            40517,
-            1,
-            "recursive",
+            530,
+            0,
+            "100",
         ),
         ("select\n nope from emp", 207, 2, "'nope'"),
         ("select 1\nfrom nope", 208, 2, "'nope'"),

@@ -7,20 +7,15 @@ use duramen_query::{Binder, Cx, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
 
-use super::{Bound, Run, command, not_supported};
+use super::{Bound, Run, command};
 use crate::host::HostView;
 use crate::sink::ColumnMeta;
 
 impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
-        // A hint that asks for what is done anyway: plans are serial and bound when their schema changes.
-        let done_anyway = |h: &&ast::QueryHint| !matches!(h.name.as_str(), "RECOMPILE" | "MAXDOP");
-        if let Some(hint) = stmt.hints.iter().find(done_anyway) {
-            return Err(not_supported(&format!("OPTION ({})", hint.name)));
-        }
         let assigns = assignments(stmt)?;
-        if into(stmt) {
-            return Err(not_supported("SELECT INTO"));
+        if let Some(name) = into(stmt) {
+            return self.select_into(stmt, name);
         }
         let plan = match self.cached(at) {
             Some(Bound::Plan(p)) => p,
@@ -39,7 +34,7 @@ impl Run<'_> {
             self.begin_implicitly()?;
         }
         let transaction = self.statement_transaction("SELECT");
-        let result = self.rows(&plan, assigns, &transaction);
+        let result = self.rows(at, &plan, assigns, &transaction);
         self.end_statement(transaction, result.is_ok())?;
         let n = result?;
         self.session.state.rowcount = n;
@@ -50,6 +45,7 @@ impl Run<'_> {
     /// Sends a plan's rows, unless they are assigned to variables on the way.
     pub(super) fn rows(
         &mut self,
+        at: usize,
         plan: &Plan,
         assigns: bool,
         transaction: &Arc<Transaction>,
@@ -79,9 +75,20 @@ impl Run<'_> {
             }
             Ok(n)
         })();
+        let null_eliminated = cx.null_eliminated;
         drop(cx);
         self.vars = vars;
+        if null_eliminated && result.is_ok() {
+            self.null_eliminated(at);
+        }
         result
+    }
+
+    /// 8153: an aggregate passed over a NULL.
+    fn null_eliminated(&mut self, at: usize) {
+        if self.session.options.ansi_warnings {
+            self.say(&SqlError::new(&messages::NULL_ELIMINATED, &[]), at);
+        }
     }
 
     pub(super) fn change(
@@ -114,10 +121,18 @@ impl Run<'_> {
         );
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         cx.row_limit = self.session.options.row_limit();
+        if let Some(columns) = dml.output_columns() {
+            let columns: Vec<ColumnMeta> = columns.iter().map(meta).collect();
+            self.sink.columns(&columns);
+        }
         let result = dml.run(&mut cx);
         let identity = cx.identity;
+        let output = std::mem::take(&mut cx.output);
         drop(cx);
         self.vars = vars;
+        if result.is_ok() {
+            output.iter().for_each(|row| self.sink.row(row));
+        }
         dml.statement_ended(result.is_ok());
         if number == command::INSERT {
             let state = &mut self.session.state;
@@ -171,6 +186,20 @@ fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
     matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
 }
 
-fn into(stmt: &ast::SelectStmt) -> bool {
-    matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.into.is_some())
+fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
+    match &stmt.body {
+        ast::QueryExpr::Select(spec) => spec.into.as_ref(),
+        // SELECT ... INTO ... UNION ...: the first SELECT names the table.
+        ast::QueryExpr::SetOp { left, .. } => {
+            let mut at = left;
+            loop {
+                match &**at {
+                    ast::QueryExpr::SetOp { left, .. } => at = left,
+                    ast::QueryExpr::Select(spec) => return spec.into.as_ref(),
+                    ast::QueryExpr::Values(_) => return None,
+                }
+            }
+        }
+        ast::QueryExpr::Values(_) => None,
+    }
 }

@@ -1,0 +1,136 @@
+//! Finding the rows that an UPDATE or DELETE changes: its target among the sources of FROM.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+use duramen_types::SqlType;
+
+use super::target_table;
+use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
+use crate::host::Table;
+use crate::locking::target_lock;
+use crate::plan::{Node, Plan};
+
+/// What an UPDATE or DELETE is about, bound.
+pub(super) struct Targets {
+    pub table: Arc<dyn Table>,
+    pub plan: Plan,
+    pub scope: Scope<'static>,
+    pub offset: usize,
+}
+
+/// The rows of the target, beside those of the other sources of FROM.
+pub(super) fn target_rows(
+    binder: &mut Binder<'_>,
+    target: &ast::Target,
+    from: &[ast::TableSource],
+    where_: Option<&ast::DmlWhere>,
+    top: Option<&ast::Top>,
+) -> SqlResult<Targets> {
+    let (real, alias, listed) = resolve_from(target, from)?;
+    let table = target_table(binder.host, &real)?;
+    let lock = target_lock(&real.hints)?;
+    let (mut plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
+    match where_ {
+        None => {}
+        Some(ast::DmlWhere::Condition(e)) => {
+            let predicate = binder.over(e, &scope)?;
+            crate::bind::narrow(&mut plan, &predicate);
+            plan = wrap(plan, |input| Node::Filter { input, predicate });
+        }
+        Some(ast::DmlWhere::CurrentOf(_)) => return Err(unsupported("WHERE CURRENT OF", 0)),
+    }
+    if let Some(top) = top {
+        plan = top_rows(binder, top, plan)?;
+    }
+    Ok(Targets {
+        table,
+        plan,
+        scope,
+        offset,
+    })
+}
+
+fn target_alias(target: &ast::Target) -> String {
+    match &target.kind {
+        ast::TargetKind::Table(name) => name.name().to_owned(),
+        ast::TargetKind::Variable(name) => name.clone(),
+    }
+}
+
+/// TOP of a statement that changes rows.
+pub(super) fn top_rows(binder: &mut Binder<'_>, top: &ast::Top, plan: Plan) -> SqlResult<Plan> {
+    let mut count = binder.scalar(&top.count)?;
+    if top.percent {
+        count = binder.coerce(count, SqlType::FLOAT)?;
+    }
+    let percent = top.percent;
+    Ok(wrap(plan, |input| Node::Top {
+        input,
+        count,
+        percent,
+        ties: Vec::new(),
+    }))
+}
+
+/// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.
+/// Gives the table meant, its exposed name and whether FROM lists it.
+fn resolve_from(
+    target: &ast::Target,
+    from: &[ast::TableSource],
+) -> SqlResult<(ast::Target, String, bool)> {
+    let alias = target_alias(target);
+    let mut refs = Vec::new();
+    from.iter().for_each(|s| listed_tables(s, &mut refs));
+    let by_alias = refs.iter().find(|t| same_name(t.exposed, &alias));
+    let mut by_name = refs.iter().filter(|t| same_name(t.name, &alias));
+    let found = match (by_alias, by_name.next(), by_name.next()) {
+        (Some(t), ..) | (None, Some(t), None) => t,
+        (None, Some(_), Some(_)) => {
+            return Err(SqlError::new(&messages::TABLE_AMBIGUOUS, &[&alias]));
+        }
+        (None, None, _) => return Ok((target.clone(), alias, false)),
+    };
+    let mut hints = found.hints.to_vec();
+    hints.extend(target.hints.iter().cloned());
+    let real = ast::Target {
+        kind: found.kind.clone(),
+        hints,
+        line: target.line,
+    };
+    Ok((real, found.exposed.to_owned(), true))
+}
+
+/// A table or table variable that FROM lists.
+struct Listed<'t> {
+    /// Its alias, or its name.
+    exposed: &'t str,
+    name: &'t str,
+    kind: ast::TargetKind,
+    hints: &'t [ast::TableHint],
+}
+
+fn listed_tables<'t>(source: &'t ast::TableSource, out: &mut Vec<Listed<'t>>) {
+    match source {
+        ast::TableSource::Table(t) => out.push(Listed {
+            exposed: t.alias.as_deref().unwrap_or(t.name.name()),
+            name: t.name.name(),
+            kind: ast::TargetKind::Table(t.name.clone()),
+            hints: &t.hints,
+        }),
+        ast::TableSource::Variable {
+            name, alias, hints, ..
+        } => out.push(Listed {
+            exposed: alias.as_deref().unwrap_or(name),
+            name,
+            kind: ast::TargetKind::Variable(name.clone()),
+            hints,
+        }),
+        ast::TableSource::Join(j) => {
+            listed_tables(&j.left, out);
+            listed_tables(&j.right, out);
+        }
+        _ => {}
+    }
+}

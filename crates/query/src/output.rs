@@ -1,0 +1,132 @@
+//! OUTPUT of INSERT, UPDATE and DELETE: what a changed row was and is, sent to the client or into another table.
+//!
+//! An output expression reads one row made of the new row, the old row and the row of the plan that found it, in this
+//! order; what a statement does not have (`deleted` in INSERT) has no columns there.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource};
+use crate::cx::Cx;
+use crate::dml::{self, ColumnValue, assignable};
+use crate::exec::eval_all;
+use crate::expr::Expr;
+use crate::host::{Host, Table};
+use crate::plan::{OutColumn, Row};
+
+#[derive(Debug)]
+pub struct Output {
+    exprs: Vec<Expr>,
+    columns: Vec<OutColumn>,
+    /// OUTPUT ... INTO.
+    into: Option<(Arc<dyn Table>, Vec<ColumnValue>)>,
+}
+
+/// Which of the pseudo-tables a statement has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Has {
+    Inserted,
+    Deleted,
+    Both,
+}
+
+fn pseudo_table(alias: &str, table: &Arc<dyn Table>, offset: usize) -> ScopeSource {
+    let columns = table.columns().iter().map(|c| ScopeColumn {
+        name: c.name.clone(),
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable: true,
+    });
+    ScopeSource {
+        alias: alias.to_owned(),
+        columns: columns.collect(),
+        offset,
+    }
+}
+
+/// Binds an OUTPUT clause over a change of `table`; `sources` are those of the statement's FROM.
+pub(crate) fn bind(
+    host: &dyn Host,
+    binder: &mut Binder<'_>,
+    clause: &ast::Output,
+    (table, has): (&Arc<dyn Table>, Has),
+    sources: &[ScopeSource],
+) -> SqlResult<Output> {
+    let width = table.columns().len();
+    let mut scope = Scope::default();
+    let mut at = 0;
+    if has != Has::Deleted {
+        scope.sources.push(pseudo_table("inserted", table, at));
+        at += width;
+    }
+    if has != Has::Inserted {
+        scope.sources.push(pseudo_table("deleted", table, at));
+        at += width;
+    }
+    for s in sources {
+        let offset = s.offset + at;
+        scope.sources.push(ScopeSource {
+            offset,
+            ..s.clone()
+        });
+    }
+    let (mut exprs, columns) = binder.output_list(&clause.items, &scope)?;
+    let into = match &clause.into {
+        None => None,
+        Some((kind, names)) => {
+            let target = dml::into_table(host, kind)?;
+            let named = dml::named_columns(&target, names)?;
+            if named.len() != exprs.len() {
+                return Err(SqlError::new(&messages::INSERT_COLUMN_MISMATCH, &[]));
+            }
+            for (e, i) in exprs.iter_mut().zip(&named) {
+                *e = binder.coerce(e.clone(), assignable(target.columns()[*i].ty))?;
+            }
+            let values = dml::column_values(host, binder, &target, &named, true)?;
+            Some((target, values))
+        }
+    };
+    Ok(Output {
+        exprs,
+        columns,
+        into,
+    })
+}
+
+impl Output {
+    /// The columns that go to the client; none with INTO.
+    pub fn columns(&self) -> Option<&[OutColumn]> {
+        match self.into {
+            None => Some(&self.columns),
+            Some(_) => None,
+        }
+    }
+
+    pub(crate) fn statement_ended(&self, succeeded: bool) {
+        if let Some((table, _)) = &self.into {
+            table.statement_ended(succeeded);
+        }
+    }
+
+    /// One changed row.
+    pub(crate) fn emit(
+        &self,
+        parts: [&[duramen_types::Value]; 3],
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        let row: Row = parts.concat();
+        let values = eval_all(&self.exprs, &row, cx)?;
+        match &self.into {
+            None => cx.output.push(values),
+            Some((table, columns)) => {
+                let identity = cx.identity;
+                dml::insert_row(table, values, columns, cx)?;
+                cx.identity = identity;
+            }
+        }
+        Ok(())
+    }
+}
