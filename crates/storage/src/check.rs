@@ -14,14 +14,20 @@
 //! | extents and pages: two owners (8904, 8910), free and owned (8903, 8904), nobody's (8905, 8906) | |
 //! | a page's type contradicts its PFS byte | 8948 |
 //! | a page of an extent belongs to another allocation unit than the extent | 2533 |
-//! | an IAM chain goes where no IAM page is | 2575 |
+//! | an IAM chain goes where no IAM page is, or counts wrongly; a unit of the catalog has no IAM page | 2575, 2577 |
+//! | an IAM chain that no unit of the catalog begins | 8906 |
+//! | `rcrows` of a closed database is not the number of rows | 2508 |
+//! | a heap or text page's free space in the PFS is wrong | 8914 |
 //! | log file: tiling, blocks, records | 9004 |
 //!
 //! A database that was not shut down cleanly has pages that recovery is still going to write: its findings say little,
 //! which is why the log file's report tells how the log ends.
 
+mod catalog;
 mod data;
 mod maps;
+#[cfg(test)]
+mod planted;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -44,8 +50,10 @@ const MAX_FINDINGS: usize = 1000;
 pub mod number {
     pub const READ_FAILED: u32 = 823;
     pub const BAD_PAGE: u32 = 824;
+    pub const WRONG_COUNT: u32 = 2508;
     pub const PAGE_NOT_SEEN: u32 = 2533;
     pub const IAM_CHAIN: u32 = 2575;
+    pub const IAM_SEQUENCE: u32 = 2577;
     pub const BAD_FILE_HEADER: u32 = 5172;
     pub const FREE_AND_MIXED: u32 = 8903;
     pub const TWO_EXTENT_OWNERS: u32 = 8904;

@@ -202,7 +202,12 @@ impl Database {
         let result = if self.store.temporary {
             Ok(0)
         } else {
-            self.store_counts().and_then(|()| self.checkpoint())
+            self.store_counts().and_then(|()| {
+                if let Some(own) = &mut self.boot.lock().own {
+                    own.closed = true;
+                }
+                self.checkpoint()
+            })
         };
         self.detach();
         result.map(|_| ())

@@ -128,6 +128,9 @@ impl Database {
         self.settle_files()?;
         self.load_roots()?;
         self.load_counts()?;
+        if let Some(own) = &mut self.boot.lock().own {
+            own.closed = false;
+        }
         self.store.recovering.store(false, Ordering::SeqCst);
         for file in self.store.files.read().iter() {
             file.free_extents

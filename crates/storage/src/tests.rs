@@ -3,7 +3,7 @@
 mod concurrent;
 mod crash;
 mod files;
-mod fixture;
+pub(crate) mod fixture;
 mod pool;
 mod rows;
 mod speed;

@@ -1,7 +1,10 @@
 //! The data files of one database: extents against their owners, then every page in use.
 
-use duramen_base::{EXTENT_PAGES, PageId};
+use std::collections::BTreeMap;
 
+use duramen_base::{AllocUnitId, EXTENT_PAGES, PageId};
+
+use super::catalog::{self, Counted};
 use super::maps::{Maps, read_owners};
 use super::source::{DataFile, verify_page};
 use super::{FileReport, number};
@@ -14,11 +17,13 @@ use crate::format::page::{PageRef, page_type, restore_torn_bits};
 /// Checks files that belong together.
 pub(super) fn check(mut files: Vec<DataFile>) -> Vec<FileReport> {
     let mut maps: Vec<Maps> = files.iter_mut().map(Maps::read).collect();
-    read_owners(&mut files, &mut maps);
+    let heads = read_owners(&mut files, &mut maps);
+    let mut counts = BTreeMap::new();
     for (file, maps) in files.iter_mut().zip(&maps) {
         check_extents(file, maps);
-        check_pages(file, maps);
+        check_pages(file, maps, &mut counts);
     }
+    catalog::check(&mut files, &heads, &counts);
     files.into_iter().map(|f| f.report).collect()
 }
 
@@ -71,7 +76,7 @@ fn check_extents(file: &mut DataFile, maps: &Maps) {
     }
 }
 
-fn check_pages(file: &mut DataFile, maps: &Maps) {
+fn check_pages(file: &mut DataFile, maps: &Maps, counts: &mut BTreeMap<AllocUnitId, Counted>) {
     let (id, own) = (file.id(), file.header.own);
     let (mut checked, mut unprotected) = (0u64, 0u64);
     let total = file.pages;
@@ -96,6 +101,10 @@ fn check_pages(file: &mut DataFile, maps: &Maps) {
         restore_torn_bits(page);
         unprotected += u64::from(PageRef::new(page).flags() & 0x300 == 0);
         check_page(report, maps, page_id, page);
+        counts
+            .entry(PageRef::new(page).alloc_unit())
+            .or_default()
+            .add(page);
     });
     let dialect = if own { "" } else { "foreign " };
     file.report.summary = format!("{dialect}data file {id}: {checked} of {total} pages checked");

@@ -105,10 +105,15 @@ fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<Pa
     sound
 }
 
-/// Reads every IAM page of the database's files and enters what they claim, wherever it lies.
-pub(super) fn read_owners(files: &mut [DataFile], maps: &mut [Maps]) {
+/// Reads every IAM page of the database's files and enters what they claim, wherever it lies. The answer: the IAM pages
+/// with which chains begin, and whose they are.
+pub(super) fn read_owners(
+    files: &mut [DataFile],
+    maps: &mut [Maps],
+) -> BTreeMap<PageId, AllocUnitId> {
     let mut next = Vec::new();
     let mut seen = BTreeMap::new();
+    let mut sequences = BTreeMap::new();
     for f in 0..files.len() {
         for n in maps[f].iam_pages(files[f].pages) {
             let Some(page) = files[f].sound_page(n) else {
@@ -125,6 +130,7 @@ pub(super) fn read_owners(files: &mut [DataFile], maps: &mut [Maps]) {
                 iam: id,
             };
             seen.insert(id, owner.unit);
+            sequences.insert(id, iam.sequence());
             if !iam.next().is_null() {
                 next.push((f, id, iam.next(), owner.unit));
             }
@@ -132,14 +138,26 @@ pub(super) fn read_owners(files: &mut [DataFile], maps: &mut [Maps]) {
         }
     }
     let known: Vec<u16> = files.iter().map(DataFile::id).collect();
+    let mut heads = seen.clone();
     for (f, id, to, unit) in next {
+        heads.remove(&to);
         // A file that is not here cannot be judged.
-        if known.contains(&to.file) && seen.get(&to) != Some(&unit) {
+        if !known.contains(&to.file) {
+            continue;
+        }
+        if seen.get(&to) != Some(&unit) {
             let text =
                 format!("IAM page {id} goes on at page {to}, which is no IAM page of {unit:?}.");
             files[f].report.add(number::IAM_CHAIN, Some(id), text);
+        } else if files[f].header.own && sequences[&id].checked_add(1) != Some(sequences[&to]) {
+            let text = format!(
+                "IAM page {id} has number {}, and the next, {to}, has {}.",
+                sequences[&id], sequences[&to]
+            );
+            files[f].report.add(number::IAM_SEQUENCE, Some(id), text);
         }
     }
+    heads
 }
 
 fn enter(files: &mut [DataFile], maps: &mut [Maps], at: usize, iam: &Iam<'_>, owner: Owner) {

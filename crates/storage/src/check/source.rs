@@ -90,6 +90,20 @@ impl DataFile {
         PageId::new(self.id(), page)
     }
 
+    /// One page, its displaced bits put back where it has some; nothing is reported.
+    pub fn read(&self, page: u32) -> Option<Box<PageBytes>> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        let at = u64::from(page) * PAGE_BYTES as u64;
+        if page >= self.pages || self.file.read_at(&mut bytes[..], at).is_err() {
+            return None;
+        }
+        if !matches!(verify(&bytes), Verify::Ok | Verify::Unprotected) {
+            return None;
+        }
+        restore_torn_bits(&mut bytes);
+        Some(bytes)
+    }
+
     /// One page, its displaced bits put back, when it is there and sound; otherwise that is reported.
     pub fn sound_page(&mut self, page: u32) -> Option<Box<PageBytes>> {
         let mut bytes = Box::new([0; PAGE_BYTES]);

@@ -27,6 +27,7 @@ const XDES_AT: usize = MARK_AT + 32;
 const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
 const TARGET_AT: usize = MARK_AT + 64;
+const CLOSED_AT: usize = MARK_AT + 68;
 const NAME_AT: usize = 52;
 const NAME_UNITS: usize = 128;
 /// What the name is padded with, U+2020: two bytes 0x20.
@@ -70,6 +71,8 @@ pub struct OwnBoot {
     pub database_guid: [u8; 16],
     /// TARGET_RECOVERY_TIME; 0: automatic checkpoints.
     pub target_recovery_seconds: u32,
+    /// The database was closed: nothing is left for recovery to do, and the counts in base tables are right.
+    pub closed: bool,
 }
 
 impl Boot {
@@ -163,6 +166,7 @@ impl Boot {
             put(NEXT_AU_AT, &own.next_alloc_unit.to_le_bytes());
             put(GUID_AT, &own.database_guid);
             put(TARGET_AT, &own.target_recovery_seconds.to_le_bytes());
+            put(CLOSED_AT, &[u8::from(own.closed)]);
         }
         Ok(())
     }
@@ -179,6 +183,7 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         next_alloc_unit: super::u64_at(row, NEXT_AU_AT)?,
         database_guid: guid,
         target_recovery_seconds: u32_at(row, TARGET_AT)?,
+        closed: row[CLOSED_AT] == 1,
     })
 }
 

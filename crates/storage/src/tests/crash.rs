@@ -303,7 +303,9 @@ fn crash_and_compare(seed: u64) {
                 );
                 if !sim.disk().is_off() {
                     engine.commit(&tx, None).unwrap();
-                    let _ = db.close();
+                    if db.close().is_ok() && !sim.disk().is_off() {
+                        sound(&*env.disk);
+                    }
                 }
                 (sim.disk(), true)
             });

@@ -1,14 +1,15 @@
 //! A small database with sysallocunits, a clustered table, an index and a heap.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, DbId, FileId, ObjectId, RowsetId, SessionId, SqlResult};
-use duramen_os::Env;
+use duramen_os::{Disk, Env};
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::{SqlType, Value};
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
+use crate::check::check_directory;
 use crate::format::layout::{ColumnSpec, RowKind, layout_for};
 use crate::*;
 
@@ -334,4 +335,12 @@ pub fn all(rowset: &Rowset, tx: &Transaction) -> Vec<Vec<Value>> {
         rows.push(row);
     }
     rows
+}
+
+/// The offline check finds nothing in the files of a closed database.
+pub fn sound(disk: &dyn Disk) {
+    let reports = check_directory(disk, Path::new("/data")).unwrap();
+    for r in reports {
+        assert_eq!(r.findings, [], "{}", r.path.display());
+    }
 }

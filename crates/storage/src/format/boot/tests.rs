@@ -27,6 +27,7 @@ fn boot_page_round_trip() {
             next_alloc_unit: 300,
             database_guid: [9; 16],
             target_recovery_seconds: 60,
+            closed: true,
         }),
     };
     let mut b = Box::new([0u8; PAGE_BYTES]);
