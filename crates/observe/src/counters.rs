@@ -88,7 +88,6 @@ counters! {
             PageReads = "Page reads/sec" Bulk,
             PageWrites = "Page writes/sec" Bulk,
             PageLookups = "Page lookups/sec" Bulk,
-            ReadaheadPages = "Readahead pages/sec" Bulk,
             DatabasePages = "Database pages" Raw,
             TargetPages = "Target pages" Raw,
             PageLifeExpectancy = "Page life expectancy" Raw,
@@ -99,7 +98,6 @@ counters! {
             ExtentDeallocations = "Extent Deallocations/sec" Bulk,
             PageDeallocations = "Page Deallocations/sec" Bulk,
             MixedPageAllocations = "Mixed page allocations/sec" Bulk,
-            FreeSpaceScans = "FreeSpace Scans/sec" Bulk,
             FullScans = "Full Scans/sec" Bulk,
             RangeScans = "Range Scans/sec" Bulk,
             ProbeScans = "Probe Scans/sec" Bulk,
@@ -132,11 +130,6 @@ counters! {
             Deadlocks = "Number of Deadlocks/sec" Bulk,
             LockWaitTimeAverage = "Average Wait Time (ms)" Average,
             LockWaitTimeBase = "Average Wait Time Base" Base,
-        "Transactions":
-            SnapshotTransactions = "Snapshot Transactions" Raw,
-            VersionStoreKb = "Version Store Size (KB)" Raw,
-            VersionGenerationKb = "Version Generation rate (KB/s)" Bulk,
-            VersionCleanupKb = "Version Cleanup rate (KB/s)" Bulk,
         "SQL Errors":
             ErrorsInfo = "Info Errors" Bulk,
             ErrorsUser = "User Errors" Bulk,

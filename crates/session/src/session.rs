@@ -159,6 +159,7 @@ impl Session {
         };
         self.owner.clear_cancel();
         self.owner.set_attention(cancel.0.clone());
+        duramen_observe::count(duramen_observe::Counter::SqlCompilations, 1);
         let program = duramen_tsql::parse_batch(text, &options)
             .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));
         match program {

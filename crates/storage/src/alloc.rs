@@ -14,6 +14,7 @@ pub(crate) use release::{Doomed, DroppedChain};
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_observe::{Counter, count};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
@@ -215,6 +216,7 @@ impl Database {
                     }
                     cursor.extent = Some((extent, i + 1));
                     self.set_pfs(sys, page, flags)?;
+                    count(Counter::PagesAllocated, 1);
                     return Ok(page);
                 }
                 cursor.extent = None;
@@ -232,6 +234,7 @@ impl Database {
                 return Ok(page);
             }
             let extent = self.take_extent(sys, storage.filegroup(), storage.au)?;
+            count(Counter::ExtentsAllocated, 1);
             let iam = self.iam_for(sys, storage, extent)?;
             let bit = extent.page / 8 % GAM_EXTENTS;
             self.set_bit(sys, iam, bit, true, Lcx::IAM)?;
@@ -264,6 +267,8 @@ impl Database {
             key: &[],
         };
         self.change(sys, iam, &mut p, &op, Lcx::IAM, Role::Normal)?;
+        count(Counter::PagesAllocated, 1);
+        count(Counter::MixedPageAllocations, 1);
         Ok(Some(page))
     }
 

@@ -92,6 +92,7 @@ impl Rowset {
 
     /// The leaf that `probe` leads to. `or_equal`: the rightmost that may hold an equal entry, else the leftmost.
     pub(crate) fn descend(&self, probe: &[Value], or_equal: bool) -> SqlResult<PageId> {
+        duramen_observe::count(duramen_observe::Counter::IndexSearches, 1);
         let mut at = self.root()?;
         for _ in 0..64 {
             let page = self.db.read_page(at)?;

@@ -16,6 +16,7 @@
 use std::collections::VecDeque;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::Counter;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction, Visible};
 use duramen_types::Value;
 
@@ -304,6 +305,7 @@ impl Cursor {
                 .expect_record(slot)
                 .map_err(|e| rowset.db.corrupt(id, e))?;
             if is_ghost(row[0]) && self.skips_ghosts(quiet) {
+                duramen_observe::count(Counter::SkippedGhostedRecords, 1);
                 continue;
             }
             let key = rowset.keys.of_leaf(&rowset.def.layout, row)?;

@@ -7,6 +7,7 @@
 //!    re-pointing the stub: chains are never longer than one step.
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -177,6 +178,7 @@ impl Rowset {
         if kind_of(record[0]) != record_kind::FORWARDING_STUB {
             return Ok(Some((page, slot, record)));
         }
+        count(Counter::ForwardedRecords, 1);
         let (page, slot) = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
         let p = self.db.read_page(page)?;
         let record = p

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::{Counter, count};
 use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
@@ -165,6 +166,7 @@ impl Rowset {
         match at {
             RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, &reading),
             RowLocator::Key(key) if key.len() == self.keys.len() => {
+                count(Counter::ProbeScans, 1);
                 self.btree_fetch(tx, key, &reading)
             }
             RowLocator::Key(key) => {
@@ -177,6 +179,11 @@ impl Rowset {
 
     /// A cursor over part of the rowset. It holds no latch between calls.
     pub fn scan(&self, tx: &Transaction, spec: ScanSpec) -> SqlResult<Cursor> {
+        let counter = match spec.lower.is_none() && spec.upper.is_none() {
+            true => Counter::FullScans,
+            false => Counter::RangeScans,
+        };
+        count(counter, 1);
         Cursor::open(self.clone(), tx, spec)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_observe::{Counter, count};
 use duramen_query::{Binder, Cx, Expr, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
@@ -59,10 +60,12 @@ impl Run<'_> {
 
     pub(super) fn cached(&self, at: usize) -> Option<Bound> {
         let version = self.session.instance.schema_version();
-        self.bound[at]
-            .as_ref()
-            .filter(|(v, _)| *v == version)
-            .map(|(_, b)| b.clone())
+        let (bound_at, bound) = self.bound[at].as_ref()?;
+        if *bound_at != version {
+            count(Counter::SqlRecompilations, 1);
+            return None;
+        }
+        Some(bound.clone())
     }
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {

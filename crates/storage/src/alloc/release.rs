@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult, XdesId};
+use duramen_observe::{Counter, count};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, RecordBuilder, RecordView};
 
@@ -258,6 +259,7 @@ impl Database {
                 self.set_bit(sys, gam, bit, true, Lcx::GAM)?;
                 // Undo takes it back, as it does with the bit.
                 file.free_extents.fetch_add(1, Ordering::SeqCst);
+                count(Counter::ExtentDeallocations, 1);
             }
             Ok(())
         })?;
@@ -280,6 +282,8 @@ impl Database {
         if old == new {
             return Ok(());
         }
+        let pages = old.iter().zip(&new).filter(|(o, n)| o != n).count();
+        count(Counter::PageDeallocations, pages as u64);
         let op = PageOp::Modify {
             slot: 0,
             offset: 4 + (extent.page % PFS_INTERVAL) as u16,
@@ -348,6 +352,7 @@ impl Database {
     /// Gives a page of a mixed extent back, and the extent with the last of its pages.
     fn free_mixed(&self, sys: &Transaction, page: PageId, file: &DataFile) -> SqlResult<()> {
         self.set_pfs(sys, page, 0)?;
+        count(Counter::PageDeallocations, 1);
         let extent = PageId::new(page.file, page.page / 8 * 8);
         for i in 0..8 {
             let other = PageId::new(page.file, extent.page + i);

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
@@ -87,6 +88,7 @@ impl Rowset {
     /// Splits the page `id` for an entry with `key`.
     fn split(&self, sys: &Transaction, id: PageId, key: &[Value]) -> SqlResult<()> {
         let (separator, level, new) = {
+            count(Counter::PageSplits, 1);
             let new = self.db.allocate_page(sys, &self.storage, false)?;
             let mut page = self.db.write_page(id)?;
             let p = page.page();
