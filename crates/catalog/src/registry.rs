@@ -31,6 +31,8 @@ pub struct FileEntry {
     pub max_size: i32,
     pub growth: i32,
     pub growth_percent: bool,
+    /// It is not known yet whether the file was made whole.
+    pub adding: bool,
 }
 
 /// A database.
@@ -47,6 +49,8 @@ pub struct DatabaseEntry {
 
 /// `sysbrickfiles.status`: growth is a percentage.
 const STATUS_PERCENT: i64 = 0x10_0000;
+/// `sysbrickfiles.filestate`, ours.
+const FILESTATE_ADDING: i64 = 0x40;
 
 /// The list, in master's catalog.
 pub struct Registry<'a> {
@@ -98,6 +102,7 @@ impl<'a> Registry<'a> {
                     max_size: int(f, 9) as i32,
                     growth: int(f, 10) as i32,
                     growth_percent: int(f, 5) & STATUS_PERCENT != 0,
+                    adding: int(f, 7) == FILESTATE_ADDING,
                 });
             }
             entry.files.sort_by_key(|f| f.file_id);
@@ -164,6 +169,7 @@ fn file_row(database: DbId, f: &FileEntry) -> SqlResult<Fields> {
         .int("grpid", i64::from(f.filegroup))
         .int("status", if f.growth_percent { STATUS_PERCENT } else { 0 })
         .int("filetype", i64::from(f.kind == FileKind::Log))
+        .int("filestate", if f.adding { FILESTATE_ADDING } else { 0 })
         .int("size", i64::from(f.size))
         .int("maxsize", i64::from(f.max_size))
         .int("growth", i64::from(f.growth))

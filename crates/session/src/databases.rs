@@ -1,6 +1,8 @@
-//! The databases of an instance: made, opened, found by name.
+//! The databases of an instance: found by name, described, made and taken away.
 //!
-//! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`.
+//! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`; with statements: `lifecycle`.
+
+mod lifecycle;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use duramen_base::{DbId, FileId, SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
 use duramen_os::IoError;
-use duramen_os::sync::RwLock;
+use duramen_os::sync::{Mutex, RwLock};
 use duramen_storage::{CreateDatabase, DataFileSpec, Database, Engine, FileGrowth, OpenDatabase};
 use duramen_txn::gate::GateHub;
 use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
@@ -27,7 +29,21 @@ pub mod option {
     pub const READ_COMMITTED_SNAPSHOT: u64 = 1 << 32;
     pub const ALLOW_SNAPSHOT: u64 = 1 << 33;
     /// What a new database takes over from model.
-    pub const INHERITED: u64 = READ_COMMITTED_SNAPSHOT | ALLOW_SNAPSHOT;
+    pub const INHERITED: u64 = READ_COMMITTED_SNAPSHOT
+        | ALLOW_SNAPSHOT
+        | RECOVERY_FULL
+        | DELAYED_ALLOWED
+        | DELAYED_FORCED
+        | 0xfff << 16;
+    /// Files are being made: the next start takes them away.
+    pub const CREATING: u64 = 1 << 4;
+    /// Files are being deleted: the next start goes on.
+    pub const DROPPING: u64 = 1 << 5;
+    pub const OFFLINE: u64 = 1 << 6;
+    pub const READ_ONLY: u64 = 1 << 7;
+    pub const SINGLE_USER: u64 = 1 << 8;
+    pub const RESTRICTED_USER: u64 = 1 << 9;
+    // From 1 << 16 on: `database_ddl::options::SWITCHES`.
 }
 
 const PAGE: u64 = 8192;
@@ -54,6 +70,29 @@ pub struct OpenDb {
     pub entry: RwLock<DatabaseEntry>,
 }
 
+impl OpenDb {
+    pub fn is_read_only(&self) -> bool {
+        self.entry.read().options & option::READ_ONLY != 0
+    }
+}
+
+/// A filegroup of CREATE DATABASE; the first is PRIMARY and has no name.
+#[derive(Clone, Debug)]
+pub struct NewGroup {
+    pub name: Option<String>,
+    pub default: bool,
+    pub files: Vec<NewFile>,
+}
+
+/// What CREATE DATABASE makes. The first file of the first group is file 1.
+#[derive(Clone, Debug)]
+pub struct NewDatabase {
+    pub name: String,
+    pub groups: Vec<NewGroup>,
+    pub log: Vec<NewFile>,
+    pub collation: u32,
+}
+
 /// A file as CREATE DATABASE describes it.
 #[derive(Clone, Debug)]
 pub struct NewFile {
@@ -63,6 +102,76 @@ pub struct NewFile {
     pub size: u64,
     pub max_size: Option<u64>,
     pub growth: Growth,
+    /// 0: not numbered yet.
+    pub file_id: u16,
+}
+
+impl NewFile {
+    /// A file as master lists it.
+    pub fn of(f: &FileEntry) -> NewFile {
+        NewFile {
+            logical_name: f.logical_name.clone(),
+            path: f.path.clone(),
+            size: f.size.max(0) as u64 * PAGE,
+            max_size: (f.max_size > 0).then(|| f.max_size as u64 * PAGE),
+            growth: match (f.growth, f.growth_percent) {
+                (0, _) => Growth::None,
+                (n, true) => Growth::Percent(n.unsigned_abs()),
+                (n, false) => Growth::Bytes(u64::from(n.unsigned_abs()) * PAGE),
+            },
+            file_id: f.file_id,
+        }
+    }
+
+    /// The row of master; data files are PRIMARY's.
+    pub fn entry(&self, kind: FileKind) -> FileEntry {
+        let mut entry = FileEntry {
+            file_id: self.file_id,
+            kind,
+            filegroup: i32::from(kind == FileKind::Data),
+            logical_name: self.logical_name.clone(),
+            path: self.path.clone(),
+            size: (self.size / PAGE) as i32,
+            max_size: self.max_size.map_or(-1, |m| (m / PAGE) as i32),
+            growth: 0,
+            growth_percent: false,
+            adding: false,
+        };
+        set_growth(&mut entry, self.growth);
+        entry
+    }
+}
+
+/// A growth in the form of master's row.
+pub fn set_growth(entry: &mut FileEntry, growth: Growth) {
+    entry.growth_percent = matches!(growth, Growth::Percent(_));
+    entry.growth = match growth {
+        Growth::None => 0,
+        Growth::Bytes(b) => (b / PAGE) as i32,
+        Growth::Percent(p) => p as i32,
+    };
+}
+
+/// A growth in the form of storage.
+pub fn file_growth(growth: Growth) -> FileGrowth {
+    match growth {
+        Growth::None => FileGrowth::None,
+        Growth::Bytes(b) => FileGrowth::Pages((b / PAGE) as u32),
+        Growth::Percent(p) => FileGrowth::Percent(p),
+    }
+}
+
+/// Numbers files as SQL Server does: 1 and 2 are the first data and the first log file, then the others in their order.
+pub fn number(data: &mut [&mut NewFile], log: &mut [&mut NewFile]) {
+    let mut next = 3;
+    let mut rest = |files: &mut [&mut NewFile], first: u16| {
+        for (i, f) in files.iter_mut().enumerate() {
+            f.file_id = if i == 0 { first } else { next };
+            next += u16::from(i > 0);
+        }
+    };
+    rest(data, 1);
+    rest(log, 2);
 }
 
 pub struct Databases {
@@ -70,8 +179,10 @@ pub struct Databases {
     pub gate: Arc<GateHub>,
     pub config: StorageConfig,
     pub(crate) open: RwLock<BTreeMap<DbId, Arc<OpenDb>>>,
-    /// Listed in `master`, and not to be opened.
+    /// Listed in `master`, and not open.
     pub(crate) unavailable: RwLock<BTreeMap<DbId, Arc<Unavailable>>>,
+    /// One change of the list at a time.
+    pub(crate) admin: Mutex<()>,
     /// Goes up with every database made or dropped.
     pub(crate) generation: AtomicU64,
 }
@@ -81,20 +192,10 @@ impl Databases {
     pub(crate) fn open_spec(&self, entry: &DatabaseEntry) -> OpenDatabase {
         let (mut data, mut log) = (Vec::new(), Vec::new());
         for f in &entry.files {
-            let file = NewFile {
-                logical_name: f.logical_name.clone(),
-                path: f.path.clone(),
-                size: f.size.max(0) as u64 * PAGE,
-                max_size: (f.max_size > 0).then(|| f.max_size as u64 * PAGE),
-                growth: match (f.growth, f.growth_percent) {
-                    (0, _) => Growth::None,
-                    (n, true) => Growth::Percent(n.unsigned_abs()),
-                    (n, false) => Growth::Bytes(u64::from(n.unsigned_abs()) * PAGE),
-                },
-            };
+            let file = NewFile::of(f);
             match f.kind {
-                FileKind::Data => data.push(self.data_spec(&file, f.file_id)),
-                FileKind::Log => log.push(self.log_spec(&file, f.file_id)),
+                FileKind::Data => data.push(self.data_spec(&file)),
+                FileKind::Log => log.push(self.log_spec(&file)),
             }
         }
         OpenDatabase {
@@ -110,8 +211,9 @@ impl Databases {
         &self,
         db: Arc<Database>,
         catalog: Arc<CatalogDb>,
-        entry: DatabaseEntry,
+        mut entry: DatabaseEntry,
     ) -> Arc<OpenDb> {
+        lifecycle::follow(&mut entry, &db);
         if let Some(log) = db.log() {
             self.gate.attach(db.id, log);
         }
@@ -131,73 +233,24 @@ impl Databases {
         open
     }
 
-    /// Makes a database and lists it in `master`.
-    pub fn make(
-        &self,
-        id: DbId,
-        name: &str,
-        files: &(Vec<NewFile>, Vec<NewFile>),
-    ) -> SqlResult<Arc<OpenDb>> {
-        let spec = self.create_spec(id, name, files, self.first_log_seq())?;
-        let (db, catalog) = build(&self.engine, &spec)?;
-        let mut entry = entry_of(id, name, &files.0, &files.1);
-        if let Some(model) = self.get(DbId::MODEL) {
-            entry.options |= model.entry.read().options & option::INHERITED;
-        }
-        let master = self.master()?.catalog.clone();
-        if let Err(e) = self.in_master(&master, |r, tx| r.add(tx, &entry)) {
-            db.detach();
-            return Err(e);
-        }
-        Ok(self.admit(db, catalog, entry))
-    }
-
     /// How a new database is made; its files must not be there yet, their directories must.
     pub(crate) fn create_spec(
         &self,
         id: DbId,
         name: &str,
-        files: &(Vec<NewFile>, Vec<NewFile>),
+        (data, log): (&[NewFile], &[NewFile]),
         first_log_seq: u32,
     ) -> SqlResult<CreateDatabase> {
-        let (data, log) = files;
-        let data_ids = (0..data.len()).map(|i| if i == 0 { 1 } else { i + 2 } as u16);
-        let data_specs: Vec<DataFileSpec> = data
-            .iter()
-            .zip(data_ids)
-            .map(|(f, n)| self.data_spec(f, n))
-            .collect();
-        let log_ids = (0..log.len()).map(|i| if i == 0 { 2 } else { data.len() + i + 1 } as u16);
-        let log_specs: Vec<LogFileSpec> = log
-            .iter()
-            .zip(log_ids)
-            .map(|(f, n)| self.log_spec(f, n))
-            .collect();
-        for path in data_specs
-            .iter()
-            .map(|d| &d.path)
-            .chain(log_specs.iter().map(|l| &l.path))
-        {
-            let parent = path.parent().unwrap_or(Path::new("/"));
-            if !self.engine.env.disk.exists(parent) {
-                let args: [&dyn std::fmt::Display; 2] = [
-                    &path.display(),
-                    &"2(The system cannot find the file specified.)",
-                ];
-                return Err(SqlError::new(&messages::DIRECTORY_LOOKUP_FAILED, &args));
-            }
-            if id != DbId::TEMPDB && self.engine.env.disk.exists(path) {
-                return Err(SqlError::new(
-                    &messages::FILE_ALREADY_EXISTS,
-                    &[&path.display()],
-                ));
+        if id != DbId::TEMPDB {
+            for f in data.iter().chain(log) {
+                os_exists(self, &f.path)?;
             }
         }
         Ok(CreateDatabase {
             id,
             name: name.to_owned(),
-            data: data_specs,
-            log: log_specs,
+            data: data.iter().map(|f| self.data_spec(f)).collect(),
+            log: log.iter().map(|f| self.log_spec(f)).collect(),
             profile: self.config.profile,
             sector: self.config.sector,
             first_log_seq,
@@ -254,27 +307,23 @@ impl Databases {
         )
     }
 
-    fn data_spec(&self, f: &NewFile, file_id: u16) -> DataFileSpec {
+    pub(crate) fn data_spec(&self, f: &NewFile) -> DataFileSpec {
         DataFileSpec {
             path: self.resolve(&f.path),
             shown_path: f.path.clone(),
             logical_name: f.logical_name.clone(),
-            file_id,
+            file_id: f.file_id,
             filegroup: 1,
             size: (f.size / PAGE) as u32,
             max_size: f.max_size.map(|m| (m / PAGE) as u32),
-            growth: match f.growth {
-                Growth::None => FileGrowth::None,
-                Growth::Bytes(b) => FileGrowth::Pages((b / PAGE) as u32),
-                Growth::Percent(p) => FileGrowth::Percent(p),
-            },
+            growth: file_growth(f.growth),
         }
     }
 
-    fn log_spec(&self, f: &NewFile, file_id: u16) -> LogFileSpec {
+    pub(crate) fn log_spec(&self, f: &NewFile) -> LogFileSpec {
         LogFileSpec {
             path: self.resolve(&f.path),
-            file_id: FileId(file_id),
+            file_id: FileId(f.file_id),
             size: f.size,
             max_size: f.max_size,
             growth: f.growth,
@@ -322,7 +371,14 @@ impl Databases {
         let entry = |d: Arc<OpenDb>| (d.entry.read().clone(), Some(d.clone()));
         let open = self.all().into_iter().map(entry);
         let gone = self.unavailable().into_iter();
-        open.chain(gone.map(|u| (u.entry.clone(), None))).collect()
+        let mut all: Vec<_> = open.chain(gone.map(|u| (u.entry.clone(), None))).collect();
+        all.sort_by_key(|(entry, _)| entry.id);
+        all
+    }
+
+    /// Whether there is a database of that name, open or not.
+    pub fn is_listed(&self, name: &str) -> bool {
+        self.find(name).is_some() || self.find_unavailable(name).is_some()
     }
 
     pub fn next_id(&self) -> DbId {
@@ -331,24 +387,6 @@ impl Databases {
             .map(DbId)
             .find(|id| !open.contains_key(id) && !unavailable.contains_key(id))
             .unwrap_or(DbId(u16::MAX))
-    }
-
-    /// Drops a database and its files.
-    pub fn remove(&self, db: &Arc<OpenDb>) -> SqlResult<()> {
-        let master = self.master()?;
-        self.in_master(&master.catalog, |r, tx| r.remove(tx, db.db.id))?;
-        self.open.write().remove(&db.db.id);
-        self.gate.detach(db.db.id);
-        db.db.detach();
-        for f in &db.entry.read().files {
-            let path = self.resolve(&f.path);
-            match self.engine.env.disk.remove(&path) {
-                Ok(()) | Err(IoError::NotFound) => {}
-                Err(e) => return Err(os_error(&e, &path)),
-            }
-        }
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        Ok(())
     }
 
     /// Goes up with every schema change anywhere.
@@ -369,41 +407,15 @@ pub fn durability_of(options: u64) -> DelayedDurability {
 }
 
 pub(crate) fn entry_of(id: DbId, name: &str, data: &[NewFile], log: &[NewFile]) -> DatabaseEntry {
-    let entry = |f: &NewFile, file_id: usize, kind: FileKind| FileEntry {
-        file_id: file_id as u16,
-        kind,
-        filegroup: i32::from(kind == FileKind::Data),
-        logical_name: f.logical_name.clone(),
-        path: f.path.clone(),
-        size: (f.size / PAGE) as i32,
-        max_size: f.max_size.map_or(-1, |m| (m / PAGE) as i32),
-        growth: match f.growth {
-            Growth::None => 0,
-            Growth::Bytes(b) => (b / PAGE) as i32,
-            Growth::Percent(p) => p as i32,
-        },
-        growth_percent: matches!(f.growth, Growth::Percent(_)),
-    };
-    let mut files = Vec::new();
-    files.extend(
-        data.iter()
-            .enumerate()
-            .map(|(i, f)| entry(f, if i == 0 { 1 } else { i + 2 }, FileKind::Data)),
-    );
-    files.extend(log.iter().enumerate().map(|(i, f)| {
-        entry(
-            f,
-            if i == 0 { 2 } else { data.len() + i + 1 },
-            FileKind::Log,
-        )
-    }));
+    let data = data.iter().map(|f| f.entry(FileKind::Data));
+    let log = log.iter().map(|f| f.entry(FileKind::Log));
     DatabaseEntry {
         id,
         name: name.to_owned(),
         created: duramen_catalog::now(),
         compatibility_level: 160,
         options: 0,
-        files,
+        files: data.chain(log).collect(),
     }
 }
 
@@ -427,4 +439,19 @@ pub(crate) fn build(
 pub fn os_error(e: &IoError, path: &Path) -> SqlError {
     let code = format!("{}({e})", e.code());
     SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &path.display()])
+}
+
+/// 5133 when the directory of a new file is not there, 5170 when the file is.
+pub fn os_exists(databases: &Databases, shown: &str) -> SqlResult<()> {
+    let path = databases.resolve(shown);
+    let disk = &databases.engine.env.disk;
+    if !disk.exists(path.parent().unwrap_or(Path::new("/"))) {
+        let args: [&dyn std::fmt::Display; 2] =
+            [&shown, &"2(The system cannot find the file specified.)"];
+        return Err(SqlError::new(&messages::DIRECTORY_LOOKUP_FAILED, &args));
+    }
+    if disk.exists(&path) {
+        return Err(SqlError::new(&messages::FILE_ALREADY_EXISTS, &[&shown]));
+    }
+    Ok(())
 }

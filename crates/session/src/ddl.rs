@@ -123,6 +123,10 @@ impl Ddl<'_> {
                 c.line,
             ));
         }
+        let of_database = duramen_types::CollationId(self.db.db.boot().collation);
+        if resolved.id.is_string() && of_database.name().is_some() {
+            resolved.collation = of_database;
+        }
         if let Some(name) = &c.collation {
             let id = duramen_types::CollationId::from_name(name);
             let id = id.ok_or_else(|| {

@@ -77,13 +77,8 @@ impl Instance {
         let activity = self.admit(request)?;
         let mut login = request.clone();
         login.password.clear();
-        let seat = self.database_id(&database);
         login.database = database;
-        let session = Session::new(self.clone(), activity, login)?;
-        if let Some(id) = seat {
-            session.take_seat(id)?;
-        }
-        Ok(session)
+        Session::new(self.clone(), activity, login)
     }
 
     /// The lowest free session id.

@@ -21,6 +21,7 @@ mod programs;
 pub mod reference;
 mod rpc;
 mod run;
+mod seats;
 mod session;
 mod sink;
 mod startup;

@@ -398,11 +398,19 @@ fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         }
         "status" => Some(match s.instance.databases.state(entry.id) {
             DatabaseState::Online => "ONLINE".to_owned(),
+            DatabaseState::Offline => "OFFLINE".to_owned(),
             // The property knows no RECOVERY_PENDING.
             _ => "SUSPECT".to_owned(),
         }),
-        "updateability" => Some("READ_WRITE".to_owned()),
-        "useraccess" => Some("MULTI_USER".to_owned()),
+        "updateability" => {
+            let read_only = entry.options & option::READ_ONLY != 0;
+            Some(if read_only { "READ_ONLY" } else { "READ_WRITE" }.to_owned())
+        }
+        "useraccess" => Some(match entry.options {
+            o if o & option::SINGLE_USER != 0 => "SINGLE_USER".to_owned(),
+            o if o & option::RESTRICTED_USER != 0 => "RESTRICTED_USER".to_owned(),
+            _ => "MULTI_USER".to_owned(),
+        }),
         "version" => boot.map(|b| b.version.to_string()),
         "isautoclose" | "isautoshrink" | "isinstandby" | "ispublished" | "issubscribed"
         | "ismergepublished" | "isfulltextenabled" => flag(0),

@@ -67,6 +67,12 @@ pub fn catchable(error: &SqlError, from_inside: bool) -> bool {
 
 /// Gives an error to the client, and to whoever listens to `error_reported`.
 pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
+    tell(error);
+    sink.error(error);
+}
+
+/// Gives an error to whoever listens to `error_reported`, the server log among them.
+pub fn tell(error: &SqlError) {
     emit(|| ErrorReported {
         error_number: i64::from(error.number),
         severity: u64::from(error.severity),
@@ -79,7 +85,6 @@ pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
         _ => Counter::ErrorsKillConnection,
     };
     count(counter, 1);
-    sink.error(error);
 }
 
 #[cfg(test)]

@@ -443,17 +443,13 @@ impl<'r> Run<'r> {
             }
             StatementKind::CreateDatabase(stmt) => {
                 self.outside_transaction("CREATE DATABASE")?;
-                self.session.instance.databases.create_database(stmt)?;
+                self.administer(at, |a| a.create(stmt))?;
                 self.done(None, 0xCB, false);
                 Ok(())
             }
             StatementKind::AlterDatabase(stmt) => {
                 self.outside_transaction("ALTER DATABASE")?;
-                let session = &*self.session;
-                session.switch_versioning(stmt, self.cancel, || {
-                    let databases = &session.instance.databases;
-                    databases.alter_database(stmt, &session.database)
-                })?;
+                self.administer(at, |a| a.alter(stmt))?;
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
@@ -461,11 +457,7 @@ impl<'r> Run<'r> {
             StatementKind::DropDatabase { if_exists, names } => {
                 self.outside_transaction("DROP DATABASE")?;
                 for n in names {
-                    self.session.instance.databases.drop_database(
-                        n,
-                        *if_exists,
-                        &self.session.database,
-                    )?;
+                    self.administer(at, |a| a.drop_database(n, *if_exists))?;
                 }
                 self.done(None, 0xCC, false);
                 Ok(())

@@ -90,8 +90,7 @@ impl Session {
         login: LoginRequest,
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
-        activity.set_database(id.map_or(1, |id| id.0));
-        Ok(Session {
+        let session = Session {
             instance,
             spid: activity.spid,
             database: login.database.clone(),
@@ -103,7 +102,12 @@ impl Session {
             transaction: None,
             deps: SessionDeps::new(),
             defined: false,
-        })
+        };
+        if let Some(id) = id {
+            session.take_seat(id)?;
+            session.activity.set_database(id.0);
+        }
+        Ok(session)
     }
 
     pub fn spid(&self) -> u16 {
@@ -186,16 +190,24 @@ impl Session {
         self.options = Options::default();
         self.state = State::default();
         let home = self.instance.default_database(&self.login.database);
-        let old = std::mem::replace(&mut self.database, home.clone());
-        if old != home {
-            if let Some(id) = self.instance.database_id(&home) {
+        self.move_to(home)?;
+        Ok(())
+    }
+
+    /// Another database becomes the current one: a seat there first, then the old one is left.
+    fn move_to(&mut self, database: String) -> SqlResult<String> {
+        let new = self.instance.database_id(&database);
+        let old = self.instance.database_id(&self.database);
+        if new != old {
+            if let Some(id) = new {
                 self.take_seat(id)?;
+                self.activity.set_database(id.0);
             }
-            if let Some(id) = self.instance.database_id(&old) {
+            if let Some(id) = old {
                 self.leave_seat(id);
             }
         }
-        Ok(())
+        Ok(std::mem::replace(&mut self.database, database))
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
@@ -347,15 +359,7 @@ impl Session {
             Some(gone) => gone.refusal(),
             None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
         })?;
-        if let Some(id) = self.instance.database_id(&found) {
-            self.take_seat(id)?;
-        }
-        let old = std::mem::replace(&mut self.database, found.clone());
-        if old != found
-            && let Some(id) = self.instance.database_id(&old)
-        {
-            self.leave_seat(id);
-        }
+        let old = self.move_to(found.clone())?;
         sink.env_change(&EnvChange::Database {
             old,
             new: found.clone(),

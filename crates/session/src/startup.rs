@@ -11,15 +11,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::{CatalogDb, DatabaseEntry, Registry};
+use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, Registry};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::{Env, IoError, OpenOptions, thread};
 use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig};
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 
-use crate::databases::{Databases, NewFile, StorageConfig, build, entry_of, os_error};
+use crate::databases::{
+    Databases, NewFile, StorageConfig, build, entry_of, number, option, os_error,
+};
 
+/// Where the first VLF of a log file begins.
+const VLF_AT: u64 = 8192;
 const MARKER: &str = "duramen.instance";
 const MB: u64 = 1 << 20;
 /// Where the logs of the system databases begin; those of others begin above model's.
@@ -57,6 +61,7 @@ impl Databases {
             config,
             open: RwLock::new(BTreeMap::new()),
             unavailable: RwLock::new(BTreeMap::new()),
+            admin: Mutex::new(()),
             generation: AtomicU64::new(1),
         };
         if fresh {
@@ -75,6 +80,7 @@ impl Databases {
             size: mb * MB,
             max_size: None,
             growth: Growth::Bytes(64 * MB),
+            file_id: 0,
         }
     }
 
@@ -85,10 +91,10 @@ impl Databases {
             "model" => ("modeldev", "modellog"),
             _ => ("MSDBData", "MSDBLog"),
         };
-        (
+        numbered((
             vec![self.file(data, &format!("{name}.mdf"), 4)],
             vec![self.file(log, &format!("{name}.ldf"), 4)],
-        )
+        ))
     }
 
     /// `tempdev`, `temp2`, ... and `templog`, named as SQL Server's setup names them.
@@ -100,12 +106,12 @@ impl Databases {
                 n => self.file(&format!("temp{n}"), &format!("tempdb_mssql_{n}.ndf"), 8),
             })
             .collect();
-        (data, vec![self.file("templog", "templog.ldf", 8)])
+        numbered((data, vec![self.file("templog", "templog.ldf", 8)]))
     }
 
     fn tempdb_spec(&self) -> SqlResult<(CreateDatabase, DatabaseEntry)> {
         let files = self.tempdb_files();
-        let spec = self.create_spec(DbId::TEMPDB, "tempdb", &files, FIRST_LOG_SEQ)?;
+        let spec = self.create_spec(DbId::TEMPDB, "tempdb", (&files.0, &files.1), FIRST_LOG_SEQ)?;
         let entry = entry_of(DbId::TEMPDB, "tempdb", &files.0, &files.1);
         Ok((spec, entry))
     }
@@ -133,7 +139,12 @@ impl Databases {
             (DbId::MSDB, "msdb"),
         ] {
             let files = self.system_files(name);
-            jobs.push(self.build_job(self.create_spec(id, name, &files, FIRST_LOG_SEQ)?));
+            jobs.push(self.build_job(self.create_spec(
+                id,
+                name,
+                (&files.0, &files.1),
+                FIRST_LOG_SEQ,
+            )?));
             entries.push(entry_of(id, name, &files.0, &files.1));
         }
         let (spec, entry) = self.tempdb_spec()?;
@@ -178,10 +189,23 @@ impl Databases {
         let mut master_entry = entry;
         let mut jobs = vec![self.build_job(tempdb)];
         let mut entries = vec![tempdb_entry];
-        for entry in listed? {
+        let mut unfinished = Vec::new();
+        for mut entry in listed? {
+            let bits = entry.options;
+            // A log file that was being added counts if it was begun; the log has used it only if it was whole.
+            let begun = |f: &FileEntry| !f.adding || self.log_file_begun(&f.path);
+            entry
+                .files
+                .iter()
+                .filter(|f| !begun(f))
+                .for_each(|f| self.delete_file(&f.path));
+            entry.files.retain(begun);
+            entry.files.iter_mut().for_each(|f| f.adding = false);
             match entry.id {
                 DbId::MASTER => master_entry = entry,
                 DbId::TEMPDB => {}
+                _ if bits & (option::CREATING | option::DROPPING) != 0 => unfinished.push(entry),
+                _ if bits & option::OFFLINE != 0 => self.set_offline(entry),
                 _ => {
                     jobs.push(self.open_job(&entry));
                     entries.push(entry);
@@ -189,7 +213,7 @@ impl Databases {
             }
         }
         let opened = in_parallel("recover database", jobs);
-        self.admit(master, catalog, master_entry);
+        self.admit(master, catalog.clone(), master_entry);
         for (opened, entry) in opened.into_iter().zip(entries) {
             match opened {
                 Ok((db, catalog)) => {
@@ -198,7 +222,23 @@ impl Databases {
                 Err(error) => self.set_aside(entry, error)?,
             }
         }
+        for entry in unfinished {
+            self.delete_files(&entry);
+            self.in_master(&catalog, |r, tx| r.remove(tx, entry.id))?;
+        }
         Ok(())
+    }
+
+    /// Whether a log file has its first VLF.
+    fn log_file_begun(&self, shown: &str) -> bool {
+        let mut header = [0; 512];
+        let file = self
+            .engine
+            .env
+            .disk
+            .open(&self.resolve(shown), &OpenOptions::default());
+        let read = file.and_then(|f| f.read_at(&mut header, VLF_AT));
+        read.is_ok() && header.iter().any(|b| *b != header[0])
     }
 
     /// Checkpoints and closes everything: what users made first, then the system databases, tempdb last.
@@ -219,6 +259,14 @@ impl Databases {
         self.engine.stop_background();
         result
     }
+}
+
+fn numbered((mut data, mut log): Files) -> Files {
+    number(
+        &mut data.iter_mut().collect::<Vec<_>>(),
+        &mut log.iter_mut().collect::<Vec<_>>(),
+    );
+    (data, log)
 }
 
 /// Runs the jobs on a few threads; the results are in the order of the jobs.

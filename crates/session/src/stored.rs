@@ -77,6 +77,17 @@ impl StoredTable {
         }
     }
 
+    /// 3906
+    fn check_writable(&self) -> SqlResult<()> {
+        match self.db.is_read_only() {
+            false => Ok(()),
+            true => Err(SqlError::new(
+                &messages::DATABASE_READ_ONLY,
+                &[&self.db.db.name],
+            )),
+        }
+    }
+
     fn data(&self) -> Rowset {
         self.db.db.rowset(&self.def.data)
     }
@@ -315,6 +326,7 @@ impl Table for StoredTable {
     }
 
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.check_writable()?;
         let tx = transaction(cx)?;
         let row = self.stored(row);
         rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
@@ -322,6 +334,7 @@ impl Table for StoredTable {
     }
 
     fn update(&self, at: &Locator, old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.check_writable()?;
         let tx = transaction(cx)?;
         let (old, new) = (self.stored(old.clone()), self.stored(new));
         let at = from_locator(at)?;
@@ -331,6 +344,7 @@ impl Table for StoredTable {
     }
 
     fn delete(&self, at: &Locator, old: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.check_writable()?;
         let tx = transaction(cx)?;
         let old = self.stored(old.clone());
         rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)

@@ -1,11 +1,13 @@
-//! Databases that `master` lists and that could not be opened: the server starts without them and says why.
+//! Databases that `master` lists and that are not open: the server starts without them and says why.
 //!
+//! OFFLINE ones were closed by ALTER DATABASE and wait for SET ONLINE (942). The others could not be opened.
 //! As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
 //! it), a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
 //! `master` and `model` are not among them: without those there is no server.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::DatabaseEntry;
@@ -20,6 +22,7 @@ pub enum DatabaseState {
     Online = 0,
     RecoveryPending = 3,
     Suspect = 4,
+    Offline = 6,
 }
 
 impl DatabaseState {
@@ -29,6 +32,7 @@ impl DatabaseState {
             DatabaseState::Online => "ONLINE",
             DatabaseState::RecoveryPending => "RECOVERY_PENDING",
             DatabaseState::Suspect => "SUSPECT",
+            DatabaseState::Offline => "OFFLINE",
         }
     }
 
@@ -51,7 +55,7 @@ impl DatabaseState {
     }
 }
 
-/// A database that could not be opened.
+/// A database that is not open.
 #[derive(Clone, Debug)]
 pub struct Unavailable {
     pub entry: DatabaseEntry,
@@ -74,9 +78,10 @@ impl fmt::Display for Unavailable {
 }
 
 impl Unavailable {
-    /// 945 or 926, for whoever wants to use it.
+    /// 942, 945 or 926, for whoever wants to use it.
     pub fn refusal(&self) -> SqlError {
         let message = match self.state {
+            DatabaseState::Offline => &messages::DATABASE_OFFLINE,
             DatabaseState::Suspect => &messages::DATABASE_SUSPECT,
             DatabaseState::Online | DatabaseState::RecoveryPending => {
                 &messages::DATABASE_FILES_INACCESSIBLE
@@ -113,7 +118,19 @@ impl Databases {
         Ok(())
     }
 
-    /// The databases that could not be opened.
+    /// Remembers a database as one that ALTER DATABASE has closed.
+    pub(crate) fn set_offline(&self, entry: DatabaseEntry) {
+        let error = SqlError::new(&messages::DATABASE_OFFLINE, &[&entry.name]);
+        let unavailable = Unavailable {
+            state: DatabaseState::Offline,
+            error,
+            entry,
+        };
+        let id = unavailable.entry.id;
+        self.unavailable.write().insert(id, Arc::new(unavailable));
+    }
+
+    /// The databases that are not open.
     pub fn unavailable(&self) -> Vec<Arc<Unavailable>> {
         self.unavailable.read().values().cloned().collect()
     }
@@ -135,10 +152,12 @@ impl Databases {
             .cloned()
     }
 
-    /// DROP DATABASE of one that could not be opened. Files that could not be reached stay where they are.
+    /// DROP DATABASE of one that is not open. Files that could not be reached, and those of an offline one, stay.
     pub(crate) fn remove_unavailable(&self, gone: &Unavailable) -> SqlResult<()> {
+        let _one = self.admin.lock();
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.remove(tx, gone.entry.id))?;
+        self.generation.fetch_add(1, Ordering::AcqRel);
         self.unavailable.write().remove(&gone.entry.id);
         if gone.state == DatabaseState::Suspect {
             for f in &gone.entry.files {

@@ -11,11 +11,8 @@ use std::time::Duration;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_query::{LockGrain, LockIntent, ScanLock};
 use duramen_storage::{Database, Grain, LockHint, Reading};
-use duramen_tsql::ast::{AlterDatabase, AlterDatabaseAction, OptionValue, Termination};
-use duramen_txn::{
-    IsolationLevel, LockDuration, LockError, LockMode, LockOwner, ReadView, Resource,
-    SnapshotState, Transaction,
-};
+use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
+use duramen_txn::{IsolationLevel, ReadView, SnapshotState, Transaction};
 
 use crate::databases::{OpenDb, option};
 use crate::session::{CancelToken, Session};
@@ -53,56 +50,16 @@ pub(crate) fn admit(db: &Database, options: u64) {
     versioning.set_since(db.engine.versions.now());
 }
 
-/// Where a session has its seat: master and tempdb are everybody's.
-fn seat(db: DbId) -> Option<Resource> {
-    (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
-}
-
 impl Session {
-    /// The session is in this database from now on.
-    pub(crate) fn take_seat(&self, db: DbId) -> SqlResult<()> {
-        if let Some(resource) = seat(db) {
-            let locks = &self.instance.locks;
-            locks
-                .lock(
-                    &self.owner,
-                    &resource,
-                    LockMode::S,
-                    LockDuration::Session,
-                    None,
-                )
-                .map_err(|e| refused(e, &self.owner))?;
-        }
-        Ok(())
-    }
-
-    /// The session has left this database.
-    pub(crate) fn leave_seat(&self, db: DbId) {
-        if let Some(resource) = seat(db) {
-            let locks = &self.instance.locks;
-            locks.unlock_session(&self.owner, &resource, self.transaction.is_some());
-        }
-    }
-
     /// ALTER DATABASE SET, when it switches one of the two options: what must be so before the options are written
-    /// down, then `write`, then what follows from it.
-    pub(crate) fn switch_versioning(
+    /// down. Ends with [`settle`]; the caller gives back the database that may be held for itself then.
+    pub(crate) fn prepare_versioning(
         &self,
-        stmt: &AlterDatabase,
+        db: &OpenDb,
+        options: &[NamedOption],
+        termination: Option<Termination>,
         cancel: &CancelToken,
-        write: impl FnOnce() -> SqlResult<()>,
-    ) -> SqlResult<()> {
-        let name = stmt.name.as_deref().unwrap_or(&self.database);
-        let (
-            Some(db),
-            AlterDatabaseAction::Set {
-                options,
-                termination,
-            },
-        ) = (self.instance.databases.find(name), &stmt.action)
-        else {
-            return write();
-        };
+    ) -> SqlResult<Switch> {
         let wanted = |name: &str| {
             let found = options.iter().rev().find(|o| o.name == name)?;
             match &found.value {
@@ -112,94 +69,59 @@ impl Session {
             }
         };
         let (read_committed, snapshot) = (wanted(RCSI), wanted(ALLOW));
-        if read_committed.is_none() && snapshot.is_none() {
-            return write();
-        }
+        let mut switch = Switch {
+            read_committed,
+            any: read_committed.is_some() || snapshot.is_some(),
+            ended_others: false,
+        };
         let versioning = &db.db.transactions.versioning;
         let system = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
         if read_committed.is_some() && system {
-            return Err(cannot_set(RCSI, &db));
+            return Err(cannot_set(RCSI, db));
         }
         if snapshot.is_some() && system {
             // What they are at every start: on, and for tempdb off.
-            return Err(cannot_set(ALLOW, &db));
+            return Err(cannot_set(ALLOW, db));
         }
-        let alone = read_committed.is_some_and(|on| on != versioning.read_committed());
-        if alone {
-            self.be_alone(&db, *termination)?;
+        if read_committed.is_some_and(|on| on != versioning.read_committed()) {
+            switch.ended_others = self.be_alone(db, termination)?;
         }
         let result = match snapshot {
             Some(true) => allow_snapshots(&db.db, cancel),
             Some(false) => forbid_snapshots(&db.db, cancel),
             None => Ok(()),
         };
-        let result = result.and_then(|()| write());
-        if result.is_ok()
-            && let Some(on) = read_committed
-        {
-            versioning.set_read_committed(on);
-        }
-        if result.is_err() {
+        if let Err(e) = result {
             // What was written down before counts.
             admit(&db.db, db.entry.read().options);
+            return Err(e);
         }
-        if alone {
-            self.instance.locks.release_all(&self.owner);
-        }
-        result
+        Ok(switch)
     }
+}
 
-    /// X on the database: waits until the other sessions have left it, or ends them.
-    fn be_alone(&self, db: &OpenDb, termination: Option<Termination>) -> SqlResult<()> {
-        let patience = match termination {
-            None => None,
-            Some(Termination::NoWait | Termination::RollbackImmediate) => Some(Duration::ZERO),
-            Some(Termination::RollbackAfter(seconds)) => {
-                Some(Duration::from_secs(u64::from(seconds)))
-            }
-        };
-        let resource = Resource::Database(db.db.id);
-        let locks = &self.instance.locks;
-        let lock = |timeout| {
-            let duration = LockDuration::Normal;
-            locks.lock(&self.owner, &resource, LockMode::X, duration, timeout)
-        };
-        match (lock(patience), termination) {
-            (Ok(_), _) => return Ok(()),
-            (Err(LockError::Timeout), Some(Termination::NoWait)) => {
-                let error = SqlError::new(&messages::DATABASE_STATE_IN_USE, &[&db.db.name]);
-                return Err(error.with_state(2));
-            }
-            (Err(LockError::Timeout), _) => {}
-            (Err(e), _) => return Err(refused(e, &self.owner)),
+/// A switch that was prepared.
+pub(crate) struct Switch {
+    read_committed: Option<bool>,
+    any: bool,
+    /// Sessions were ended for it.
+    pub ended_others: bool,
+}
+
+/// The options were written down, or not.
+pub(crate) fn settle(switch: &Switch, db: &OpenDb, written: bool) {
+    if written {
+        if let Some(on) = switch.read_committed {
+            db.db.transactions.versioning.set_read_committed(on);
         }
-        // Whoever comes in between is ended in the next round.
-        loop {
-            let holders = locks.snapshot();
-            let here = |spid| {
-                let mut mine = holders.iter().filter(|l| l.resource == resource);
-                spid != self.spid && mine.any(|l| l.spid == spid)
-            };
-            for activity in self.instance.sessions() {
-                if here(activity.spid) {
-                    self.instance.end(&activity)?;
-                }
-            }
-            match lock(Some(LOOK)) {
-                Ok(_) => return Ok(()),
-                Err(LockError::Timeout) => {}
-                Err(e) => return Err(refused(e, &self.owner)),
-            }
-        }
+    } else if switch.any {
+        // What was written down before counts.
+        admit(&db.db, db.entry.read().options);
     }
 }
 
 fn cannot_set(what: &str, db: &OpenDb) -> SqlError {
     SqlError::new(&messages::OPTION_CANNOT_BE_SET, &[&what, &db.db.name])
-}
-
-fn refused(e: LockError, owner: &LockOwner) -> SqlError {
-    duramen_txn::errors::lock_error(e, owner.spid()).unwrap_or_else(duramen_query::cancelled)
 }
 
 fn allow_snapshots(db: &Database, cancel: &CancelToken) -> SqlResult<()> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
+use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time;
 use duramen_txn::txlog::{self, TransactionLog};
@@ -23,8 +23,9 @@ use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
 use crate::files::table::{new_table, open_listed};
 use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
 use crate::format::PageBytes;
-use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, FileHeader, OwnBoot};
+use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
 use crate::format::page::seal;
+use crate::log_files::log_header;
 use crate::row_counts::CountState;
 use crate::tempdb;
 
@@ -368,22 +369,6 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
         volatile: tempdb::is_temporary(spec.id),
         ..LogConfig::default()
     };
-    let header = |file: &LogFileSpec| -> SqlResult<PageBytes> {
-        let mut page: PageBytes = [0; PAGE_BYTES];
-        let FileId(file_id) = file.file_id;
-        FileHeader {
-            binding: *guid,
-            file_id,
-            filegroup: 0,
-            size: (file.size / PAGE_BYTES as u64) as u32,
-            max_size: file.max_size.map(|m| (m / PAGE_BYTES as u64) as u32),
-            own: true,
-            ..FileHeader::default()
-        }
-        .format(&mut page)?;
-        seal(&mut page);
-        Ok(page)
-    };
     let Some(first) = spec.log.first() else {
         return Err(logical_error(
             "no log file",
@@ -393,10 +378,10 @@ fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlRes
             "",
         ));
     };
-    let log = Log::create(&engine.env, config, first, &header(first)?)
+    let log = Log::create(&engine.env, config, first, &log_header(first, guid)?)
         .map_err(|e| e.to_sql(&spec.name))?;
     for file in &spec.log[1..] {
-        log.add_file(file, &header(file)?)
+        log.add_file(file, &log_header(file, guid)?)
             .map_err(|e| e.to_sql(&spec.name))?;
     }
     Ok(log)

@@ -41,6 +41,7 @@ pub mod format;
 mod ghosts;
 mod heap;
 mod lob;
+mod log_files;
 mod pool;
 mod reading;
 mod recovery;

@@ -281,6 +281,7 @@ fn master_remembers_databases() {
             max_size: -1,
             growth: 10,
             growth_percent: true,
+            adding: false,
         }],
     };
     registry.add(&tx, &entry).expect("adds");

@@ -4,7 +4,9 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_txn::TxnKind;
 
 use super::Run;
+use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
+use crate::outcome;
 
 impl Run<'_> {
     /// 226: statements that cannot be part of a transaction.
@@ -24,6 +26,26 @@ impl Run<'_> {
             Some(t) if t.is_doomed() => Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[])),
             _ => Ok(()),
         }
+    }
+
+    /// CREATE, ALTER or DROP DATABASE. What they tell besides their result goes out first; inside TRY only the last
+    /// error of several counts.
+    pub(super) fn administer(
+        &mut self,
+        at: usize,
+        work: impl FnOnce(&mut Admin<'_>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let mut admin = Admin::new(self.session, self.cancel);
+        let result = work(&mut admin);
+        for note in std::mem::take(&mut admin.notes) {
+            if note.severity <= 10 {
+                self.say(&note, at);
+            } else if self.tries.is_empty() {
+                let line = self.program.steps[at].line as i32;
+                outcome::report(self.sink, &note.at_line(line));
+            }
+        }
+        result
     }
 
     /// A definition, as a statement of the open transaction or of its own.
@@ -51,6 +73,10 @@ impl Run<'_> {
             return Err(error);
         };
         self.writable()?;
+        if db.is_read_only() {
+            let name = &db.db.name;
+            return Err(SqlError::new(&messages::DATABASE_READ_ONLY, &[name]));
+        }
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));

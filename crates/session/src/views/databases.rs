@@ -10,6 +10,7 @@ use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use crate::database_ddl::switch;
 use crate::databases::{OpenDb, durability_of, option};
 use crate::unavailable::DatabaseState;
 
@@ -30,6 +31,23 @@ impl Source {
         db.map_or(SnapshotState::Off, |d| {
             d.db.transactions.versioning.snapshot_state()
         })
+    }
+
+    fn has(&self, bits: u64) -> Value {
+        bit(self.entry.options & bits != 0)
+    }
+
+    /// A switch of ALTER DATABASE SET, by its name there.
+    fn switch(&self, name: &str) -> Value {
+        bit(switch(self.entry.options, name).unwrap_or(false))
+    }
+
+    fn user_access(&self) -> (u8, &'static str) {
+        match self.entry.options {
+            o if o & option::SINGLE_USER != 0 => (1, "SINGLE_USER"),
+            o if o & option::RESTRICTED_USER != 0 => (2, "RESTRICTED_USER"),
+            _ => (0, "MULTI_USER"),
+        }
     }
 
     fn reuse_reason(&self) -> Option<&'static str> {
@@ -66,9 +84,9 @@ columns! { Source;
     "create_date", T::DATETIME, NOT_NULL, |d| Value::DateTime(d.entry.created);
     "compatibility_level", T::TINYINT, NOT_NULL, |d| tiny(d.entry.compatibility_level);
     "collation_name", T::SYSNAME, NULL, |d| text_or_null(d.collation());
-    "user_access", T::TINYINT, NULL, |_| tiny(0);
-    "user_access_desc", DESC, NULL, |_| text("MULTI_USER");
-    "is_read_only", T::BIT, NULL, |_| bit(false);
+    "user_access", T::TINYINT, NULL, |d| tiny(d.user_access().0);
+    "user_access_desc", DESC, NULL, |d| text(d.user_access().1);
+    "is_read_only", T::BIT, NULL, |d| d.has(option::READ_ONLY);
     "is_auto_close_on", T::BIT, NOT_NULL, |_| bit(false);
     "is_auto_shrink_on", T::BIT, NULL, |_| bit(false);
     "state", T::TINYINT, NULL, |d| tiny(d.state as u8);
@@ -83,20 +101,20 @@ columns! { Source;
     "recovery_model_desc", DESC, NULL, |d| text(if d.full() { "FULL" } else { "SIMPLE" });
     "page_verify_option", T::TINYINT, NULL, |_| tiny(2);
     "page_verify_option_desc", DESC, NULL, |_| text("CHECKSUM");
-    "is_auto_create_stats_on", T::BIT, NULL, |_| bit(false);
+    "is_auto_create_stats_on", T::BIT, NULL, |d| d.switch("AUTO_CREATE_STATISTICS");
     "is_auto_create_stats_incremental_on", T::BIT, NULL, |_| bit(false);
-    "is_auto_update_stats_on", T::BIT, NULL, |_| bit(false);
-    "is_auto_update_stats_async_on", T::BIT, NULL, |_| bit(false);
-    "is_ansi_null_default_on", T::BIT, NULL, |_| bit(false);
-    "is_ansi_nulls_on", T::BIT, NULL, |_| bit(false);
-    "is_ansi_padding_on", T::BIT, NULL, |_| bit(false);
-    "is_ansi_warnings_on", T::BIT, NULL, |_| bit(false);
-    "is_arithabort_on", T::BIT, NULL, |_| bit(false);
-    "is_concat_null_yields_null_on", T::BIT, NULL, |_| bit(false);
-    "is_numeric_roundabort_on", T::BIT, NULL, |_| bit(false);
-    "is_quoted_identifier_on", T::BIT, NULL, |_| bit(false);
+    "is_auto_update_stats_on", T::BIT, NULL, |d| d.switch("AUTO_UPDATE_STATISTICS");
+    "is_auto_update_stats_async_on", T::BIT, NULL, |d| d.switch("AUTO_UPDATE_STATISTICS_ASYNC");
+    "is_ansi_null_default_on", T::BIT, NULL, |d| d.switch("ANSI_NULL_DEFAULT");
+    "is_ansi_nulls_on", T::BIT, NULL, |d| d.switch("ANSI_NULLS");
+    "is_ansi_padding_on", T::BIT, NULL, |d| d.switch("ANSI_PADDING");
+    "is_ansi_warnings_on", T::BIT, NULL, |d| d.switch("ANSI_WARNINGS");
+    "is_arithabort_on", T::BIT, NULL, |d| d.switch("ARITHABORT");
+    "is_concat_null_yields_null_on", T::BIT, NULL, |d| d.switch("CONCAT_NULL_YIELDS_NULL");
+    "is_numeric_roundabort_on", T::BIT, NULL, |d| d.switch("NUMERIC_ROUNDABORT");
+    "is_quoted_identifier_on", T::BIT, NULL, |d| d.switch("QUOTED_IDENTIFIER");
     "is_recursive_triggers_on", T::BIT, NULL, |_| bit(false);
-    "is_cursor_close_on_commit_on", T::BIT, NULL, |_| bit(false);
+    "is_cursor_close_on_commit_on", T::BIT, NULL, |d| d.switch("CURSOR_CLOSE_ON_COMMIT");
     "is_local_cursor_default", T::BIT, NULL, |_| bit(false);
     "is_fulltext_enabled", T::BIT, NULL, |_| bit(false);
     "is_trustworthy_on", T::BIT, NULL, |_| bit(false);

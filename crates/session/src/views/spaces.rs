@@ -1,14 +1,17 @@
 //! `sys.data_spaces` and `sys.filegroups`.
 
+use duramen_storage::FilegroupInfo;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use crate::host::Context;
 
 pub struct Source {
     name: String,
     id: u16,
     default: bool,
+    all_files: bool,
 }
 
 columns! { Source;
@@ -20,16 +23,20 @@ columns! { Source;
     "is_system", T::BIT, NULL, |_| bit(false);
 }
 
-fn sources() -> Vec<Source> {
-    vec![Source {
-        name: "PRIMARY".to_owned(),
-        id: 1,
-        default: true,
-    }]
+fn sources(cx: &Context) -> Vec<Source> {
+    let db = cx.instance.databases.find(&cx.database);
+    let groups = db.map(|d| d.db.filegroups()).unwrap_or_default();
+    let source = |g: FilegroupInfo| Source {
+        name: g.name,
+        id: g.id,
+        default: g.is_default,
+        all_files: g.autogrow_all,
+    };
+    groups.into_iter().map(source).collect()
 }
 
-pub const DATA_SPACES: View = View::new("data_spaces", COLUMNS, |_, _| {
-    Ok(sources().iter().map(row).collect())
+pub const DATA_SPACES: View = View::new("data_spaces", COLUMNS, |cx, _| {
+    Ok(sources(cx).iter().map(row).collect())
 });
 
 pub use groups::FILEGROUPS;
@@ -47,10 +54,10 @@ mod groups {
         "filegroup_guid", T::GUID, NULL, |_| Value::Null;
         "log_filegroup_id", T::INT, NULL, |_| Value::Null;
         "is_read_only", T::BIT, NULL, |_| bit(false);
-        "is_autogrow_all_files", T::BIT, NULL, |_| bit(false);
+        "is_autogrow_all_files", T::BIT, NULL, |s| bit(s.all_files);
     }
 
-    pub const FILEGROUPS: View = View::new("filegroups", COLUMNS, |_, _| {
-        Ok(sources().iter().map(row).collect())
+    pub const FILEGROUPS: View = View::new("filegroups", COLUMNS, |cx, _| {
+        Ok(sources(cx).iter().map(row).collect())
     });
 }

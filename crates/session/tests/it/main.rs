@@ -1,6 +1,7 @@
 //! Batches over an instance, results as text.
 
 mod commit_wait;
+mod database_files;
 mod dbcc;
 mod full;
 mod golden;

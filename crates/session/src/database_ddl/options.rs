@@ -1,0 +1,278 @@
+//! ALTER DATABASE ... SET: what each option does, as data.
+//!
+//! An option takes effect and shows in `sys.databases`, or is refused by its name. Three lists say which:
+//! [`SWITCHES`] are remembered and shown (defaults for connections that set none of their own, which every login does,
+//! and leaves for statistics, which the optimizer does not use); [`FIXED`] names the values that are so anyway; what
+//! has an effect of its own is in [`wish`].
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
+
+use super::{Admin, refuse};
+use crate::databases::{OpenDb, durability_of, option};
+use crate::versioning;
+
+/// Name, the bit that is set when it is not as by default, and its default.
+pub const SWITCHES: &[(&str, u64, bool)] = &[
+    ("ANSI_NULLS", 1 << 16, false),
+    ("ANSI_NULL_DEFAULT", 1 << 17, false),
+    ("ANSI_PADDING", 1 << 18, false),
+    ("ANSI_WARNINGS", 1 << 19, false),
+    ("ARITHABORT", 1 << 20, false),
+    ("AUTO_CREATE_STATISTICS", 1 << 21, true),
+    ("AUTO_UPDATE_STATISTICS", 1 << 22, true),
+    ("AUTO_UPDATE_STATISTICS_ASYNC", 1 << 23, false),
+    ("CONCAT_NULL_YIELDS_NULL", 1 << 24, false),
+    ("CURSOR_CLOSE_ON_COMMIT", 1 << 25, false),
+    ("NUMERIC_ROUNDABORT", 1 << 26, false),
+    ("QUOTED_IDENTIFIER", 1 << 27, false),
+];
+
+/// What is so anyway.
+const FIXED: &[(&str, &str)] = &[
+    ("ACCELERATED_DATABASE_RECOVERY", "OFF"),
+    ("AUTO_CLOSE", "OFF"),
+    ("AUTO_SHRINK", "OFF"),
+    ("CURSOR_DEFAULT", "GLOBAL"),
+    ("DATE_CORRELATION_OPTIMIZATION", "OFF"),
+    ("DB_CHAINING", "OFF"),
+    ("DISABLE_BROKER", ""),
+    ("ENCRYPTION", "OFF"),
+    ("HONOR_BROKER_PRIORITY", "OFF"),
+    ("MIXED_PAGE_ALLOCATION", "OFF"),
+    ("PAGE_VERIFY", "CHECKSUM"),
+    ("PARAMETERIZATION", "SIMPLE"),
+    ("QUERY_STORE", "OFF"),
+    ("RECURSIVE_TRIGGERS", "OFF"),
+    ("TEMPORAL_HISTORY_RETENTION", "OFF"),
+    ("TORN_PAGE_DETECTION", "OFF"),
+    ("TRUSTWORTHY", "OFF"),
+];
+
+/// Whether a switch is on, by name; `None` for a name that is not in the list.
+pub fn switch(bits: u64, name: &str) -> Option<bool> {
+    let (_, bit, default) = SWITCHES.iter().find(|s| s.0 == name)?;
+    Some((bits & bit != 0) != *default)
+}
+
+/// What a SET clause asks for.
+struct Wish {
+    bits: u64,
+    online: Option<bool>,
+    compatibility: Option<u8>,
+    target_recovery: Option<u32>,
+}
+
+impl Wish {
+    /// The bits after one option.
+    fn add(&mut self, o: &NamedOption) -> SqlResult<()> {
+        let word = match &o.value {
+            Some(OptionValue::Word(w)) => w.to_ascii_uppercase(),
+            None => String::new(),
+            Some(OptionValue::Int(n)) => n.to_string(),
+            Some(_) => return Err(refuse(&format!("ALTER DATABASE SET {}", o.name))),
+        };
+        let not_here = || refuse(format!("ALTER DATABASE SET {} {word}", o.name).trim_end());
+        let delayed = option::DELAYED_ALLOWED | option::DELAYED_FORCED;
+        let access = option::SINGLE_USER | option::RESTRICTED_USER;
+        let replace = |mask: u64, bit: u64| (self.bits & !mask) | bit;
+        self.bits = match (o.name.as_str(), word.as_str()) {
+            ("RECOVERY", "SIMPLE") => replace(option::RECOVERY_FULL, 0),
+            ("RECOVERY", "FULL") => replace(0, option::RECOVERY_FULL),
+            ("DELAYED_DURABILITY", "DISABLED") => replace(delayed, 0),
+            ("DELAYED_DURABILITY", "ALLOWED") => replace(delayed, option::DELAYED_ALLOWED),
+            ("DELAYED_DURABILITY", "FORCED") => replace(delayed, option::DELAYED_FORCED),
+            ("READ_ONLY", "") => replace(0, option::READ_ONLY),
+            ("READ_WRITE", "") => replace(option::READ_ONLY, 0),
+            ("SINGLE_USER", "") => replace(access, option::SINGLE_USER),
+            ("RESTRICTED_USER", "") => replace(access, option::RESTRICTED_USER),
+            ("MULTI_USER", "") => replace(access, 0),
+            ("ONLINE", "") => {
+                self.online = Some(true);
+                self.bits
+            }
+            ("OFFLINE", "") => {
+                self.online = Some(false);
+                self.bits
+            }
+            // 150 and 160 differ in the optimizer alone.
+            ("COMPATIBILITY_LEVEL", "150" | "160") => {
+                self.compatibility = word.parse().ok();
+                self.bits
+            }
+            ("TARGET_RECOVERY_TIME", seconds) => {
+                self.target_recovery = Some(seconds.parse().map_err(|_| not_here())?);
+                self.bits
+            }
+            (name, "ON" | "OFF") if SWITCHES.iter().any(|s| s.0 == name) => {
+                let Some((_, bit, default)) = SWITCHES.iter().find(|s| s.0 == name) else {
+                    return Err(not_here());
+                };
+                match (word == "ON") == *default {
+                    true => replace(*bit, 0),
+                    false => replace(0, *bit),
+                }
+            }
+            fixed if FIXED.contains(&fixed) => self.bits,
+            (name, word) => versioning::changed(self.bits, name, word).ok_or_else(not_here)?,
+        };
+        Ok(())
+    }
+}
+
+impl Admin<'_> {
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        options: &[NamedOption],
+        termination: Option<Termination>,
+    ) -> SqlResult<()> {
+        let databases = &self.instance().databases;
+        let mut wish = Wish {
+            bits: 0,
+            online: None,
+            compatibility: None,
+            target_recovery: None,
+        };
+        let Some(db) = databases.find(name) else {
+            options.iter().try_for_each(|o| wish.add(o))?;
+            return match (wish.online, databases.find_unavailable(name)) {
+                (Some(true), Some(gone)) => databases.bring_online(&gone),
+                (_, Some(gone)) => Err(gone.refusal()),
+                (_, None) => Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name])),
+            };
+        };
+        let before = db.entry.read().options;
+        wish.bits = before;
+        options.iter().try_for_each(|o| wish.add(o))?;
+        self.check_system(&db, &wish)?;
+        let offline = wish.online == Some(false);
+        let single = option::SINGLE_USER;
+        if before & single != 0 {
+            // Whoever sits there keeps its state; the session itself may.
+            let free = self.session.try_alone(&db, Some(std::time::Duration::ZERO));
+            let name = &db.db.name;
+            free.map_err(|_| SqlError::new(&messages::SINGLE_USER_CONNECTED, &[name]))?;
+        } else if (offline || self.alone_for(before, &wish))
+            && self.session.be_alone(&db, termination)?
+        {
+            self.say_rolled_back();
+        }
+        let result = match offline {
+            true => self.take_offline(&db),
+            false => self.write_switched(&db, before, &wish, (options, termination)),
+        };
+        self.session.among_others();
+        if (before ^ wish.bits) & single != 0 && result.is_ok() {
+            self.sit_down_again(&db)?;
+        }
+        result
+    }
+
+    /// Whether the change needs the database for itself.
+    fn alone_for(&self, before: u64, wish: &Wish) -> bool {
+        let to_single = wish.bits & !before & option::SINGLE_USER != 0;
+        (before ^ wish.bits) & option::READ_ONLY != 0 || to_single
+    }
+
+    /// 5058: the system databases stay open and writable for all.
+    fn check_system(&self, db: &OpenDb, wish: &Wish) -> SqlResult<()> {
+        let refused = match () {
+            () if db.db.id.0 > 4 => return Ok(()),
+            () if wish.online.is_some() => "OFFLINE",
+            () if wish.bits & option::READ_ONLY != 0 => "READ_ONLY",
+            () if wish.bits & option::SINGLE_USER != 0 => "SINGLE_USER",
+            () if wish.bits & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
+            () if db.db.id.0 == 2 && wish.bits & option::RECOVERY_FULL != 0 => "RECOVERY",
+            () => return Ok(()),
+        };
+        let name = &db.db.name;
+        Err(SqlError::new(
+            &messages::OPTION_CANNOT_BE_SET,
+            &[&refused, name],
+        ))
+    }
+
+    /// `write`, between what the row version options want before and after.
+    fn write_switched(
+        &mut self,
+        db: &Arc<OpenDb>,
+        before: u64,
+        wish: &Wish,
+        (options, termination): (&[NamedOption], Option<Termination>),
+    ) -> SqlResult<()> {
+        let session = &*self.session;
+        let switch = session.prepare_versioning(db, options, termination, &self.cancel)?;
+        if switch.ended_others {
+            self.say_rolled_back();
+        }
+        let result = self.write(db, before, wish);
+        versioning::settle(&switch, db, result.is_ok());
+        result
+    }
+
+    fn say_rolled_back(&mut self) {
+        self.note(&messages::ROLLING_BACK, &[&0]);
+        self.note(&messages::ROLLING_BACK, &[&100]);
+    }
+
+    fn write(&mut self, db: &Arc<OpenDb>, before: u64, wish: &Wish) -> SqlResult<()> {
+        let databases = &self.instance().databases;
+        let to_read_only = wish.bits & !before & option::READ_ONLY != 0;
+        if to_read_only {
+            db.catalog.flush_identities()?;
+            db.db.checkpoint()?;
+        }
+        if let Some(seconds) = wish.target_recovery {
+            databases.set_target_recovery(db, seconds)?;
+        }
+        databases.write_entry(db, |e| {
+            e.options = wish.bits;
+            e.compatibility_level = wish.compatibility.unwrap_or(e.compatibility_level);
+        })?;
+        let transactions = &db.db.transactions;
+        transactions.set_delayed_durability(durability_of(wish.bits));
+        Ok(())
+    }
+
+    /// Closes the database; a session that is in it goes to master.
+    fn take_offline(&mut self, db: &Arc<OpenDb>) -> SqlResult<()> {
+        self.instance().databases.take_offline(db)?;
+        if self.session.database.eq_ignore_ascii_case(&db.db.name) {
+            self.session.leave_seat(db.db.id);
+            self.session.database = "master".to_owned();
+            self.session.activity.set_database(1);
+            self.note(&messages::SWITCHED_TO_MASTER, &[]);
+        }
+        Ok(())
+    }
+
+    /// The seat of the session itself becomes the only one, or one among others.
+    fn sit_down_again(&mut self, db: &OpenDb) -> SqlResult<()> {
+        if !self.session.database.eq_ignore_ascii_case(&db.db.name) {
+            return Ok(());
+        }
+        self.session.leave_seat(db.db.id);
+        self.session.take_seat(db.db.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_have_a_bit_each_and_know_their_defaults() {
+        let mut bits: Vec<u64> = SWITCHES.iter().map(|s| s.1).collect();
+        bits.sort();
+        bits.dedup();
+        assert_eq!(bits.len(), SWITCHES.len());
+        assert_eq!(switch(0, "AUTO_CREATE_STATISTICS"), Some(true));
+        assert_eq!(switch(1 << 21, "AUTO_CREATE_STATISTICS"), Some(false));
+        assert_eq!(switch(1 << 16, "ANSI_NULLS"), Some(true));
+        assert_eq!(switch(0, "NO_SUCH"), None);
+        assert!(FIXED.is_sorted() && SWITCHES.is_sorted());
+    }
+}

@@ -1,0 +1,39 @@
+//! DROP DATABASE.
+
+use std::time::Duration;
+
+use duramen_base::{SqlError, SqlResult, messages};
+
+use super::Admin;
+
+impl Admin<'_> {
+    /// 3701 when it is not there, 3702 while somebody is in it, 3708 for a system database.
+    pub fn drop_database(&mut self, name: &str, if_exists: bool) -> SqlResult<()> {
+        let databases = &self.instance().databases;
+        let Some(db) = databases.find(name) else {
+            if let Some(gone) = databases.find_unavailable(name) {
+                return databases.remove_unavailable(&gone);
+            }
+            if if_exists {
+                return Ok(());
+            }
+            let args: [&dyn std::fmt::Display; 3] = [&"drop", &"database", &name];
+            return Err(SqlError::new(&messages::CANNOT_DROP, &args));
+        };
+        if db.db.id.0 <= 4 {
+            let args: [&dyn std::fmt::Display; 4] =
+                [&"drop", &"database", &db.db.name, &"database"];
+            return Err(SqlError::new(&messages::CANNOT_DROP_SYSTEM, &args));
+        }
+        let in_use = || SqlError::new(&messages::DATABASE_IN_USE, &[&db.db.name]).with_state(3);
+        if self.session.database.eq_ignore_ascii_case(&db.db.name) {
+            return Err(in_use());
+        }
+        if self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
+            return Err(in_use());
+        }
+        let result = databases.remove(&db);
+        self.session.among_others();
+        result
+    }
+}

@@ -1,0 +1,118 @@
+//! Who is in a database: every session holds S on the database it is in, whoever changes its state needs X.
+//!
+//! `master` and `tempdb` are everybody's: nobody has a seat in them. The only seat of a single-user database is taken
+//! with X, so that the second session finds it occupied (924) instead of waiting.
+
+use std::time::Duration;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_tsql::ast::Termination;
+use duramen_txn::{LockDuration, LockError, LockMode, LockOwner, Resource};
+
+use crate::databases::{OpenDb, option};
+use crate::session::Session;
+
+fn seat(db: DbId) -> Option<Resource> {
+    (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
+}
+
+impl Session {
+    /// The session is in this database from now on.
+    pub(crate) fn take_seat(&self, db: DbId) -> SqlResult<()> {
+        let Some(resource) = seat(db) else {
+            return Ok(());
+        };
+        let open = self.instance.databases.get(db);
+        let single = |d: &OpenDb| d.entry.read().options & option::SINGLE_USER != 0;
+        let alone = open.as_deref().is_some_and(single);
+        let (mode, timeout) = match alone {
+            true => (LockMode::X, Some(Duration::ZERO)),
+            false => (LockMode::S, None),
+        };
+        let locks = &self.instance.locks;
+        match locks.lock(&self.owner, &resource, mode, LockDuration::Session, timeout) {
+            Ok(_) => Ok(()),
+            Err(LockError::Timeout) => {
+                let name = open.map_or_else(String::new, |d| d.db.name.clone());
+                Err(SqlError::new(&messages::DATABASE_SINGLE_USER, &[&name]))
+            }
+            Err(e) => Err(refused(e, &self.owner)),
+        }
+    }
+
+    /// The session has left this database.
+    pub(crate) fn leave_seat(&self, db: DbId) {
+        if let Some(resource) = seat(db) {
+            let locks = &self.instance.locks;
+            locks.unlock_session(&self.owner, &resource, self.transaction.is_some());
+        }
+    }
+
+    /// X on the database for the rest of the statement: waits until the other sessions have left it, or ends them as
+    /// the WITH clause says. The caller gives it back with [`Session::among_others`]. True when sessions were ended.
+    pub(crate) fn be_alone(
+        &self,
+        db: &OpenDb,
+        termination: Option<Termination>,
+    ) -> SqlResult<bool> {
+        let first = match termination {
+            None => None,
+            Some(Termination::NoWait | Termination::RollbackImmediate) => Some(Duration::ZERO),
+            Some(Termination::RollbackAfter(s)) => Some(Duration::from_secs(u64::from(s))),
+        };
+        match self.try_alone(db, first) {
+            Ok(()) => Ok(false),
+            Err(LockError::Timeout) if termination == Some(Termination::NoWait) => {
+                let name = &db.db.name;
+                Err(SqlError::new(&messages::DATABASE_STATE_IN_USE, &[name]).with_state(2))
+            }
+            Err(LockError::Timeout) => {
+                self.end_others(db)?;
+                // A session that runs ends itself as soon as it looks.
+                self.try_alone(db, None)
+                    .map_err(|e| refused(e, &self.owner))?;
+                Ok(true)
+            }
+            Err(e) => Err(refused(e, &self.owner)),
+        }
+    }
+
+    /// The same for who gives up at once when somebody is there.
+    pub(crate) fn try_alone(&self, db: &OpenDb, wait: Option<Duration>) -> Result<(), LockError> {
+        let resource = Resource::Database(db.db.id);
+        let locks = &self.instance.locks;
+        let outcome = locks.lock(
+            &self.owner,
+            &resource,
+            LockMode::X,
+            LockDuration::Normal,
+            wait,
+        );
+        outcome.map(|_| ())
+    }
+
+    /// Gives back what [`Session::be_alone`] took; a seat of the session's own stays.
+    pub(crate) fn among_others(&self) {
+        self.instance.locks.release_all(&self.owner);
+    }
+
+    /// Ends every other session that holds or wants the database.
+    fn end_others(&self, db: &OpenDb) -> SqlResult<()> {
+        let resource = Resource::Database(db.db.id);
+        let held = self.instance.locks.snapshot();
+        for activity in self.instance.sessions() {
+            let there = |spid| {
+                held.iter()
+                    .any(|l| l.resource == resource && l.spid == spid)
+            };
+            if activity.spid != self.spid && there(activity.spid) {
+                self.instance.end(&activity)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refused(e: LockError, owner: &LockOwner) -> SqlError {
+    duramen_txn::errors::lock_error(e, owner.spid()).unwrap_or_else(duramen_query::cancelled)
+}

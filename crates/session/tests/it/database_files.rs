@@ -1,0 +1,486 @@
+//! CREATE, ALTER and DROP DATABASE: files, filegroups, options, access, and crashes in the middle.
+
+use duramen_os::sim::SimDisk;
+
+use crate::{instance, login, run, start};
+
+/// Rows of a query, without its heading.
+fn rows(s: &mut duramen_session::Session, sql: &str) -> Vec<String> {
+    let lines = run(s, sql);
+    match lines[0].starts_with('(') {
+        true => lines[1..lines.len() - 1].to_vec(),
+        false => lines,
+    }
+}
+
+const NOTHING: Vec<String> = Vec::new();
+
+#[test]
+fn a_database_has_the_files_it_was_made_with() {
+    let disk = SimDisk::new(21);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    let sql = "CREATE DATABASE d ON PRIMARY (NAME = d1, FILENAME = 'D:\\data\\d1.mdf', SIZE = 4MB, MAXSIZE = 1GB, FILEGROWTH = 10%), (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 2048KB, FILEGROWTH = 0), FILEGROUP fg2 DEFAULT (NAME = d3, FILENAME = '/data/d3.ndf', SIZE = 3, MAXSIZE = UNLIMITED, FILEGROWTH = 100KB) LOG ON (NAME = l1, FILENAME = '/data/l1.ldf', SIZE = 2MB), (NAME = l2, FILENAME = '/data/l2.ldf', SIZE = 1MB, MAXSIZE = 2TB) COLLATE Latin1_General_BIN2";
+    assert_eq!(run(&mut s, sql), NOTHING);
+    let files = "SELECT file_id, type, data_space_id, name, physical_name, size, max_size, growth, is_percent_growth FROM sys.master_files WHERE database_id = DB_ID('d') ORDER BY file_id";
+    let wanted = [
+        "1 | 0 | 1 | d1 | D:\\data\\d1.mdf | 512 | 131072 | 10 | 1",
+        "2 | 1 | 0 | l1 | /data/l1.ldf | 256 | 268435456 | 8192 | 0",
+        "3 | 0 | 1 | d2 | /data/d2.ndf | 256 | -1 | 0 | 0",
+        "4 | 0 | 2 | d3 | /data/d3.ndf | 384 | -1 | 16 | 0",
+        "5 | 1 | 0 | l2 | /data/l2.ldf | 128 | 268435456 | 8192 | 0",
+    ];
+    assert_eq!(rows(&mut s, files), wanted);
+    run(&mut s, "USE d");
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT name, data_space_id, is_default FROM sys.filegroups ORDER BY 2"
+        ),
+        ["PRIMARY | 1 | 0", "fg2 | 2 | 1"]
+    );
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT collation_name FROM sys.databases WHERE name = 'd'"
+        ),
+        ["Latin1_General_BIN2"]
+    );
+    run(
+        &mut s,
+        "CREATE TABLE t (c varchar(10)); INSERT t VALUES ('a'), ('A')",
+    );
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM t WHERE c = 'a'"), ["1"]);
+    drop(s);
+    instance.shutdown().expect("a clean shutdown");
+    let mut s = login(&start(&disk.env()));
+    assert_eq!(rows(&mut s, files), wanted);
+    assert_eq!(rows(&mut s, "SELECT c FROM d.dbo.t ORDER BY c"), ["A", "a"]);
+    assert_eq!(run(&mut s, "DROP DATABASE d"), NOTHING);
+    assert!(!disk.env().disk.exists("/data/d3.ndf".as_ref()));
+}
+
+#[test]
+fn what_is_not_said_has_defaults() {
+    let mut s = login(&instance());
+    let sizes = "SELECT name, size, growth FROM sys.master_files WHERE database_id = DB_ID('d') ORDER BY file_id";
+    run(&mut s, "CREATE DATABASE d");
+    assert_eq!(
+        rows(&mut s, sizes),
+        ["d | 1024 | 8192", "d_log | 1024 | 8192"]
+    );
+    run(
+        &mut s,
+        "DROP DATABASE d; CREATE DATABASE d ON (NAME = x, FILENAME = '/data/x.mdf', SIZE = 16MB)",
+    );
+    assert_eq!(
+        rows(&mut s, sizes),
+        ["x | 2048 | 8192", "d_log | 512 | 8192"]
+    );
+}
+
+#[test]
+fn a_failed_create_leaves_nothing() {
+    let disk = SimDisk::new(22);
+    let mut s = login(&start(&disk.env()));
+    run(&mut s, "CREATE DATABASE d");
+    assert!(run(&mut s, "CREATE DATABASE D")[0].starts_with("Msg 1801, Level 16, State 3"));
+    let lines = run(
+        &mut s,
+        "CREATE DATABASE e ON (NAME = e1, FILENAME = '/data/e1.mdf'), FILEGROUP g (NAME = e2, FILENAME = '/data/d.mdf')",
+    );
+    assert!(lines[0].starts_with("Msg 5170"), "{lines:?}");
+    assert!(lines[1].starts_with("Msg 1802"), "{lines:?}");
+    assert!(!disk.env().disk.exists("/data/e1.mdf".as_ref()));
+    assert!(
+        run(
+            &mut s,
+            "CREATE DATABASE e ON (NAME = a, FILENAME = '/nowhere/a.mdf')"
+        )[0]
+        .starts_with("Msg 5133")
+    );
+    let same = "CREATE DATABASE e ON (NAME = a, FILENAME = '/data/a.mdf') LOG ON (NAME = A, FILENAME = '/data/b.ldf')";
+    assert!(run(&mut s, same)[0].starts_with("Msg 1828"));
+    let small = "CREATE DATABASE e ON (NAME = a, FILENAME = '/data/a.mdf', SIZE = 256KB)";
+    assert!(run(&mut s, small)[0].starts_with("Msg 5174"));
+    let above =
+        "CREATE DATABASE e ON (NAME = a, FILENAME = '/data/a.mdf', SIZE = 4MB, MAXSIZE = 2MB)";
+    assert!(run(&mut s, above)[0].starts_with("Msg 5103"));
+    assert!(run(&mut s, "CREATE DATABASE e COLLATE Klingon_CI_AS")[0].starts_with("Msg 448"));
+    // In a CATCH block the statement's own error counts.
+    let caught = "BEGIN TRY CREATE DATABASE e ON (NAME = e1, FILENAME = '/data/d.mdf') END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH";
+    assert_eq!(rows(&mut s, caught), ["1802"]);
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT name FROM sys.databases WHERE database_id > 4"
+        ),
+        ["d"]
+    );
+    assert_eq!(run(&mut s, "CREATE DATABASE e"), NOTHING);
+}
+
+#[test]
+fn files_and_filegroups_come_and_go() {
+    let disk = SimDisk::new(23);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    run(&mut s, "CREATE DATABASE d");
+    let mut ok = |sql: &str| assert_eq!(run(&mut s, sql), NOTHING, "{sql}");
+    ok("ALTER DATABASE d ADD FILEGROUP g");
+    ok(
+        "ALTER DATABASE d ADD FILE (NAME = f2, FILENAME = '/data/f2.ndf', SIZE = 1MB) TO FILEGROUP g",
+    );
+    ok("ALTER DATABASE d ADD FILE (NAME = f3, FILENAME = '/data/f3.ndf', SIZE = 1MB)");
+    ok("ALTER DATABASE d ADD LOG FILE (NAME = l2, FILENAME = '/data/l2.ldf', SIZE = 2MB)");
+    ok("ALTER DATABASE d MODIFY FILE (NAME = f2, SIZE = 2MB, FILEGROWTH = 1MB, MAXSIZE = 8MB)");
+    ok("ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = 16MB)");
+    ok("ALTER DATABASE d MODIFY FILE (NAME = d_log, FILEGROWTH = 5%, MAXSIZE = 100MB)");
+    let say = run(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = f3, NEWNAME = f4)",
+    );
+    assert_eq!(say, ["The file name 'f4' has been set."]);
+    let say = run(&mut s, "ALTER DATABASE d MODIFY FILEGROUP g DEFAULT");
+    assert_eq!(say, ["The filegroup property 'DEFAULT' has been set."]);
+    let files = "SELECT name, size, max_size, growth, is_percent_growth, data_space_id FROM sys.master_files WHERE database_id = DB_ID('d') ORDER BY name";
+    let wanted = [
+        "d | 1024 | -1 | 8192 | 0 | 1",
+        "d_log | 2048 | 12800 | 5 | 1 | 0",
+        "f2 | 256 | 1024 | 128 | 0 | 2",
+        "f4 | 128 | -1 | 8192 | 0 | 1",
+        "l2 | 256 | 268435456 | 8192 | 0 | 0",
+    ];
+    assert_eq!(rows(&mut s, files), wanted);
+    let fails = |s: &mut duramen_session::Session, sql: &str, number: &str| {
+        let lines = run(s, sql);
+        assert!(
+            lines[0].starts_with(&format!("Msg {number},")),
+            "{sql}: {lines:?}"
+        );
+        assert!(lines[1].starts_with("Msg 5069"), "{sql}: {lines:?}");
+    };
+    fails(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = f2, SIZE = 1MB)",
+        "5039",
+    );
+    fails(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = 1GB)",
+        "5040",
+    );
+    fails(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = zz, SIZE = 9MB)",
+        "5041",
+    );
+    fails(&mut s, "ALTER DATABASE d MODIFY FILE (NAME = f2)", "5038");
+    fails(
+        &mut s,
+        "ALTER DATABASE d ADD FILE (NAME = l2, FILENAME = '/data/q.ndf')",
+        "1828",
+    );
+    fails(
+        &mut s,
+        "ALTER DATABASE d ADD FILE (NAME = q, FILENAME = '/data/q.ndf') TO FILEGROUP zz",
+        "5014",
+    );
+    fails(&mut s, "ALTER DATABASE d REMOVE FILE d", "5020");
+    fails(&mut s, "ALTER DATABASE d REMOVE FILE d_log", "5020");
+    fails(&mut s, "ALTER DATABASE d REMOVE FILEGROUP g", "5042");
+    fails(
+        &mut s,
+        "ALTER DATABASE master ADD FILE (NAME = q, FILENAME = '/data/q.ndf')",
+        "5013",
+    );
+    assert_eq!(
+        run(&mut s, "ALTER DATABASE d REMOVE FILE f4"),
+        ["The file 'f4' has been removed."]
+    );
+    assert!(!disk.env().disk.exists("/data/f3.ndf".as_ref()));
+    // The second log file is used, and found again after a crash.
+    run(&mut s, "USE d; CREATE TABLE t (a int, b char(4000))");
+    run(
+        &mut s,
+        "SET NOCOUNT ON; BEGIN TRAN; DECLARE @i int = 0; WHILE @i < 5000 BEGIN INSERT t VALUES (@i, 'x'); SET @i += 1 END; COMMIT; EXEC sys.sp_flush_log",
+    );
+    let used = "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID()) WHERE file_id <> 2 AND vlf_sequence_number > 0";
+    assert_ne!(rows(&mut s, used), ["0"]);
+    let after = disk.crash(5);
+    let mut s = login(&start(&after.env()));
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM d.dbo.t"), ["5000"]);
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT name FROM d.sys.database_files ORDER BY file_id"
+        ),
+        ["d", "d_log", "f2", "l2"]
+    );
+}
+
+#[test]
+fn a_name_is_changed_with_the_database_closed() {
+    let disk = SimDisk::new(24);
+    let instance = start(&disk.env());
+    let (mut s, mut other) = (login(&instance), login(&instance));
+    run(
+        &mut s,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a int IDENTITY); INSERT t DEFAULT VALUES",
+    );
+    run(&mut other, "USE d");
+    let lines = run(&mut s, "ALTER DATABASE d MODIFY NAME = e");
+    assert!(
+        lines[0].starts_with("Msg 5030") && lines[1].starts_with("Msg 5069"),
+        "{lines:?}"
+    );
+    run(&mut other, "USE master");
+    assert!(run(&mut s, "ALTER DATABASE d MODIFY NAME = model")[0].starts_with("Msg 1801"));
+    assert_eq!(
+        run(&mut s, "ALTER DATABASE d MODIFY NAME = e"),
+        ["The database name 'e' has been set."]
+    );
+    assert_eq!(rows(&mut s, "SELECT DB_NAME(), COUNT(*) FROM t"), ["e | 1"]);
+    assert!(run(&mut other, "USE d")[0].starts_with("Msg 911"));
+    drop((s, other));
+    let mut s = login(&start(&disk.crash(1).env()));
+    assert_eq!(rows(&mut s, "SELECT a FROM e.dbo.t"), ["1"]);
+}
+
+#[test]
+fn options_take_effect_and_show() {
+    let disk = SimDisk::new(25);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    run(&mut s, "CREATE DATABASE d; USE d; CREATE TABLE t (a int)");
+    let mut ok = |sql: &str| assert_eq!(run(&mut s, sql), NOTHING, "{sql}");
+    ok(
+        "ALTER DATABASE CURRENT SET RECOVERY FULL, DELAYED_DURABILITY = FORCED, ANSI_NULLS ON, AUTO_CREATE_STATISTICS OFF, AUTO_CLOSE OFF, PAGE_VERIFY CHECKSUM WITH NO_WAIT",
+    );
+    ok("ALTER DATABASE d SET COMPATIBILITY_LEVEL = 150");
+    ok("ALTER DATABASE d SET READ_ONLY WITH ROLLBACK IMMEDIATE");
+    let show = "SELECT recovery_model_desc, delayed_durability_desc, is_ansi_nulls_on, is_auto_create_stats_on, compatibility_level, is_read_only FROM sys.databases WHERE name = 'd'";
+    assert_eq!(rows(&mut s, show), ["FULL | FORCED | 1 | 0 | 150 | 1"]);
+    for sql in [
+        "INSERT t VALUES (1)",
+        "CREATE TABLE u (a int)",
+        "DELETE t",
+        "TRUNCATE TABLE t",
+    ] {
+        let lines = run(&mut s, sql);
+        // Nothing to delete is nothing refused.
+        assert!(
+            lines[0].starts_with("Msg 3906") || sql == "DELETE t",
+            "{sql}: {lines:?}"
+        );
+    }
+    assert_eq!(run(&mut s, "ALTER DATABASE d SET READ_WRITE"), NOTHING);
+    assert_eq!(run(&mut s, "INSERT t VALUES (1)"), ["rows 1"]);
+    for refused in [
+        "AUTO_CLOSE ON",
+        "PAGE_VERIFY NONE",
+        "TRUSTWORTHY ON",
+        "COMPATIBILITY_LEVEL = 100",
+        "EMERGENCY",
+    ] {
+        let lines = run(&mut s, &format!("ALTER DATABASE d SET {refused}"));
+        assert!(lines[0].starts_with("Msg 40517"), "{refused}: {lines:?}");
+    }
+    assert!(run(&mut s, "ALTER DATABASE master SET READ_ONLY")[0].starts_with("Msg 5058"));
+    assert!(run(&mut s, "ALTER DATABASE nowhere SET READ_ONLY")[0].starts_with("Msg 5011"));
+    drop(s);
+    let mut s = login(&start(&disk.crash(2).env()));
+    assert_eq!(rows(&mut s, show), ["FULL | FORCED | 1 | 0 | 150 | 0"]);
+}
+
+#[test]
+fn offline_and_online() {
+    let disk = SimDisk::new(26);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    run(
+        &mut s,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a int); INSERT t VALUES (7)",
+    );
+    let lines = run(&mut s, "ALTER DATABASE d SET OFFLINE");
+    assert_eq!(
+        lines,
+        ["Failed to restart the current database. The current database is switched to master."]
+    );
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT DB_NAME(), state_desc FROM sys.databases WHERE name = 'd'"
+        ),
+        ["master | OFFLINE"]
+    );
+    assert!(run(&mut s, "USE d")[0].starts_with("Msg 942"));
+    assert!(run(&mut s, "CREATE DATABASE d")[0].starts_with("Msg 1801"));
+    assert_eq!(
+        rows(
+            &mut s,
+            "SELECT COUNT(*) FROM sys.databases AS d CROSS APPLY sys.dm_db_log_info(d.database_id) WHERE d.name = 'd'"
+        ),
+        ["0"]
+    );
+    drop(s);
+    instance.shutdown().expect("a clean shutdown");
+    let mut s = login(&start(&disk.env()));
+    assert!(run(&mut s, "USE d")[0].starts_with("Msg 942"));
+    assert_eq!(run(&mut s, "ALTER DATABASE d SET ONLINE"), NOTHING);
+    assert_eq!(rows(&mut s, "SELECT a FROM d.dbo.t"), ["7"]);
+    // A dropped offline database leaves its files.
+    run(&mut s, "ALTER DATABASE d SET OFFLINE");
+    assert_eq!(run(&mut s, "DROP DATABASE d"), NOTHING);
+    assert!(disk.env().disk.exists("/data/d.mdf".as_ref()));
+}
+
+#[test]
+fn one_user_or_many() {
+    let instance = instance();
+    let (mut a, mut b) = (login(&instance), login(&instance));
+    run(&mut a, "CREATE DATABASE d; USE d; CREATE TABLE t (x int)");
+    run(&mut b, "USE d; BEGIN TRAN; INSERT t VALUES (1)");
+    run(&mut a, "USE master");
+    let lines = run(&mut a, "ALTER DATABASE d SET SINGLE_USER WITH NO_WAIT");
+    assert!(
+        lines[0].starts_with("Msg 5070") && lines[1].starts_with("Msg 5069"),
+        "{lines:?}"
+    );
+    assert!(run(&mut a, "DROP DATABASE d")[0].starts_with("Msg 3702"));
+    let lines = run(
+        &mut a,
+        "ALTER DATABASE d SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+    );
+    assert_eq!(
+        lines,
+        [
+            "Nonqualified transactions are being rolled back. Estimated rollback completion: 0%.",
+            "Nonqualified transactions are being rolled back. Estimated rollback completion: 100%.",
+        ]
+    );
+    assert!(run(&mut b, "SELECT 1")[0].starts_with("Msg 596"));
+    run(&mut a, "USE d");
+    assert_eq!(rows(&mut a, "SELECT COUNT(*) FROM t"), ["0"]);
+    let mut c = login(&instance);
+    assert!(run(&mut c, "USE d")[0].starts_with("Msg 924"));
+    assert!(run(&mut c, "ALTER DATABASE d SET MULTI_USER")[0].starts_with("Msg 5064"));
+    assert_eq!(
+        rows(
+            &mut c,
+            "SELECT user_access_desc FROM sys.databases WHERE name = 'd'"
+        ),
+        ["SINGLE_USER"]
+    );
+    assert_eq!(run(&mut a, "ALTER DATABASE d SET MULTI_USER"), NOTHING);
+    assert_eq!(run(&mut c, "USE d"), ["Changed database context to 'd'."]);
+    run(&mut a, "USE master");
+    assert!(run(&mut a, "DROP DATABASE d")[0].starts_with("Msg 3702"));
+    drop(c);
+    assert_eq!(run(&mut a, "DROP DATABASE d"), NOTHING);
+    assert!(run(&mut a, "DROP DATABASE d")[0].starts_with("Msg 3701"));
+    assert_eq!(run(&mut a, "DROP DATABASE IF EXISTS d"), NOTHING);
+    assert!(run(&mut a, "DROP DATABASE model")[0].starts_with("Msg 3708"));
+}
+
+/// Runs `sql` on a machine that loses power after `n` writes and syncs; what a start finds then.
+fn cut(seed: u64, n: u64, before: &str, sql: &str) -> duramen_session::Session {
+    let disk = SimDisk::new(seed);
+    let mut s = login(&start(&disk.env()));
+    for sql in before.split(';') {
+        run(&mut s, sql);
+    }
+    disk.power_off_after(n);
+    run(&mut s, sql);
+    let instance = start(&disk.crash(seed + n).env());
+    // Shown when the test fails.
+    for gone in instance.databases.unavailable() {
+        println!("after {n}: {gone}");
+    }
+    login(&instance)
+}
+
+#[test]
+fn a_crash_in_create_database_leaves_all_or_nothing() {
+    let sql = "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d1.mdf', SIZE = 2MB), FILEGROUP g (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 1MB) LOG ON (NAME = l1, FILENAME = '/data/l1.ldf', SIZE = 1MB)";
+    let (mut made, mut missing) = (0, 0);
+    for n in [0, 20, 45, 70, 95, 120, 1000] {
+        let mut s = cut(100, n, "", sql);
+        match rows(
+            &mut s,
+            "SELECT state_desc FROM sys.databases WHERE name = 'd'",
+        )
+        .first()
+        {
+            Some(state) => {
+                assert_eq!(state, "ONLINE", "after {n}");
+                assert_eq!(
+                    rows(&mut s, "SELECT COUNT(*) FROM d.sys.database_files"),
+                    ["3"]
+                );
+                made += 1;
+            }
+            None => {
+                // Its files are gone too: it can be made now.
+                assert_eq!(run(&mut s, sql), NOTHING, "after {n}");
+                missing += 1;
+            }
+        }
+        assert_eq!(
+            run(&mut s, "USE d; CREATE TABLE t (a int)"),
+            ["Changed database context to 'd'."]
+        );
+    }
+    assert!(missing > 0 && made > 0, "{made} {missing}");
+}
+
+#[test]
+fn a_crash_in_alter_and_drop_leaves_before_or_after() {
+    let before = "CREATE DATABASE d; USE d; CREATE TABLE t (a int); INSERT t VALUES (1); EXEC sys.sp_flush_log; USE master";
+    for n in [1, 6, 12, 20] {
+        let add =
+            "ALTER DATABASE d ADD LOG FILE (NAME = l2, FILENAME = '/data/l2.ldf', SIZE = 1MB)";
+        let mut s = cut(200, n, before, add);
+        assert_eq!(rows(&mut s, "SELECT a FROM d.dbo.t"), ["1"], "after {n}");
+        let known = rows(
+            &mut s,
+            "SELECT name FROM d.sys.database_files WHERE name = 'l2'",
+        );
+        if known.is_empty() {
+            run(&mut s, "USE d");
+            let again = run(
+                &mut s,
+                "ALTER DATABASE CURRENT ADD LOG FILE (NAME = l3, FILENAME = '/data/l3.ldf', SIZE = 1MB)",
+            );
+            assert_eq!(again, NOTHING, "after {n}");
+        }
+    }
+    for n in [1, 5, 9, 15] {
+        let mut s = cut(300, n, before, "DROP DATABASE d");
+        match rows(
+            &mut s,
+            "SELECT state_desc FROM sys.databases WHERE name = 'd'",
+        )
+        .first()
+        {
+            Some(state) => {
+                assert_eq!(state, "ONLINE", "after {n}");
+                assert_eq!(rows(&mut s, "SELECT a FROM d.dbo.t"), ["1"], "after {n}");
+            }
+            None => assert_eq!(run(&mut s, "CREATE DATABASE d"), NOTHING, "after {n}"),
+        }
+    }
+    for n in [2, 10, 20, 35] {
+        let mut s = cut(400, n, before, "ALTER DATABASE d MODIFY NAME = e");
+        let name = rows(
+            &mut s,
+            "SELECT name FROM sys.databases WHERE database_id > 4",
+        )[0]
+        .clone();
+        assert_eq!(
+            rows(&mut s, &format!("SELECT a FROM {name}.dbo.t")),
+            ["1"],
+            "after {n}"
+        );
+    }
+}
