@@ -35,6 +35,8 @@ pub struct ConnectOptions {
     pub database: String,
     /// Shown as `program_name`.
     pub app: String,
+    /// `host_name`.
+    pub workstation: String,
     /// 0: the server's default.
     pub packet_bytes: u32,
     pub trust: Trust,
@@ -118,6 +120,7 @@ pub fn connect(options: &ConnectOptions) -> Result<Client<Stream>, ClientError> 
         user: options.user.clone(),
         password: options.password.clone(),
         app: options.app.clone(),
+        host: options.workstation.clone(),
         server: options.host.clone(),
         library: "Duramen".to_owned(),
         database: options.database.clone(),

@@ -12,12 +12,18 @@ usage: duramen sql -U LOGIN [-P PASSWORD] [-S [tcp:]HOST[,PORT]] [options]
   -v NAME=VALUE ...       variables for $(NAME)
   -x                      leave $(NAME) alone
   -b                      stop at the first error, with exit code 1
+  -V LEVEL                errors below this severity do not count for -b; the exit code is the severity
+  -m LEVEL                do not show errors below this severity
+  -r[0|1]                 errors (1: all messages) to standard error
   -h ROWS                 rows between headers; -1: none
   -W                      remove trailing blanks
   -s SEPARATOR            between columns
   -e                      echo the input
   -I                      SET QUOTED_IDENTIFIER ON
   -l SECONDS, -t SECONDS  time-outs of login and query
+  -a BYTES                packet size
+  -H NAME                 this machine's name, for the server
+  -N                      encrypt (the server is always asked to)
   -C                      trust any certificate
   -J FILE                 trust this certificate (PEM)
 Defaults come from SQLCMDSERVER, SQLCMDUSER, SQLCMDPASSWORD and SQLCMDDBNAME.";
@@ -53,14 +59,25 @@ pub struct Options {
     pub quoted_identifier: bool,
     pub login_timeout_s: u64,
     pub query_timeout_s: u64,
+    /// `-V`: the lowest severity that counts for `-b`.
+    pub severity_least: u8,
+    /// `-m`: the lowest severity of errors that are shown.
+    pub shown_least: u8,
+    /// `-r`: severity from which messages go to standard error; `None`: never.
+    pub stderr_from: Option<u8>,
+    pub packet_bytes: u32,
+    pub workstation: String,
     pub trust_any: bool,
     pub certificate: Option<String>,
 }
 
+/// Messages of this severity and above are errors.
+pub const FIRST_ERROR: u8 = 11;
+
 /// Flags that take no value.
-const SWITCHES: &str = "bWeICxE?";
+const SWITCHES: &str = "bWeICxEN?";
 /// Flags that take one.
-const VALUED: &str = "SUPdiQqhsoltJ";
+const VALUED: &str = "SUPdiQqhsoltJVmaH";
 
 /// Parses the arguments after `duramen sql`.
 pub fn parse(args: &[String]) -> Result<Parsed, String> {
@@ -79,6 +96,8 @@ pub(super) fn parse_with(
         database: setting("SQLCMDDBNAME"),
         separator: " ".to_string(),
         login_timeout_s: 8,
+        severity_least: FIRST_ERROR,
+        packet_bytes: 4096,
         ..Options::default()
     };
     let mut rest = args.iter().peekable();
@@ -97,6 +116,12 @@ pub(super) fn parse_with(
                 given.push(next.clone());
             }
             variables(&mut options, &given)?;
+        } else if flag == 'r' {
+            options.stderr_from = Some(match attached {
+                "" | "0" => FIRST_ERROR,
+                "1" => 0,
+                _ => return Err(format!("'{arg}': Unexpected argument. Enter 0 or 1.")),
+            });
         } else if SWITCHES.contains(flag) {
             if !attached.is_empty() {
                 return Err(format!("'{arg}': Unknown Option."));
@@ -148,6 +173,7 @@ fn switch(options: &mut Options, flag: char) -> Result<(), String> {
         'I' => options.quoted_identifier = true,
         'C' => options.trust_any = true,
         'x' => options.no_substitution = true,
+        'N' => {}
         _ => return Err("'-E': integrated security is not supported; give -U and -P.".to_string()),
     }
     Ok(())
@@ -156,7 +182,7 @@ fn switch(options: &mut Options, flag: char) -> Result<(), String> {
 fn valued(options: &mut Options, flag: char, value: String) -> Result<(), String> {
     let number = || {
         value
-            .parse()
+            .parse::<u64>()
             .map_err(|_| format!("'-{flag} {value}': not a number."))
     };
     match flag {
@@ -178,6 +204,28 @@ fn valued(options: &mut Options, flag: char, value: String) -> Result<(), String
         }
         's' => options.separator = value,
         'o' => options.output = Some(value),
+        'V' => {
+            options.severity_least = u8::try_from(number()?)
+                .ok()
+                .filter(|level| *level <= 25)
+                .ok_or(format!("'-V {value}': a severity from 0 to 25 is needed."))?;
+        }
+        'm' => {
+            options.shown_least = match value.as_str() {
+                "-1" => 0,
+                _ => u8::try_from(number()?)
+                    .ok()
+                    .filter(|level| *level <= 25)
+                    .ok_or(format!("'-m {value}': a severity from -1 to 25 is needed."))?,
+            }
+        }
+        'a' => {
+            options.packet_bytes = u32::try_from(number()?)
+                .ok()
+                .filter(|bytes| (512..=32_767).contains(bytes))
+                .ok_or(format!("'-a {value}': a size from 512 to 32767 is needed."))?;
+        }
+        'H' => options.workstation = value,
         'l' => options.login_timeout_s = number()?,
         't' => options.query_timeout_s = number()?,
         _ => options.certificate = Some(value),

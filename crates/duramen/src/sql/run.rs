@@ -10,12 +10,30 @@ use duramen_tds::client::{Client, ClientError};
 use duramen_tds::token::Token;
 use duramen_types::Value;
 
-use super::args::Options;
+use super::args::{FIRST_ERROR, Options};
 use super::format::{self, Layout};
 use super::script::{Command, Item, Script, Variables};
 
 /// How deep `:r` may nest.
 const READ_DEPTH_MAX: usize = 32;
+
+/// Exit codes of `EXIT(query)` without a number to give: the query failed, gave no rows, gave no integer.
+const EXIT_QUERY_FAILED: i32 = -100;
+const EXIT_NO_ROWS: i32 = -101;
+const EXIT_NO_NUMBER: i32 = -102;
+
+/// A message with this state (`RAISERROR (50001, 10, 127)`) ends the run; its number is the exit code.
+const STATE_THAT_QUITS: u8 = 127;
+
+/// What a batch gave, as far as the exit code cares.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// An error among its messages.
+    failed: bool,
+    rows: u64,
+    /// The first value of the first row, when it is an integer.
+    first: Option<i64>,
+}
 
 /// What ends the run: the exit code.
 struct Exit(i32);
@@ -44,7 +62,8 @@ impl Runner {
             password: options.password.clone(),
             database: options.database.clone(),
             app: "SQLCMD".to_string(),
-            packet_bytes: 4096,
+            packet_bytes: options.packet_bytes,
+            workstation: options.workstation.clone(),
             trust: trust(&options)?,
             connect_timeout: seconds(options.login_timeout_s),
             read_timeout: seconds(options.login_timeout_s),
@@ -112,7 +131,12 @@ impl Runner {
         }
         match File::open(path) {
             Ok(file) => self.read(&mut BufReader::new(file), depth),
-            Err(error) => self.fatal(&format!("'{path}': Invalid filename. ({error})")),
+            Err(_) => {
+                let flushed = self.out.flush();
+                eprintln!("Sqlcmd: '{path}': Invalid filename.");
+                flushed.map_err(|_| Exit(1))?;
+                Err(Exit(1))
+            }
         }
     }
 
@@ -178,10 +202,14 @@ impl Runner {
             Command::Exit(Some(query)) => {
                 let rest = script.finish();
                 self.batch(&rest, 1)?;
-                let value = self.execute(&query)?;
-                Err(Exit(
-                    value.and_then(|v| i32::try_from(v).ok()).unwrap_or(-100),
-                ))
+                let outcome = self.execute(&query)?;
+                Err(Exit(match outcome {
+                    _ if outcome.failed => EXIT_QUERY_FAILED,
+                    Outcome { rows: 0, .. } => EXIT_NO_ROWS,
+                    Outcome { first, .. } => first
+                        .and_then(|v| i32::try_from(v).ok())
+                        .unwrap_or(EXIT_NO_NUMBER),
+                }))
             }
             Command::Quit => Err(Exit(0)),
             Command::OnError(exit) => {
@@ -226,14 +254,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends one batch and prints what comes back. The result is the first value, when it is an integer.
-    fn execute(&mut self, sql: &str) -> Result<Option<i64>, Exit> {
+    /// Sends one batch and prints what comes back.
+    fn execute(&mut self, sql: &str) -> Result<Outcome, Exit> {
         let sent = self.client.query(sql);
         self.checked(sent)?;
         let mut layout: Option<Layout> = None;
         let mut rows = 0i64;
         let mut first = None;
-        let mut failed = false;
+        let mut all_rows = 0u64;
+        let mut worst = 0;
+        let mut quit = None;
         loop {
             let event = self.client.next_event();
             let Some(event) = self.checked(event)? else {
@@ -256,6 +286,7 @@ impl Runner {
                         text = format!("\n{}", layout.header());
                     }
                     rows += 1;
+                    all_rows += 1;
                     text.push_str(&layout.row(&values));
                     self.write(&text)?;
                 }
@@ -266,8 +297,21 @@ impl Runner {
                     }
                 }
                 Token::Error(message) | Token::Info(message) => {
-                    failed |= message.class > 10;
-                    self.write(&format::message(&message))?;
+                    worst = worst.max(message.class);
+                    if message.state == STATE_THAT_QUITS {
+                        quit = quit.or(Some(message.number));
+                    }
+                    let shown =
+                        message.class < FIRST_ERROR || message.class >= self.options.shown_least;
+                    let text = format::message(&message);
+                    match self.options.stderr_from {
+                        _ if !shown => {}
+                        Some(from) if message.class >= from => {
+                            self.out.flush().map_err(|_| Exit(1))?;
+                            eprint!("{text}");
+                        }
+                        _ => self.write(&text)?,
+                    }
                 }
                 _ => {}
             }
@@ -275,10 +319,19 @@ impl Runner {
         if self.out.flush().is_err() {
             return Err(Exit(1));
         }
-        match failed && self.options.exit_on_error {
-            true => Err(Exit(1)),
-            false => Ok(first.flatten()),
+        if let Some(number) = quit {
+            return Err(Exit(number));
         }
+        let failed = worst >= FIRST_ERROR;
+        if self.options.exit_on_error && failed && worst >= self.options.severity_least {
+            let asked_for = self.options.severity_least != FIRST_ERROR;
+            return Err(Exit(if asked_for { i32::from(worst) } else { 1 }));
+        }
+        Ok(Outcome {
+            failed,
+            rows: all_rows,
+            first: first.flatten(),
+        })
     }
 
     /// A connection that failed ends the run.

@@ -6,4 +6,5 @@
 mod connections;
 mod ledger;
 mod process;
+mod sqlcmd;
 mod together;

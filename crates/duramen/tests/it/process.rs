@@ -11,8 +11,8 @@ use duramen_tds::client::{Client, ClientError};
 use duramen_tds::token::{ServerMessage, Token};
 use duramen_types::Value;
 
-const PASSWORD: &str = "Duramen-Test-1";
-const BINARY: &str = env!("CARGO_BIN_EXE_duramen");
+pub const PASSWORD: &str = "Duramen-Test-1";
+pub const BINARY: &str = env!("CARGO_BIN_EXE_duramen");
 
 pub struct Process {
     child: Child,
