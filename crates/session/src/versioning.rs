@@ -12,9 +12,11 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_query::{LockGrain, LockIntent, ScanLock};
 use duramen_storage::{Database, Grain, LockHint, Reading};
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
+use duramen_txn::versions::VersionStats;
 use duramen_txn::{IsolationLevel, ReadView, SnapshotState, Transaction};
 
 use crate::databases::{OpenDb, option};
+use crate::instance::Instance;
 use crate::session::{CancelToken, Session};
 
 const RCSI: &str = "READ_COMMITTED_SNAPSHOT";
@@ -48,6 +50,13 @@ pub(crate) fn admit(db: &Database, options: u64) {
         SnapshotState::Off
     });
     versioning.set_since(db.engine.versions.now());
+}
+
+impl Instance {
+    /// What the version store holds.
+    pub fn version_stats(&self) -> VersionStats {
+        self.databases.engine.versions.stats()
+    }
 }
 
 impl Session {
@@ -243,6 +252,7 @@ pub(crate) fn reading(
             LockGrain::Page => Grain::Page,
             LockGrain::Table => Grain::Table,
         },
+        keep: lock.intent == LockIntent::Update,
         skip_locked: lock.skip_locked,
         no_wait: lock.no_wait,
         view,

@@ -40,6 +40,8 @@ pub struct Reading {
     /// A table hint's level, in place of the transaction's.
     pub level: Option<IsolationLevel>,
     pub grain: Grain,
+    /// UPDLOCK: U locks stay, whether the row is changed or not.
+    pub keep: bool,
     /// READPAST: rows that others hold are left out.
     pub skip_locked: bool,
     /// NOWAIT: 1222 instead of waiting.
@@ -173,7 +175,7 @@ impl Rowset {
             page,
             row: Some((mode, duration)),
             range,
-            keeps,
+            keeps: keeps || reading.keep,
         }
     }
 

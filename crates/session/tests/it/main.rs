@@ -5,7 +5,9 @@ mod database_files;
 mod dbcc;
 mod full;
 mod golden;
+mod isolation;
 mod reference;
+mod versions;
 mod views;
 
 use std::sync::Arc;
