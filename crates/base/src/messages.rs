@@ -407,6 +407,7 @@ messages! {
     CONSTRAINT_DOES_NOT_EXIST = 4917, 16, "Constraint '%.*ls' does not exist.";
     ALTER_TRIGGER_NOT_FOUND = 4920, 16, "ALTER TABLE failed because trigger '%.*ls' on table '%.*ls' does not exist.";
     OBJECTS_ACCESS_COLUMN = 4922, 16, "%ls %.*ls failed because one or more objects access this %S_MSG.";
+    ONLY_DATA_COLUMN = 4923, 16, "ALTER TABLE DROP COLUMN failed because '%.*ls' is the only data column in table '%.*ls'. A table must have at least one data column.";
     ALTER_COLUMN_NOT_FOUND = 4924, 16, "%ls failed because column '%.*ls' does not exist in table '%.*ls'.";
     CANNOT_ALTER_COLUMN_TYPE = 4927, 16, "Cannot alter column '%.*ls' to be data type %.*ls.";
     CANNOT_ALTER_COLUMN = 4928, 16, "Cannot alter column '%.*ls' because it is '%ls'.";

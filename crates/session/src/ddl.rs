@@ -1,5 +1,7 @@
 //! CREATE and DROP of tables and indexes: from the tree to the catalog's requests.
 
+mod alter;
+
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -8,7 +10,7 @@ use duramen_query::bind::resolve_type;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
-use duramen_types::TypeId;
+use duramen_types::{CollationId, SqlType, TypeId};
 
 use crate::databases::OpenDb;
 
@@ -123,17 +125,7 @@ impl Ddl<'_> {
                 c.line,
             ));
         }
-        let of_database = duramen_types::CollationId(self.db.db.boot().collation);
-        if resolved.id.is_string() && of_database.name().is_some() {
-            resolved.collation = of_database;
-        }
-        if let Some(name) = &c.collation {
-            let id = duramen_types::CollationId::from_name(name);
-            let id = id.ok_or_else(|| {
-                SqlError::new(&messages::INVALID_COLLATION, &[name]).at_line(line)
-            })?;
-            resolved.collation = id;
-        }
+        self.collate(&mut resolved, c.collation.as_deref(), c.line)?;
         let identity = match &c.identity {
             None => None,
             Some(spec) => {
@@ -166,6 +158,21 @@ impl Ddl<'_> {
         })
     }
 
+    /// The collation of a column: the one named, else the database's.
+    fn collate(&self, ty: &mut SqlType, named: Option<&str>, line: u32) -> SqlResult<()> {
+        let of_database = CollationId(self.db.db.boot().collation);
+        if ty.id.is_string() && of_database.name().is_some() {
+            ty.collation = of_database;
+        }
+        if let Some(name) = named {
+            let id = CollationId::from_name(name);
+            ty.collation = id.ok_or_else(|| {
+                SqlError::new(&messages::INVALID_COLLATION, &[&name]).at_line(line as i32)
+            })?;
+        }
+        Ok(())
+    }
+
     /// The text of an expression, in parentheses as the catalog keeps it.
     fn source(&self, span: ast::Span, line: u32) -> SqlResult<String> {
         let text = self.text.get(span.start as usize..span.end as usize);
@@ -173,6 +180,10 @@ impl Ddl<'_> {
             .ok_or_else(|| refuse("a default outside its batch", line))?
             .trim();
         let wrapped = text.starts_with('(') && text.ends_with(')');
+        // As SQL Server keeps numbers.
+        if text.parse::<f64>().is_ok() && text.ends_with(|c: char| c.is_ascii_digit()) {
+            return Ok(format!("(({text}))"));
+        }
         Ok(if wrapped {
             text.to_owned()
         } else {

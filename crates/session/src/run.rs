@@ -394,6 +394,7 @@ impl<'r> Run<'r> {
             StatementKind::CreateTable(stmt) => {
                 self.define(0xC6, "CREATE TABLE", |d| d.create_table(stmt))
             }
+            StatementKind::AlterTable(stmt) => self.alter_table(stmt),
             StatementKind::CreateModule(stmt) => self.create_module(stmt),
             StatementKind::CreateIndex(stmt) => {
                 let mut stmt = stmt.clone();

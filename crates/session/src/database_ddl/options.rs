@@ -226,7 +226,7 @@ impl Admin<'_> {
             db.db.checkpoint()?;
         }
         if let Some(seconds) = wish.target_recovery {
-            databases.set_target_recovery(db, seconds)?;
+            db.db.set_target_recovery_time(seconds)?;
         }
         databases.write_entry(db, |e| {
             e.options = wish.bits;

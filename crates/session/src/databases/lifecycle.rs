@@ -243,16 +243,6 @@ impl Databases {
         self.open_again(entry)
     }
 
-    /// TARGET_RECOVERY_TIME in seconds.
-    pub fn set_target_recovery(&self, db: &OpenDb, seconds: u32) -> SqlResult<()> {
-        let _ = db;
-        let what = format!("ALTER DATABASE SET TARGET_RECOVERY_TIME = {seconds}");
-        match seconds {
-            0 => Ok(()),
-            _ => Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what])),
-        }
-    }
-
     /// The collation of columns that name none.
     pub fn set_collation(db: &OpenDb, collation: CollationId) -> SqlResult<()> {
         let owner = db.db.engine.locks.owner(duramen_base::SessionId(0));

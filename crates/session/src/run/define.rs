@@ -1,7 +1,11 @@
 //! Statements that define: one step of the open transaction, or a transaction of their own.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::Binder;
+use duramen_query::bind::resolve_type;
+use duramen_tsql::ast;
 use duramen_txn::TxnKind;
+use duramen_types::Value;
 
 use super::Run;
 use crate::database_ddl::Admin;
@@ -99,5 +103,38 @@ impl Run<'_> {
         result?;
         self.done(None, command, false);
         Ok(())
+    }
+
+    /// ALTER TABLE. Defaults that rows get are evaluated once, before.
+    pub(super) fn alter_table(&mut self, stmt: &ast::AlterTable) -> SqlResult<()> {
+        let mut defaults = Vec::new();
+        if let ast::AlterTableAction::Add { elements, .. } = &stmt.action {
+            for e in elements {
+                if let ast::TableElement::Column(c) = e {
+                    defaults.push(self.default_of(c)?);
+                }
+            }
+        }
+        let (database, table) = self.session.definition_target(&stmt.table);
+        let stmt = ast::AlterTable {
+            table,
+            action: stmt.action.clone(),
+        };
+        self.define_in(&database, 0xD8, "ALTER TABLE", |d| {
+            d.alter_table(&stmt, &defaults)
+        })
+    }
+
+    /// What rows that are there get in a column that is added: the default's value, for NOT NULL and WITH VALUES.
+    fn default_of(&mut self, c: &ast::ColumnDef) -> SqlResult<Option<Value>> {
+        let (Some(d), Some(ty)) = (&c.default, &c.ty) else {
+            return Ok(None);
+        };
+        if c.nullable != Some(false) && !d.with_values {
+            return Ok(None);
+        }
+        let ty = resolve_type(ty, false)?;
+        let bound = self.with_host(None, |h| Binder::new(h).assigned("", ty, None, &d.expr))?;
+        self.evaluate(&bound, |e, cx| e.eval(&[], cx)).map(Some)
     }
 }

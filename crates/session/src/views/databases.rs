@@ -147,7 +147,9 @@ columns! { Source;
     "two_digit_year_cutoff", T::SMALLINT, NULL, |_| Value::Null;
     "containment", T::TINYINT, NULL, |_| tiny(0);
     "containment_desc", DESC, NULL, |_| text("NONE");
-    "target_recovery_time_in_seconds", T::INT, NULL, |_| int(0);
+    "target_recovery_time_in_seconds", T::INT, NULL, |d| {
+        d.db.as_ref().map_or(Value::Null, |d| int(d.db.target_recovery_time()))
+    };
     "delayed_durability", T::INT, NULL, |d| int(durability_of(d.entry.options) as i32);
     "delayed_durability_desc", DESC, NULL, |d| text(durability_of(d.entry.options).name());
     "is_memory_optimized_elevate_to_snapshot_on", T::BIT, NULL, |_| bit(false);

@@ -257,10 +257,13 @@ fn options_take_effect_and_show() {
     ok(
         "ALTER DATABASE CURRENT SET RECOVERY FULL, DELAYED_DURABILITY = FORCED, ANSI_NULLS ON, AUTO_CREATE_STATISTICS OFF, AUTO_CLOSE OFF, PAGE_VERIFY CHECKSUM WITH NO_WAIT",
     );
-    ok("ALTER DATABASE d SET COMPATIBILITY_LEVEL = 150");
+    ok("ALTER DATABASE d SET COMPATIBILITY_LEVEL = 150, TARGET_RECOVERY_TIME = 2 MINUTES");
     ok("ALTER DATABASE d SET READ_ONLY WITH ROLLBACK IMMEDIATE");
-    let show = "SELECT recovery_model_desc, delayed_durability_desc, is_ansi_nulls_on, is_auto_create_stats_on, compatibility_level, is_read_only FROM sys.databases WHERE name = 'd'";
-    assert_eq!(rows(&mut s, show), ["FULL | FORCED | 1 | 0 | 150 | 1"]);
+    let show = "SELECT recovery_model_desc, delayed_durability_desc, is_ansi_nulls_on, is_auto_create_stats_on, compatibility_level, target_recovery_time_in_seconds, is_read_only FROM sys.databases WHERE name = 'd'";
+    assert_eq!(
+        rows(&mut s, show),
+        ["FULL | FORCED | 1 | 0 | 150 | 120 | 1"]
+    );
     for sql in [
         "INSERT t VALUES (1)",
         "CREATE TABLE u (a int)",
@@ -290,7 +293,10 @@ fn options_take_effect_and_show() {
     assert!(run(&mut s, "ALTER DATABASE nowhere SET READ_ONLY")[0].starts_with("Msg 5011"));
     drop(s);
     let mut s = login(&start(&disk.crash(2).env()));
-    assert_eq!(rows(&mut s, show), ["FULL | FORCED | 1 | 0 | 150 | 0"]);
+    assert_eq!(
+        rows(&mut s, show),
+        ["FULL | FORCED | 1 | 0 | 150 | 120 | 0"]
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Batches over an instance, results as text.
 
+mod alter_table;
 mod commit_wait;
 mod database_files;
 mod dbcc;

@@ -1,0 +1,370 @@
+//! ALTER TABLE: columns and constraints of a table that has rows.
+//!
+//! The catalog rewrites the table; here is what may be changed at all, and the order of errors.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
+use duramen_query::bind::resolve_type;
+use duramen_tsql::ast::{self, AlterTableAction};
+use duramen_txn::LockMode;
+use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
+
+use super::{Ddl, keys, refuse};
+
+/// What a new column gives to the rows that are there: the value of its default, where rows get it.
+pub type Defaults = Vec<Option<Value>>;
+
+impl Ddl<'_> {
+    /// `defaults` has an entry for each column that is added, in their order.
+    pub fn alter_table(&self, stmt: &ast::AlterTable, defaults: &Defaults) -> SqlResult<()> {
+        let table = self.altered(&stmt.table)?;
+        self.lock(&table, LockMode::SchM)?;
+        // Another session may have changed it before the lock was granted.
+        let table = self.altered(&stmt.table)?;
+        match &stmt.action {
+            AlterTableAction::Add {
+                elements,
+                with_check,
+            } => {
+                if *with_check == Some(false) {
+                    return Err(refuse("ALTER TABLE WITH NOCHECK ADD", stmt.table.line));
+                }
+                self.add(table, elements, defaults)
+            }
+            AlterTableAction::DropColumns { if_exists, names } => {
+                let mut table = table;
+                for name in names {
+                    table = self.drop_column(table, name, *if_exists)?;
+                }
+                Ok(())
+            }
+            AlterTableAction::DropConstraints { if_exists, names } => {
+                let mut table = table;
+                for name in names {
+                    if *if_exists && !has_constraint(&table, name) {
+                        continue;
+                    }
+                    table = self.db.catalog.drop_constraint(self.tx, &table, name)?;
+                }
+                Ok(())
+            }
+            AlterTableAction::AlterColumn {
+                name,
+                ty,
+                collation,
+                nullable,
+            } => {
+                let ty = self.column_type(ty, collation.as_deref(), stmt.table.line)?;
+                self.alter_column(&table, name, ty, nullable.unwrap_or(true))
+            }
+            other => Err(refuse(action_name(other), stmt.table.line)),
+        }
+    }
+
+    /// 4902 for what is not a table of users.
+    fn altered(&self, name: &ast::ObjectName) -> SqlResult<Arc<TableDef>> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
+        table
+            .filter(|t| t.kind == ObjectKind::TABLE)
+            .cloned()
+            .ok_or_else(|| {
+                SqlError::new(&messages::ALTER_OBJECT_NOT_FOUND, &[&name.display()])
+                    .at_line(name.line as i32)
+            })
+    }
+
+    fn add(
+        &self,
+        table: Arc<TableDef>,
+        elements: &[ast::TableElement],
+        defaults: &Defaults,
+    ) -> SqlResult<()> {
+        let mut table = table;
+        let mut values = defaults.iter();
+        for e in elements {
+            match e {
+                ast::TableElement::Column(c) => {
+                    let value = values.next().cloned().flatten();
+                    table = self.add_column(table, c, value)?;
+                    for constraint in &c.constraints {
+                        table = self.add_constraint(table, constraint)?;
+                    }
+                }
+                ast::TableElement::Constraint(c) => table = self.add_constraint(table, c)?,
+                ast::TableElement::Index(i) => return Err(refuse("ALTER TABLE ADD INDEX", i.line)),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_column(
+        &self,
+        table: Arc<TableDef>,
+        c: &ast::ColumnDef,
+        value: Option<Value>,
+    ) -> SqlResult<Arc<TableDef>> {
+        let nothing = NewTable {
+            schema: table.schema,
+            name: table.name.clone(),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+        };
+        let new: NewColumn = self.column(c, &nothing)?;
+        if new.identity.is_some() && table.identity_column().is_some() {
+            return Err(SqlError::new(&messages::SECOND_IDENTITY, &[&table.name]));
+        }
+        let filled = new.nullable || new.identity.is_some() || new.default.is_some();
+        if !filled && self.db.db.rowset(&table.data).row_count()? > 0 {
+            let args: [&dyn std::fmt::Display; 2] = [&new.name, &table.name];
+            return Err(SqlError::new(&messages::ADD_COLUMN_NOT_NULL, &args));
+        }
+        let catalog = &self.db.catalog;
+        let Some(identity) = new.identity else {
+            let value = value.unwrap_or(Value::Null);
+            return catalog.add_column(self.tx, &table, &new, &mut || Ok(value.clone()));
+        };
+        let mut last = None;
+        let mut next = || {
+            let n = match last {
+                None => identity.seed,
+                Some(n) => identity.increment + n,
+            };
+            last = Some(n);
+            number(n, &new.ty)
+        };
+        let table = catalog.add_column(self.tx, &table, &new, &mut next)?;
+        if last.is_some() {
+            catalog.set_identity(self.tx, &table, last)?;
+        }
+        Ok(table)
+    }
+
+    fn add_constraint(
+        &self,
+        table: Arc<TableDef>,
+        c: &ast::TableConstraint,
+    ) -> SqlResult<Arc<TableDef>> {
+        let line = c.line as i32;
+        match &c.kind {
+            ast::ConstraintKind::Key {
+                primary,
+                clustered,
+                columns,
+                options,
+                on,
+            } => {
+                if !options.is_empty() || on.is_some() {
+                    return Err(refuse("WITH and ON of constraints", c.line));
+                }
+                if *primary && table.indexes.iter().any(|i| i.primary_key) {
+                    let error =
+                        SqlError::new(&messages::PRIMARY_KEY_ALREADY_DEFINED, &[&table.name]);
+                    return Err(error.at_line(line));
+                }
+                let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+                let keys = keys(columns, &names, c.line)?;
+                if *primary && keys.iter().any(|k| table.columns[k.column].nullable) {
+                    let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&table.name]);
+                    return Err(error.at_line(line));
+                }
+                let new = NewIndex {
+                    name: c.name.clone(),
+                    unique: true,
+                    // A primary key is clustered where nothing else is.
+                    clustered: clustered.unwrap_or(*primary && table.is_heap()),
+                    primary_key: *primary,
+                    unique_constraint: !primary,
+                    keys,
+                    includes: Vec::new(),
+                };
+                self.db.catalog.create_index(self.tx, &table, &new)
+            }
+            ast::ConstraintKind::Default { spec, column } => {
+                let Some(at) = table.column(column) else {
+                    let args: [&dyn std::fmt::Display; 2] = [column, &table.name];
+                    let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
+                    return Err(error.at_line(line));
+                };
+                let text = self.source(spec.source, c.line)?;
+                let name = spec.name.as_deref().or(c.name.as_deref());
+                self.db
+                    .catalog
+                    .add_default(self.tx, &table, at, name, &text)
+            }
+            ast::ConstraintKind::Check { .. } => Err(refuse("CHECK constraints", c.line)),
+            ast::ConstraintKind::ForeignKey { .. } => {
+                Err(refuse("FOREIGN KEY constraints", c.line))
+            }
+        }
+    }
+
+    fn drop_column(
+        &self,
+        table: Arc<TableDef>,
+        name: &str,
+        if_exists: bool,
+    ) -> SqlResult<Arc<TableDef>> {
+        let Some(at) = table.column(name) else {
+            if if_exists {
+                return Ok(table);
+            }
+            let args: [&dyn std::fmt::Display; 3] =
+                [&"ALTER TABLE DROP COLUMN", &name, &table.name];
+            return Err(SqlError::new(&messages::ALTER_COLUMN_NOT_FOUND, &args));
+        };
+        if table.columns.len() == 1 {
+            let args: [&dyn std::fmt::Display; 2] = [&name, &table.name];
+            return Err(SqlError::new(&messages::ONLY_DATA_COLUMN, &args));
+        }
+        let column = &table.columns[at];
+        if let Some(d) = &column.default {
+            return Err(depends("object", &d.name, &column.name));
+        }
+        check_indexes(&table, at)?;
+        self.db.catalog.drop_column(self.tx, &table, at)
+    }
+
+    fn alter_column(
+        &self,
+        table: &Arc<TableDef>,
+        name: &str,
+        ty: SqlType,
+        nullable: bool,
+    ) -> SqlResult<()> {
+        let Some(at) = table.column(name) else {
+            let args: [&dyn std::fmt::Display; 3] =
+                [&"ALTER TABLE ALTER COLUMN", &name, &table.name];
+            return Err(SqlError::new(&messages::ALTER_COLUMN_NOT_FOUND, &args));
+        };
+        let column = &table.columns[at];
+        let old = column.ty;
+        let in_key = table
+            .indexes
+            .iter()
+            .any(|i| (i.primary_key || i.clustered) && i.keys.iter().any(|k| k.column == at));
+        // A longer string or binary value changes nothing that depends on it.
+        let longer = old.id == ty.id
+            && ty.is_variable()
+            && ty.length >= old.length
+            && ty.collation == old.collation;
+        let same = (old.id, old.length, old.precision, old.scale, old.collation)
+            == (ty.id, ty.length, ty.precision, ty.scale, ty.collation);
+        if !same && !longer {
+            if let Some(d) = &column.default {
+                return Err(depends("object", &d.name, &column.name));
+            }
+            check_indexes(table, at)?;
+        }
+        let primary = table
+            .indexes
+            .iter()
+            .any(|i| i.primary_key && i.keys.iter().any(|k| k.column == at));
+        if primary && nullable || in_key && !same {
+            check_indexes(table, at)?;
+        }
+        let identity = column.identity.is_some();
+        if identity && (nullable || !ty.id.is_integer() || ty.id == TypeId::Bit) {
+            let args: [&dyn std::fmt::Display; 2] = [&name, &"IDENTITY"];
+            return Err(SqlError::new(&messages::CANNOT_ALTER_COLUMN, &args));
+        }
+        duramen_types::check_implicit(&old, &ty).map_err(|_| {
+            let args: [&dyn std::fmt::Display; 2] = [&name, &ty.id.name()];
+            SqlError::new(&messages::CANNOT_ALTER_COLUMN_TYPE, &args)
+        })?;
+        let full = format!("{}.{}.{}", self.db.db.name, table.schema_name, table.name);
+        let target = convert::Target::Column {
+            table: &full,
+            column: &column.name,
+        };
+        let context = ConvertCtx::default();
+        let mut convert = |v: Value| convert::assign(v, &old, &ty, target, &context);
+        let catalog = &self.db.catalog;
+        catalog
+            .alter_column(self.tx, table, at, (ty, nullable), &mut convert)
+            .map(|_| ())
+    }
+
+    /// The type of a column as ALTER COLUMN gives it.
+    fn column_type(
+        &self,
+        ty: &ast::DataType,
+        collation: Option<&str>,
+        line: u32,
+    ) -> SqlResult<SqlType> {
+        let mut resolved = resolve_type(ty, false).map_err(|e| e.at_line(line as i32))?;
+        if matches!(
+            resolved.id,
+            TypeId::RowVersion | TypeId::SqlVariant | TypeId::Xml
+        ) {
+            return Err(refuse(
+                &format!("columns of type {}", resolved.id.name()),
+                line,
+            ));
+        }
+        self.collate(&mut resolved, collation, line)?;
+        Ok(resolved)
+    }
+}
+
+/// A value of an identity column.
+fn number(n: i64, ty: &SqlType) -> SqlResult<Value> {
+    let overflow = || {
+        SqlError::new(
+            &messages::ARITHMETIC_OVERFLOW,
+            &[&"IDENTITY", &ty.id.name()],
+        )
+    };
+    Ok(match ty.id {
+        TypeId::TinyInt => Value::TinyInt(u8::try_from(n).map_err(|_| overflow())?),
+        TypeId::SmallInt => Value::SmallInt(i16::try_from(n).map_err(|_| overflow())?),
+        TypeId::Int => Value::Int(i32::try_from(n).map_err(|_| overflow())?),
+        _ => Value::BigInt(n),
+    })
+}
+
+fn depends(kind: &str, name: &str, column: &str) -> SqlError {
+    let args: [&dyn std::fmt::Display; 4] = [&kind, &name, &"column", &column];
+    SqlError::new(&messages::OBJECT_DEPENDS, &args)
+}
+
+/// 5074 when an index or key uses the column.
+fn check_indexes(table: &TableDef, at: usize) -> SqlResult<()> {
+    let used = table
+        .indexes
+        .iter()
+        .find(|i| i.keys.iter().any(|k| k.column == at) || i.includes.contains(&at));
+    match used {
+        None => Ok(()),
+        Some(i) => {
+            let constraint = i.primary_key || i.unique_constraint;
+            let kind = if constraint { "object" } else { "index" };
+            Err(depends(kind, &i.name, &table.columns[at].name))
+        }
+    }
+}
+
+fn has_constraint(table: &TableDef, name: &str) -> bool {
+    let name = fold(name);
+    let key = |i: &duramen_catalog::IndexDef| {
+        (i.primary_key || i.unique_constraint) && fold(&i.name) == name
+    };
+    let default =
+        |c: &duramen_catalog::ColumnDef| c.default.as_ref().is_some_and(|d| fold(&d.name) == name);
+    table.indexes.iter().any(key) || table.columns.iter().any(default)
+}
+
+fn action_name(action: &AlterTableAction) -> &'static str {
+    match action {
+        AlterTableAction::Check { .. } => "ALTER TABLE CHECK or NOCHECK CONSTRAINT",
+        AlterTableAction::Trigger { .. } => "ALTER TABLE ENABLE or DISABLE TRIGGER",
+        AlterTableAction::Rebuild { .. } => "ALTER TABLE REBUILD",
+        AlterTableAction::Set { .. } => "ALTER TABLE SET",
+        _ => "ALTER TABLE",
+    }
+}
