@@ -106,7 +106,14 @@ fn storage(env: &Env, options: &Options) -> StorageConfig {
         // The catalog keeps file paths: they must hold whatever the next start's directory is.
         data_dir: std::path::absolute(&options.data_dir)
             .unwrap_or_else(|_| options.data_dir.clone()),
-        drives: options.drives.iter().cloned().collect(),
+        drives: options
+            .drives
+            .iter()
+            .map(|(letter, dir)| {
+                let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+                (*letter, dir)
+            })
+            .collect(),
         memory: options
             .max_memory
             .unwrap_or_else(|| machine::memory_bytes() / 2),

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod connections;
+mod flags;
 mod ledger;
 mod process;
 mod sqlcmd;
