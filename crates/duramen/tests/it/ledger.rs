@@ -154,7 +154,11 @@ fn statements(session: usize, change: &Change) -> Vec<String> {
     ));
     if n % 5 == 0 {
         // In an order of its own: some of these end as deadlock victims.
-        let step = if session % 2 == 0 { 1 } else { TOTALS - 1 };
+        let step = if session.is_multiple_of(2) {
+            1
+        } else {
+            TOTALS - 1
+        };
         let total = (total + step) % TOTALS;
         out.push(format!(
             "UPDATE la.dbo.total SET value = value WHERE id = {total}"
@@ -249,7 +253,7 @@ fn set_up(client: &mut Client<Stream>, sessions: usize, seed: u64) {
         client,
         "USE lb; ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = STATEMENT",
     );
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         rows(
             client,
             "USE master; ALTER DATABASE la SET READ_COMMITTED_SNAPSHOT ON",
