@@ -199,13 +199,8 @@ impl Database {
     }
 
     /// A new page of the unit, marked allocated and not formatted yet.
-    pub(crate) fn allocate_page(
-        &self,
-        sys: &Transaction,
-        storage: &Storage,
-        full: bool,
-    ) -> SqlResult<PageId> {
-        let flags = pfs::ALLOCATED | if full { 4 } else { 0 };
+    pub(crate) fn allocate_page(&self, sys: &Transaction, storage: &Storage) -> SqlResult<PageId> {
+        let flags = pfs::ALLOCATED;
         let mut cursor = storage.alloc.lock();
         loop {
             if let Some((extent, next)) = cursor.extent {
@@ -370,7 +365,7 @@ impl Database {
                 ..StorageRoots::default()
             };
             *storage.roots.lock() = roots;
-            let first = self.allocate_page(sys, &storage, false)?;
+            let first = self.allocate_page(sys, &storage)?;
             let op = PageOp::Format {
                 kind,
                 level: 0,

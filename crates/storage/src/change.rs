@@ -12,6 +12,7 @@
 //! | Modify | the bytes before |
 //! | Links | the pointer before |
 //! | SetBit | the other value |
+//! | SetFreeSpace | nothing: it stands outside transactions |
 //! | DeleteSplit | rows come back from the split's new page |
 //!
 //! `row_flags` bit 0 says that the undo is physical (same page, same slot): system transactions, heaps, maps. Rows of
@@ -73,6 +74,13 @@ pub(crate) enum PageOp<'a> {
     SetBit {
         bit: u16,
         value: bool,
+    },
+    /// The fullness of a page in the PFS; outside transactions.
+    SetFreeSpace {
+        /// Counted from the first page that the PFS page covers.
+        index: u16,
+        before: u8,
+        after: u8,
     },
     DeleteSplit {
         from: u16,
@@ -214,6 +222,16 @@ impl<'a> PageOp<'a> {
                 .put(50, &1u16.to_le_bytes())
                 .put(52, &[u8::from(*value), 0])
                 .finish(&[&[]]),
+            PageOp::SetFreeSpace {
+                index,
+                before,
+                after,
+            } => start(Lop::SET_FREE_SPACE, context)
+                .page(&fields)
+                .fixed_length(52)
+                .put(48, &index.to_le_bytes())
+                .put(50, &[*after, *before])
+                .finish(&[]),
             PageOp::DeleteSplit {
                 from,
                 count,
@@ -250,6 +268,7 @@ impl<'a> PageOp<'a> {
                 | Lop::MODIFY_HEADER
                 | Lop::FILE_HDR_MODIFY
                 | Lop::SET_BITS
+                | Lop::SET_FREE_SPACE
                 | Lop::DELETE_SPLIT
                 | Lop::UNDO_DELETE_SPLIT
         );
@@ -307,6 +326,14 @@ impl<'a> PageOp<'a> {
             Lop::SET_BITS => {
                 let (bit, _, value) = view.bits().ok_or(BAD)?;
                 PageOp::SetBit { bit, value }
+            }
+            Lop::SET_FREE_SPACE => {
+                let (index, after, before) = view.free_space().ok_or(BAD)?;
+                PageOp::SetFreeSpace {
+                    index,
+                    before,
+                    after,
+                }
             }
             Lop::DELETE_SPLIT => PageOp::DeleteSplit {
                 from: f.slot,
@@ -400,6 +427,17 @@ impl<'a> PageOp<'a> {
             }
             PageOp::SetBit { bit, value } => {
                 alloc::bit_set(page.bytes_mut(), u32::from(*bit), *value);
+                Ok(())
+            }
+            PageOp::SetFreeSpace { index, after, .. } => {
+                let page = page.bytes_mut();
+                let byte = alloc::pfs_get(page, u32::from(*index));
+                let class = after & alloc::pfs::FULLNESS;
+                alloc::pfs_set(
+                    page,
+                    u32::from(*index),
+                    byte & !alloc::pfs::FULLNESS | class,
+                );
                 Ok(())
             }
             PageOp::DeleteSplit { from, count, .. } => {

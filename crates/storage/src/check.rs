@@ -61,6 +61,7 @@ pub mod number {
     pub const PAGE_OF_NOBODY: u32 = 8906;
     pub const WRONG_PAGE_ID: u32 = 8909;
     pub const TWO_PAGE_OWNERS: u32 = 8910;
+    pub const WRONG_FREE_SPACE: u32 = 8914;
     pub const BAD_STRUCTURE: u32 = 8939;
     pub const BAD_MAP: u32 = 8946;
     pub const WRONG_PFS: u32 = 8948;

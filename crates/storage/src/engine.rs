@@ -25,6 +25,7 @@ use crate::error::corrupt;
 use crate::files::DbStore;
 use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
+use crate::free_space::{FreeSpace, class_of, has_class};
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 use crate::row_counts::{CountState, RowCount};
 
@@ -162,8 +163,8 @@ pub(crate) struct Storage {
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
     pub rows: RowCount,
-    /// Heap pages where rows were deleted.
-    pub freed: Mutex<std::collections::BTreeSet<PageId>>,
+    /// Heap and text pages that have room.
+    pub free: Mutex<FreeSpace>,
     /// Rows marked deleted since the last cleanup.
     pub ghosts: AtomicU64,
     keys: Mutex<Option<(Arc<RowsetDef>, Arc<KeyInfo>)>>,
@@ -179,7 +180,7 @@ impl Storage {
             alloc: Mutex::new(AllocCursor::default()),
             hint: AtomicU64::new(0),
             rows: RowCount::default(),
-            freed: Mutex::new(std::collections::BTreeSet::new()),
+            free: Mutex::new(FreeSpace::default()),
             ghosts: AtomicU64::new(0),
             keys: Mutex::new(None),
         }
@@ -226,7 +227,7 @@ impl Storage {
     pub fn forget(&self) {
         *self.alloc.lock() = AllocCursor::default();
         self.hint.store(0, Ordering::Relaxed);
-        self.freed.lock().clear();
+        self.free.lock().clear();
     }
 }
 
@@ -284,6 +285,17 @@ impl Database {
         context: Lcx,
         role: Role,
     ) -> SqlResult<Lsn> {
+        let mut class = None;
+        if has_class(context) && !matches!(op, PageOp::Format { .. }) {
+            if matches!(role, Role::Compensation(_)) {
+                if let Some(after) = self.class_after(id, page, op, context) {
+                    // Advice: see `free_space`.
+                    let _ = self.set_free_space(id, after);
+                }
+            } else {
+                class = Some(class_of(page.page()));
+            }
+        }
         let mut record = op.record(id, page.page(), context, role);
         page.mark_dirty();
         let lsn = match role {
@@ -300,6 +312,12 @@ impl Database {
         };
         self.apply(id, page, op, context, lsn)?;
         self.count_change(tx, page.page().alloc_unit(), lsn, op, context);
+        if let Some(before) = class {
+            let after = class_of(page.page());
+            if after != before {
+                let _ = self.set_free_space(id, after);
+            }
+        }
         Ok(lsn)
     }
 

@@ -16,8 +16,9 @@ use crate::btree::lock_info;
 use crate::change::{PageOp, Role, difference};
 use crate::def::RowLocator;
 use crate::engine::Storage;
-use crate::format::page::{kind_of, page_type, record_kind};
+use crate::format::page::{BODY_BYTES, kind_of, page_type, record_kind};
 use crate::format::row::{forwarding_stub, forwarding_target, to_forwarded};
+use crate::free_space::class_of;
 use crate::pool::PageWrite;
 use crate::reading::{Reading, Wanted};
 use crate::rowset::Rowset;
@@ -42,16 +43,16 @@ impl Rowset {
         row: &[u8],
         context: Lcx,
     ) -> SqlResult<(PageId, u16)> {
-        let mut tried_freed = 0;
+        let mut tries = 0;
         loop {
-            let freed = if tried_freed < 4 {
-                tried_freed += 1;
-                storage.freed.lock().pop_first()
+            let found = if tries < 4 {
+                tries += 1;
+                storage.free.lock().take(row.len())
             } else {
                 None
             };
-            let reuse = freed.is_some();
-            let (id, mut page) = match freed.or_else(|| storage.hint()) {
+            let reuse = found.is_some();
+            let (id, mut page) = match found.or_else(|| storage.hint()) {
                 Some(id) => (id, self.db.write_page(id)?),
                 None => {
                     self.add_page(tx, storage, context)?;
@@ -60,9 +61,19 @@ impl Rowset {
             };
             let p = page.page();
             if p.alloc_unit() != storage.au || !self.fits(p, row.len(), true) {
+                let (ours, class) = (p.alloc_unit() == storage.au, class_of(p));
                 drop(page);
-                if !reuse {
-                    self.add_page(tx, storage, context)?;
+                let mut free = storage.free.lock();
+                match reuse {
+                    true if ours => free.wait(id),
+                    true => {}
+                    // Smaller rows may fit. A page that has rows of this size only has none to give to them.
+                    false if ours && class < 3 && row.len() < BODY_BYTES / 4 => free.put(id, class),
+                    false => {}
+                }
+                drop(free);
+                if !reuse && !self.add_page(tx, storage, context)? {
+                    tries = 0;
                 }
                 continue;
             }
@@ -72,7 +83,6 @@ impl Rowset {
                 if !self.has_versions(&Self::rid_place(id, free)) && self.lock_rid(tx, id, free) {
                     slot = free;
                 }
-                storage.freed.lock().insert(id);
             }
             if !self.lock_rid(tx, id, slot) {
                 // Somebody waits for a slot that is not there yet: another page will do.
@@ -94,6 +104,9 @@ impl Rowset {
             };
             self.db
                 .change(tx, id, &mut page, &op, context, Role::Normal)?;
+            if reuse {
+                storage.free.lock().put(id, class_of(page.page()));
+            }
             return Ok((id, slot));
         }
     }
@@ -113,15 +126,20 @@ impl Rowset {
     }
 
     /// A new page for rows: the next inserts go there.
-    fn add_page(&self, tx: &Transaction, storage: &Storage, context: Lcx) -> SqlResult<()> {
+    ///
+    /// False when old pages were found that may have room instead.
+    fn add_page(&self, tx: &Transaction, storage: &Storage, context: Lcx) -> SqlResult<bool> {
         let seen = storage.hint();
+        if seen.is_some() && (storage.free.lock().retry() || self.db.find_free_space(storage)?) {
+            return Ok(false);
+        }
         let _exclusive = storage.latch.write();
         if storage.hint() != seen {
-            return Ok(());
+            return Ok(true);
         }
         let first = storage.roots.lock().first;
         if seen.is_none() && !first.is_null() && self.last_page_hint(storage)? {
-            return Ok(());
+            return Ok(true);
         }
         let (kind, pminlen) = if context == Lcx::HEAP {
             (page_type::DATA, self.def.layout.pminlen)
@@ -129,7 +147,7 @@ impl Rowset {
             (page_type::TEXT_MIX, 0)
         };
         let id = self.db.system(tx, "AllocHeapPage", |sys| {
-            let id = self.db.allocate_page(sys, storage, false)?;
+            let id = self.db.allocate_page(sys, storage)?;
             let mut page = self.db.write_new_page(id)?;
             let op = PageOp::Format {
                 kind,
@@ -144,7 +162,7 @@ impl Rowset {
             Ok(id)
         })?;
         storage.set_hint(id);
-        Ok(())
+        Ok(true)
     }
 
     /// After opening: goes on with the last page of the chain. False when there is none.
@@ -225,7 +243,13 @@ impl Rowset {
         }
     }
 
-    fn remove(&self, tx: &Transaction, id: PageId, slot: u16, context: Lcx) -> SqlResult<()> {
+    fn remove(
+        &self,
+        tx: &Transaction,
+        storage: &Storage,
+        (id, slot): (PageId, u16),
+        context: Lcx,
+    ) -> SqlResult<()> {
         let mut page = self.db.write_page(id)?;
         let row = page
             .page()
@@ -235,6 +259,7 @@ impl Rowset {
         let op = PageOp::Delete { slot, row: &row };
         self.db
             .change(tx, id, &mut page, &op, context, Role::Normal)?;
+        storage.free.lock().put(id, class_of(page.page()));
         self.reserve(tx, &mut page, row.len());
         Ok(())
     }
@@ -255,12 +280,11 @@ impl Rowset {
         };
         self.keep_version(tx, || Self::rid_place(page, slot).to_vec(), Some(&row))?;
         if (real_page, real_slot) != (page, slot) {
-            self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
+            self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
-        self.remove(tx, page, slot, Lcx::HEAP)?;
+        self.remove(tx, &self.storage, (page, slot), Lcx::HEAP)?;
         // After the row: whoever reads the row under its latch finds what it points to.
         self.free_lobs(tx, &row)?;
-        self.storage.freed.lock().insert(page);
         Ok(true)
     }
 
@@ -272,9 +296,7 @@ impl Rowset {
         page: PageId,
         slot: u16,
     ) -> SqlResult<()> {
-        self.remove(tx, page, slot, Lcx::TEXT_MIX)?;
-        storage.freed.lock().insert(page);
-        Ok(())
+        self.remove(tx, storage, (page, slot), Lcx::TEXT_MIX)
     }
 
     pub(crate) fn heap_update(
@@ -309,7 +331,7 @@ impl Rowset {
         }
         let (new_page, new_slot) = self.put_row(tx, &self.storage, &moved, Lcx::HEAP)?;
         if forwarded {
-            self.remove(tx, real_page, real_slot, Lcx::HEAP)?;
+            self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
         self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))?;
         self.free_lobs(tx, &old)?;

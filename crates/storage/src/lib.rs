@@ -10,6 +10,7 @@
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
 //! | `row_counts`, `counts` | how many rows a rowset has, and how many pages |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
+//! | `free_space` | which heap and text pages have room |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
 //! | `checkpoint` | how, when and at what pace pages go down and log is let go of |
@@ -38,6 +39,7 @@ mod engine;
 mod error;
 mod files;
 pub mod format;
+mod free_space;
 mod ghosts;
 mod heap;
 mod lob;

@@ -143,7 +143,9 @@ impl Database {
         let mut page = self.write_page(id)?;
         let role = Role::Compensation(next);
         let inverse = match op {
-            PageOp::Format { .. } | PageOp::UndoDeleteSplit { .. } => return Ok(()),
+            PageOp::Format { .. }
+            | PageOp::UndoDeleteSplit { .. }
+            | PageOp::SetFreeSpace { .. } => return Ok(()),
             PageOp::Insert { slot, rows, .. } => {
                 for (i, row) in rows.iter().enumerate().rev() {
                     let slot = slot + i as u16;

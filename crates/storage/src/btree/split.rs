@@ -89,7 +89,7 @@ impl Rowset {
     fn split(&self, sys: &Transaction, id: PageId, key: &[Value]) -> SqlResult<()> {
         let (separator, level, new) = {
             count(Counter::PageSplits, 1);
-            let new = self.db.allocate_page(sys, &self.storage, false)?;
+            let new = self.db.allocate_page(sys, &self.storage)?;
             let mut page = self.db.write_page(id)?;
             let p = page.page();
             let (level, count, next) = (p.level(), p.slot_count(), p.next_page());
@@ -244,7 +244,7 @@ impl Rowset {
         separator: &[Value],
         new: PageId,
     ) -> SqlResult<()> {
-        let id = self.db.allocate_page(sys, &self.storage, false)?;
+        let id = self.db.allocate_page(sys, &self.storage)?;
         let mut page = self.db.write_new_page(id)?;
         let format = PageOp::Format {
             kind: page_type::INDEX,

@@ -10,8 +10,10 @@ use duramen_base::{AllocUnitId, PageId};
 use super::number;
 use super::source::DataFile;
 use crate::format::PageBytes;
+use crate::format::alloc::pfs;
 use crate::format::boot::{BOOT_PAGE, Boot};
 use crate::format::page::{PageRef, is_ghost, kind_of, page_type, record_kind};
+use crate::free_space::class_of;
 
 /// Places in a row of sysallocunits, and in one of sysrowsets.
 const UNIT_AT: usize = 4;
@@ -20,6 +22,7 @@ const UNIT_OWNER_AT: usize = 13;
 const FIRST_AT: usize = 27;
 const FIRST_IAM_AT: usize = 39;
 const ROWSET_AT: usize = 4;
+const INDEX_ID_AT: usize = 17;
 const ROWS_AT: usize = 31;
 /// `type` of the unit that has the rows.
 const IN_ROW_DATA: u8 = 1;
@@ -27,21 +30,33 @@ const IN_ROW_DATA: u8 = 1;
 const SYSROWSETS: i64 = 5 << 16;
 /// A chain of more pages than this runs in a circle.
 const MAX_CHAIN: usize = 1 << 22;
+/// Pages with a wrong class that are remembered of a unit: B-trees, which keep no class, have them all.
+const MAX_WRONG: usize = 16;
 
 /// Rows of one allocation unit, found on its pages.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Counted {
     /// On data pages; forwarded rows are counted where their stub is.
     data: i64,
     /// On index pages of level 0: the rows of a nonclustered index. (Inner pages of a clustered one may say 0 as well.)
     index: i64,
     data_pages: u64,
+    /// Pages whose class of fullness is not what the PFS says, the first of them: page, PFS class, class.
+    wrong_class: Vec<(PageId, u8, u8)>,
 }
 
 impl Counted {
-    /// Counts a sound page.
-    pub fn add(&mut self, page: &PageBytes) {
+    /// Counts a sound page, whose PFS byte this is.
+    pub fn add(&mut self, page: &PageBytes, byte: u8) {
         let p = PageRef::new(page);
+        let (said, class) = (byte & pfs::FULLNESS, class_of(p));
+        let kept = matches!(
+            p.page_type(),
+            page_type::DATA | page_type::TEXT_MIX | page_type::TEXT_TREE
+        );
+        if kept && said != class && self.wrong_class.len() < MAX_WRONG {
+            self.wrong_class.push((p.page_id(), said, class));
+        }
         let is_row = |r: &[u8]| {
             r.first()
                 .is_some_and(|s| !is_ghost(*s) && kind_of(*s) != record_kind::FORWARDED)
@@ -135,6 +150,23 @@ fn check_counts(files: &mut [DataFile], units: &[Unit], counts: &BTreeMap<AllocU
         .iter()
         .filter_map(|(id, row)| Some((i64_at(row, ROWSET_AT)?, (*id, i64_at(row, ROWS_AT)?))))
         .collect();
+    let heaps: Vec<i64> = rowsets
+        .iter()
+        .filter(|(_, row)| row.get(INDEX_ID_AT..INDEX_ID_AT + 4) == Some(&[0; 4]))
+        .filter_map(|(_, row)| i64_at(row, ROWSET_AT))
+        .collect();
+    let kept = |u: &&Unit| u.kind != IN_ROW_DATA || heaps.contains(&u.owner);
+    for unit in units.iter().filter(kept) {
+        for (id, said, class) in counts.get(&unit.id).map_or(&[][..], |c| &c.wrong_class) {
+            // The rules of others are not known well enough.
+            if files.iter().any(|f| f.id() == id.file && f.header.own) {
+                let text = format!(
+                    "The free space of page {id} is of class {class}, and of class {said} in the PFS."
+                );
+                add(files, *id, number::WRONG_FREE_SPACE, text);
+            }
+        }
+    }
     for unit in units.iter().filter(in_row) {
         let found = counts.get(&unit.id).map_or(0, Counted::rows);
         if let Some((id, said)) = stored.get(&unit.owner)

@@ -104,7 +104,7 @@ fn check_pages(file: &mut DataFile, maps: &Maps, counts: &mut BTreeMap<AllocUnit
         counts
             .entry(PageRef::new(page).alloc_unit())
             .or_default()
-            .add(page);
+            .add(page, maps.pfs(n).unwrap_or(0));
     });
     let dialect = if own { "" } else { "foreign " };
     file.report.summary = format!("{dialect}data file {id}: {checked} of {total} pages checked");

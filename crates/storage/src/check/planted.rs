@@ -144,6 +144,16 @@ fn each_planted_fault_is_found() {
             heap_iam,
         ),
         (
+            "a heap page whose free space the PFS has wrong",
+            at(
+                pfs_page_of(0),
+                |p, n| pfs_set(p, n, pfs_get(p, n) ^ 1),
+                heap_extent,
+            ),
+            number::WRONG_FREE_SPACE,
+            heap_extent,
+        ),
+        (
             "a page in use of a free extent",
             at(pfs_page_of(0), |p, n| pfs_set(p, n, pfs::ALLOCATED), free),
             number::PAGE_OF_NOBODY,

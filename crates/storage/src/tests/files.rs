@@ -226,6 +226,59 @@ fn a_growth_over_the_next_maps_formats_them() {
     }
 }
 
+#[test]
+fn room_in_a_heap_is_found_after_a_restart() {
+    let rid_pages = |table: &Rowset, tx: &duramen_txn::Transaction| {
+        let mut cursor = table.scan(tx, ScanSpec::all(LockHint::Read)).unwrap();
+        let mut pages = std::collections::BTreeSet::new();
+        while let Some((at, _)) = cursor.next(tx).unwrap() {
+            if let RowLocator::Rid(page, _) = at {
+                pages.insert(page);
+            }
+        }
+        pages
+    };
+    let disk = Simulation::new(7).run(move |sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&heap());
+        let tx = begin(&engine, 51);
+        let mut places = Vec::new();
+        for id in 0..400 {
+            places.push(table.insert(&tx, &row(id, 900, None)[..2]).unwrap());
+        }
+        assert_eq!(rid_pages(&table, &tx).len(), 50);
+        engine.commit(&tx, None).unwrap();
+        // Every page loses half of its rows.
+        let tx = begin(&engine, 51);
+        for (i, at) in places.iter().enumerate() {
+            if i % 2 == 0 {
+                assert!(table.delete(&tx, at).unwrap());
+            }
+        }
+        engine.commit(&tx, None).unwrap();
+        db.log().unwrap().flush_all().unwrap();
+        sim.disk()
+    });
+    Simulation::new(8).on_disk(disk.crash(1)).run(move |sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = open(&engine).unwrap();
+        let table = db.rowset(&heap());
+        let tx = begin(&engine, 51);
+        let before = rid_pages(&table, &tx);
+        for id in 1000..1180 {
+            table.insert(&tx, &row(id, 900, None)[..2]).unwrap();
+        }
+        let after = rid_pages(&table, &tx);
+        assert_eq!(after, before, "the new rows are on the old pages");
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}
+
 /// The files that a database may have after a crash: each call either did everything or nothing.
 #[derive(Default)]
 struct Promise {

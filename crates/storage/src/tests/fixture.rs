@@ -89,7 +89,7 @@ fn create_with(
             db.create_storage(&tx, &def)?;
         }
         db.rowset(&sysrowsets())
-            .insert(&tx, &rowset_row(def.au))
+            .insert(&tx, &rowset_row(&def))
             .map_err(duramen_base::SqlError::from)?;
         for au in [Some(def.au), def.lob_au].into_iter().flatten() {
             let mut unit = unit_row(au, db.roots(au));
@@ -142,7 +142,7 @@ pub fn new_heap(
     let tx = begin(engine, 51);
     let made = (|| {
         let roots = db.create_storage_on(&tx, &def, filegroup, filegroup)?;
-        db.rowset(&sysrowsets()).insert(&tx, &rowset_row(def.au))?;
+        db.rowset(&sysrowsets()).insert(&tx, &rowset_row(&def))?;
         let mut unit = unit_row(def.au, roots);
         unit[4] = Value::SmallInt(filegroup as i16);
         db.rowset(&sysallocunits()).insert(&tx, &unit)?;
@@ -227,12 +227,13 @@ const fn col(ty: SqlType) -> ColumnSpec {
     ColumnSpec::new(ty, false)
 }
 
-fn rowset_row(au: AllocUnitId) -> Vec<Value> {
+fn rowset_row(def: &RowsetDef) -> Vec<Value> {
+    let au = def.au;
     vec![
         Value::BigInt(au.0),
         Value::TinyInt(1),
         Value::Int(au.object_part() as i32),
-        Value::Int(1),
+        Value::Int(i32::from(!def.is_heap())),
         Value::Int(1),
         Value::Int(0),
         Value::SmallInt(0),
