@@ -334,6 +334,7 @@ fn assemble(
         recovering: AtomicBool::new(true),
     });
     let _ = store.log.set(access.clone() as Arc<dyn RecordLog>);
+    store.files.read().iter().for_each(|f| f.count_for(id));
     engine.pool.add_store(&store);
     let db = Arc::new(Database {
         engine: engine.clone(),

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_observe::{FileIo, file_io};
 use duramen_os::sync::{Mutex, RwLock};
-use duramen_os::{DiskFile, Env, OpenOptions};
+use duramen_os::{DiskFile, Env, OpenOptions, time};
 use duramen_txn::RecordLog;
 
 use crate::error::{io_error, logical_error};
@@ -70,6 +71,8 @@ pub(crate) struct DataFile {
     pub closing: AtomicBool,
     /// Log records before it are about another file of this id.
     pub create_lsn: Lsn,
+    /// What is read and written, once the file is in use.
+    io: OnceLock<Arc<FileIo>>,
 }
 
 impl DataFile {
@@ -112,7 +115,25 @@ impl DataFile {
             free_extents: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             create_lsn: Lsn::NULL,
+            io: OnceLock::new(),
         }
+    }
+
+    /// From now on reads and writes of pages count for this database's file: `sys.dm_io_virtual_file_stats`.
+    pub fn count_for(&self, db: DbId) {
+        self.io.get_or_init(|| file_io(db, FileId(self.id)));
+    }
+
+    /// Does one write, counted.
+    fn write(&self, page: u32, bytes: &[u8]) -> SqlResult<()> {
+        let started = time::now();
+        self.handle
+            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))?;
+        if let Some(io) = self.io.get() {
+            io.write(bytes.len() as u64, started.elapsed());
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {
@@ -120,16 +141,12 @@ impl DataFile {
     }
 
     pub fn write_page(&self, page: u32, bytes: &PageBytes) -> SqlResult<()> {
-        self.handle
-            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
-            .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))
+        self.write(page, bytes)
     }
 
     /// Writes neighbouring pages, the first of which is `page`.
     pub fn write_pages(&self, page: u32, bytes: &[u8]) -> SqlResult<()> {
-        self.handle
-            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
-            .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))
+        self.write(page, bytes)
     }
 
     pub fn sync(&self) -> SqlResult<()> {
@@ -183,9 +200,13 @@ impl DbStore {
                 &file.name(),
             ));
         }
+        let started = time::now();
         file.handle
             .read_at(into, u64::from(page.page) * PAGE_BYTES as u64)
             .map_err(|e| io_error(&e, "read", page, &file.name()))?;
+        if let Some(io) = file.io.get() {
+            io.read(PAGE_BYTES as u64, started.elapsed());
+        }
         check_page(self, page, into, &file.path)
     }
 }

@@ -231,3 +231,17 @@ fn a_killed_session_is_undone_and_says_so() {
         "1"
     );
 }
+
+#[test]
+fn reads_and_writes_of_every_file_are_counted() {
+    let mut s = login(&instance());
+    let stats = "SELECT file_id, CASE WHEN num_of_writes > 0 AND num_of_bytes_written >= 8192 * num_of_writes THEN 1 ELSE 0 END, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(DB_ID('d'), NULL) ORDER BY file_id";
+    run(
+        &mut s,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a char(8000)); INSERT t VALUES ('x'), ('y'); CHECKPOINT",
+    );
+    assert_eq!(run(&mut s, stats)[1], "1 | 1 | 8388608");
+    assert_eq!(run(&mut s, stats).len(), 4);
+    let one = "SELECT COUNT(*) FROM sys.dm_io_virtual_file_stats(DB_ID('d'), 2)";
+    assert_eq!(run(&mut s, one)[1], "1");
+}

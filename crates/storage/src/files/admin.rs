@@ -215,6 +215,7 @@ impl Database {
         // Nothing gives extents before it is listed. Counting reads pages, so the list comes first.
         file.closing.store(true, Ordering::SeqCst);
         let file = Arc::new(file);
+        file.count_for(self.id);
         self.store.files.write().push(file.clone());
         let free = self.count_free(&file)?;
         file.free_extents.store(free, Ordering::SeqCst);
