@@ -18,6 +18,8 @@ pub struct Cx<'a> {
     outer: Vec<Row>,
     /// Results of uncorrelated subqueries, by plan address, for this statement.
     pub(crate) cached: BTreeMap<usize, Arc<Vec<Row>>>,
+    /// The values of uncorrelated IN subqueries in order, and whether NULL is among them, by plan address.
+    pub(crate) sets: BTreeMap<usize, Arc<(Vec<Value>, bool)>>,
     /// The last round of each running recursion, by its plan's number.
     pub(crate) work: BTreeMap<u64, Arc<Vec<Row>>>,
     /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
@@ -40,6 +42,7 @@ impl<'a> Cx<'a> {
             convert,
             outer: Vec::new(),
             cached: BTreeMap::new(),
+            sets: BTreeMap::new(),
             work: BTreeMap::new(),
             locators: Vec::new(),
             row_limit: u64::MAX,

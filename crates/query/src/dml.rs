@@ -18,7 +18,7 @@ use crate::expr::{Expr, Kind};
 use crate::host::{Host, Source, Table};
 use crate::locking::{ScanLock, target_lock};
 use crate::output::{self, Has, Output};
-use crate::plan::{OutColumn, Plan, Row};
+use crate::plan::{Node, OutColumn, Plan, Row};
 
 /// A bound statement that changes rows.
 #[derive(Debug)]
@@ -335,6 +335,7 @@ fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Tabl
     match &target.kind {
         ast::TargetKind::Table(name) => match host.source(name)? {
             Some(Source::Table(t)) => Ok(t),
+            Some(Source::View(_)) => Err(unsupported("changing rows through a view", target.line)),
             Some(Source::Virtual(_)) => {
                 Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line))
             }
@@ -360,12 +361,25 @@ pub(crate) fn into_table(host: &dyn Host, kind: &ast::TargetKind) -> SqlResult<A
     target_table(host, &target)
 }
 
-/// Binds an INSERT. INSERT ... EXEC is the session's.
+/// Binds an INSERT. INSERT ... EXEC is the session's, which gives the rows to [`insert_rows`].
 pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
-    bind_insert(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+    bind_insert(host, stmt, None).map_err(|e| e.at_line(stmt.target.line as i32))
 }
 
-fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
+/// Binds an INSERT whose rows are there already: result sets with their columns.
+pub fn insert_rows(
+    host: &dyn Host,
+    stmt: &ast::InsertStmt,
+    sets: Vec<(Vec<OutColumn>, Vec<Row>)>,
+) -> SqlResult<Dml> {
+    bind_insert(host, stmt, Some(sets)).map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_insert(
+    host: &dyn Host,
+    stmt: &ast::InsertStmt,
+    sets: Option<Vec<(Vec<OutColumn>, Vec<Row>)>>,
+) -> SqlResult<Dml> {
     let line = stmt.target.line;
     let table = target_table(host, &stmt.target)?;
     let lock = target_lock(&stmt.target.hints)?;
@@ -376,7 +390,22 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
     let target_type = |i: usize| table.columns()[named[i]].ty;
     let source = match &stmt.source {
         ast::InsertSource::DefaultValues => InsertSource::Row(Vec::new()),
-        ast::InsertSource::Exec(_) => return Err(unsupported("INSERT EXEC", line)),
+        ast::InsertSource::Exec(_) => {
+            let types: Vec<SqlType> = (0..named.len())
+                .map(|i| assignable(target_type(i)))
+                .collect();
+            let mut plans = Vec::new();
+            for (columns, rows) in sets.unwrap_or_default() {
+                check_width(stmt.columns.is_empty(), named.len(), columns.len(), false)?;
+                plans.push(binder.convert_columns(constant_rows(columns, rows), &types)?);
+            }
+            let columns = plans.first().map_or(Vec::new(), |p| p.columns.clone());
+            InsertSource::Query(Box::new(Plan {
+                node: Node::Concat(plans),
+                columns,
+                correlated: false,
+            }))
+        }
         ast::InsertSource::Query(query) => match &query.body {
             ast::QueryExpr::Values(rows) if query.order_by.is_empty() => {
                 let mut bound = Vec::with_capacity(rows.len());
@@ -447,6 +476,18 @@ fn bind_insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
             lock,
         },
     })
+}
+
+/// Rows that are there already, as a plan.
+fn constant_rows(columns: Vec<OutColumn>, rows: Vec<Row>) -> Plan {
+    let constant = |(v, c): (Value, &OutColumn)| Expr::constant(v, c.ty);
+    let rows = rows.into_iter();
+    let rows = rows.map(|r| r.into_iter().zip(&columns).map(constant).collect());
+    Plan {
+        node: Node::Values(rows.collect()),
+        columns,
+        correlated: false,
+    }
 }
 
 /// Where each column of a new row comes from when `named` columns are given (`given` false: none is).

@@ -92,6 +92,11 @@ pub enum Kind {
         name: String,
         args: Vec<Expr>,
     },
+    /// A scalar function of a user.
+    User {
+        function: UserCall,
+        args: Vec<Expr>,
+    },
     Scalar(Arc<Plan>),
     // Predicates from here on.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
@@ -126,6 +131,16 @@ pub enum Kind {
         escape: Option<Box<Expr>>,
         negated: bool,
     },
+}
+
+/// A user's function in an expression; two are the same when they are one.
+#[derive(Clone, Debug)]
+pub struct UserCall(pub Arc<dyn crate::host::UserFunction>);
+
+impl PartialEq for UserCall {
+    fn eq(&self, other: &UserCall) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.name() == other.0.name()
+    }
 }
 
 impl Expr {
@@ -220,6 +235,13 @@ impl Expr {
                     values.push(a.eval(row, cx)?);
                 }
                 cx.host.function(name, &values)
+            }
+            Kind::User { function, args } => {
+                let mut values = Vec::with_capacity(args.len());
+                for a in args {
+                    values.push(a.eval(row, cx)?);
+                }
+                Ok(cx.host.call_function(&*function.0, values)?.0)
             }
             Kind::Scalar(plan) => scalar_subquery(plan, row, cx),
             Kind::Aggregate(_) | Kind::Window(_) => Err(duramen_base::SqlError::new(
@@ -407,6 +429,7 @@ impl Expr {
             }
             Kind::Function { args, .. }
             | Kind::Session { args, .. }
+            | Kind::User { args, .. }
             | Kind::And(args)
             | Kind::Or(args) => args.iter_mut().try_for_each(f),
             Kind::In { item, list, .. } => {
@@ -519,6 +542,9 @@ fn in_query(
     row: &[Value],
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<bool>> {
+    if !plan.correlated {
+        return in_set(needle, item, plan, row, cx);
+    }
     let rows = subquery_rows(plan, row, cx)?;
     let mut unknown = needle.is_null() && !rows.is_empty();
     for r in rows.iter() {
@@ -529,6 +555,43 @@ fn in_query(
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+/// IN (subquery) that is the same for every row: its values are put in order once.
+fn in_set(
+    needle: &Value,
+    item: &Expr,
+    plan: &Arc<Plan>,
+    row: &[Value],
+    cx: &mut Cx<'_>,
+) -> SqlResult<Option<bool>> {
+    let address = Arc::as_ptr(plan) as usize;
+    let collation = item.ty.collation;
+    let values = match cx.sets.get(&address) {
+        Some(v) => v.clone(),
+        None => {
+            let rows = subquery_rows(plan, row, cx)?;
+            let known = rows.iter().map(|r| r[0].clone()).filter(|v| !v.is_null());
+            let mut values: Vec<Value> = known.collect();
+            values.sort_by(|a, b| duramen_types::compare(a, b, collation));
+            let set = Arc::new((values, rows.iter().any(|r| r[0].is_null())));
+            cx.sets.insert(address, set.clone());
+            set
+        }
+    };
+    let (values, has_null) = &*values;
+    if needle.is_null() {
+        return Ok(match values.is_empty() && !has_null {
+            true => Some(false),
+            false => None,
+        });
+    }
+    let found = values.binary_search_by(|v| duramen_types::compare(v, needle, collation));
+    Ok(match (found, has_null) {
+        (Ok(_), _) => Some(true),
+        (Err(_), true) => None,
+        (Err(_), false) => Some(false),
+    })
 }
 
 /// The rows of a subquery: computed once for the statement when it does not look at the row outside.

@@ -99,6 +99,10 @@ pub struct TableSource {
 pub trait VirtualTable: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
     fn columns(&self) -> &[TableColumn];
+    /// The parameters of a user's function: arguments are brought to their types.
+    fn parameters(&self) -> Option<&[FunctionParameter]> {
+        None
+    }
     /// The rows, made as they are asked for.
     fn rows(&self, host: &dyn Host, args: &[Value]) -> SqlResult<RowStream>;
 }
@@ -106,8 +110,47 @@ pub trait VirtualTable: fmt::Debug + Send + Sync {
 /// Rows that come one by one.
 pub type RowStream = Box<dyn Iterator<Item = SqlResult<Row>>>;
 
+/// A view: its query, bound anew wherever it is used.
+#[derive(Debug)]
+pub struct View {
+    pub name: String,
+    /// Where the names in its query are looked up.
+    pub database: String,
+    /// The column list of CREATE VIEW; empty: the query's names.
+    pub columns: Vec<String>,
+    pub query: ast::SelectStmt,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug)]
+pub struct FunctionParameter {
+    /// With the `@`.
+    pub name: String,
+    pub ty: SqlType,
+    pub default: Option<ast::Expr>,
+}
+
+/// An inline table-valued function: a view with parameters.
+#[derive(Debug)]
+pub struct InlineFunction {
+    pub name: String,
+    pub database: String,
+    pub parameters: Vec<FunctionParameter>,
+    pub query: ast::SelectStmt,
+}
+
+/// A scalar function of a user.
+pub trait UserFunction: fmt::Debug + Send + Sync {
+    fn name(&self) -> &str;
+    fn parameters(&self) -> &[FunctionParameter];
+    fn returns(&self) -> SqlType;
+    /// For the host that made it and runs it.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
 /// What a name in FROM turned out to be.
 pub enum Source {
+    View(Arc<View>),
     Table(Arc<dyn Table>),
     Virtual(Arc<dyn VirtualTable>),
 }
@@ -118,6 +161,27 @@ pub trait Host {
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>>;
     /// A table-valued function.
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>>;
+    /// An inline function of a user.
+    fn inline_function(&self, _name: &ast::ObjectName) -> SqlResult<Option<Arc<InlineFunction>>> {
+        Ok(None)
+    }
+    /// A scalar function of a user.
+    fn scalar_function(&self, _name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn UserFunction>>> {
+        Ok(None)
+    }
+    /// Runs a function that this host gave out: its value, and its rows if it makes a table.
+    fn call_function(
+        &self,
+        _function: &dyn UserFunction,
+        _args: Vec<Value>,
+    ) -> SqlResult<(Value, Vec<Row>)> {
+        let error = &duramen_base::messages::INTERNAL_QUERY_ERROR;
+        Err(duramen_base::SqlError::new(error, &[]))
+    }
+    /// The same world seen from a database, without variables: what a view's or function's query sees.
+    fn within(&self, _database: &str) -> Option<Box<dyn Host + '_>> {
+        None
+    }
     /// The type of a session function; `None` when there is none of that (lower-case) name.
     fn function_type(&self, name: &str) -> Option<SqlType>;
     fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value>;

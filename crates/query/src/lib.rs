@@ -18,6 +18,7 @@ pub mod memory;
 mod output;
 mod plan;
 mod scan;
+mod table_functions;
 mod window;
 
 pub use bind::Binder;

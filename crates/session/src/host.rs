@@ -3,15 +3,17 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::SqlResult;
-use duramen_query::host::{Host, Source, Table, VirtualTable};
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::ObjectKind;
+use duramen_query::host::{Host, InlineFunction, Source, Table, UserFunction, VirtualTable};
 use duramen_query::memory::MemoryTable;
-use duramen_query::{Binder, Expr};
+use duramen_query::{Binder, Expr, Row};
 use duramen_tsql::ast;
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{ReadView, Transaction};
-use duramen_types::{SqlType, Value};
+use duramen_types::{ConvertCtx, SqlType, Value};
 
+use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
 use crate::program::{Variable, find_variable};
 use crate::session::{CancelToken, Session};
@@ -37,6 +39,8 @@ pub struct HostView<'s> {
     tables: &'s [Arc<MemoryTable>],
     cancel: &'s CancelToken,
     context: Context,
+    /// How many functions of users are running around.
+    depth: u32,
 }
 
 impl<'s> HostView<'s> {
@@ -60,11 +64,58 @@ impl<'s> HostView<'s> {
             tables,
             cancel,
             context,
+            depth: 0,
         }
     }
 }
 
 impl HostView<'_> {
+    /// The world of a function or view within the same statement: another database, variables of its own.
+    pub fn inside<'v>(
+        &'v self,
+        database: &str,
+        variables: &'v [Variable],
+        tables: &'v [Arc<MemoryTable>],
+    ) -> HostView<'v> {
+        HostView {
+            session: self.session,
+            variables,
+            tables,
+            cancel: self.cancel,
+            context: Context {
+                database: database.to_owned(),
+                ..self.context.clone()
+            },
+            depth: self.depth + 1,
+        }
+    }
+
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    pub fn convert_ctx(&self) -> ConvertCtx {
+        self.session.options.convert_ctx()
+    }
+
+    pub fn schema_version(&self) -> u64 {
+        self.session.instance.schema_version()
+    }
+
+    /// A name with its database, where that is not the session's.
+    fn qualified(&self, name: &ast::ObjectName) -> ast::ObjectName {
+        if name.database().is_some() || self.context.database == self.session.database {
+            return name.clone();
+        }
+        let schema = name.schema().unwrap_or_default();
+        ast::ObjectName {
+            parts: [&self.context.database, schema, name.name()]
+                .map(str::to_owned)
+                .to_vec(),
+            line: name.line,
+        }
+    }
+
     /// The database part of a name, as it was created: `Some(None)` without one, `None` for one that is not there.
     fn named_database(&self, name: &ast::ObjectName) -> Option<Option<String>> {
         match name.database() {
@@ -87,18 +138,54 @@ impl Host for HostView<'_> {
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
-        self.session.instance.table(&self.session.database, name)
+        let name = &self.qualified(name);
+        let found = self.session.instance.table(&self.context.database, name)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        Ok(self.session.view(name)?.map(Source::View))
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
         let Some(database) = self.named_database(name) else {
             return Ok(None);
         };
-        Ok(crate::views::function(
-            database.as_deref(),
-            name.schema(),
-            name.name(),
-        ))
+        let found = crate::views::function(database.as_deref(), name.schema(), name.name());
+        if found.is_some() {
+            return Ok(found);
+        }
+        let name = self.qualified(name);
+        let own = self
+            .session
+            .body_function(&name, ObjectKind::TABLE_FUNCTION)?;
+        Ok(own.map(|f| Arc::new(TableResult::new(f)) as Arc<dyn VirtualTable>))
+    }
+
+    fn inline_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<InlineFunction>>> {
+        self.session.inline_function(&self.qualified(name))
+    }
+
+    fn scalar_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn UserFunction>>> {
+        let name = self.qualified(name);
+        let found = self
+            .session
+            .body_function(&name, ObjectKind::SCALAR_FUNCTION)?;
+        Ok(found.map(|f| f as Arc<dyn UserFunction>))
+    }
+
+    fn call_function(
+        &self,
+        function: &dyn UserFunction,
+        args: Vec<Value>,
+    ) -> SqlResult<(Value, Vec<Row>)> {
+        match function.as_any().downcast_ref::<BodyFunction>() {
+            Some(f) => functions_of_users::call(self, f, args),
+            None => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
+        }
+    }
+
+    fn within(&self, database: &str) -> Option<Box<dyn Host + '_>> {
+        Some(Box::new(self.inside(database, &[], &[])))
     }
 
     fn function_type(&self, name: &str) -> Option<SqlType> {

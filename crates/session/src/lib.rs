@@ -8,6 +8,7 @@ pub mod databases;
 mod dbcc;
 mod ddl;
 mod functions;
+mod functions_of_users;
 mod globals;
 mod host;
 mod instance;

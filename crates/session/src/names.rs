@@ -7,6 +7,10 @@ use duramen_tsql::ast::StatementKind;
 /// What a statement is called when it is refused.
 pub fn statement_name(kind: &StatementKind) -> &'static str {
     match kind {
+        StatementKind::Select(_) => "SELECT",
+        StatementKind::Insert(_) => "INSERT",
+        StatementKind::Update(_) => "UPDATE",
+        StatementKind::Delete(_) => "DELETE",
         StatementKind::Merge(_) => "MERGE",
         StatementKind::TruncateTable { .. } => "TRUNCATE TABLE",
         StatementKind::CreateTable(_) => "CREATE TABLE",
@@ -44,6 +48,16 @@ pub fn statement_name(kind: &StatementKind) -> &'static str {
         StatementKind::Shutdown { .. } => "SHUTDOWN",
         StatementKind::Kill { .. } => "KILL",
         StatementKind::Reconfigure { .. } => "RECONFIGURE",
+        StatementKind::SetOption(_) => "SET OPTION",
+        StatementKind::Print(_) => "PRINT",
+        StatementKind::RaiseError(_) => "RAISERROR",
+        StatementKind::Throw(_) => "THROW",
+        StatementKind::WaitFor { .. } => "WAITFOR",
+        StatementKind::BeginTran { .. } => "BEGIN TRANSACTION",
+        StatementKind::Commit { .. } => "COMMIT TRANSACTION",
+        StatementKind::Rollback { .. } => "ROLLBACK TRANSACTION",
+        StatementKind::SaveTran { .. } => "SAVE TRANSACTION",
+        StatementKind::Use(_) => "USE",
         _ => "this statement",
     }
 }

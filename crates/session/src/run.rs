@@ -4,7 +4,9 @@ mod bind;
 mod dbcc;
 mod define;
 mod exec;
+mod insert_exec;
 mod into;
+mod message_format;
 mod module;
 mod nested;
 mod options;
@@ -22,8 +24,8 @@ use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
-use self::bind::Bound;
-pub(crate) use self::exec::{Called, Given};
+pub(crate) use self::bind::Bound;
+pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
@@ -315,6 +317,14 @@ impl<'r> Run<'r> {
                 Ok(Next::Return(Some(status.unwrap_or(0))))
             }
             Op::Run(StatementKind::Exec(stmt)) => self.exec(at, stmt),
+            Op::Run(StatementKind::Insert(stmt))
+                if matches!(stmt.source, ast::InsertSource::Exec(_)) =>
+            {
+                match &stmt.source {
+                    ast::InsertSource::Exec(exec) => self.insert_exec(at, stmt, exec),
+                    _ => Ok(Next::Step),
+                }
+            }
             Op::Run(kind) => {
                 self.session.activity.at_statement(kind);
                 self.run(at, kind)?;
@@ -375,7 +385,8 @@ impl<'r> Run<'r> {
                 Ok(())
             }
             StatementKind::Use(name) => {
-                self.session.use_database(name, self.sink)?;
+                let line = self.program.steps[at].line as i32;
+                self.session.use_database(name, line, self.sink)?;
                 self.done(None, command::OTHER, false);
                 Ok(())
             }

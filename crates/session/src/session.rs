@@ -353,7 +353,12 @@ impl Session {
     }
 
     /// USE: changes the database and says so (5701).
-    pub(crate) fn use_database(&mut self, name: &str, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    pub(crate) fn use_database(
+        &mut self,
+        name: &str,
+        line: i32,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let found = self.instance.database_name(name);
         let found = found.ok_or_else(|| match self.instance.databases.find_unavailable(name) {
             Some(gone) => gone.refusal(),
@@ -364,7 +369,7 @@ impl Session {
             old,
             new: found.clone(),
         });
-        sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).with_state(1));
+        sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).at_line(line));
         Ok(())
     }
 }

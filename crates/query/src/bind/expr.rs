@@ -41,7 +41,10 @@ impl Binder<'_> {
         match &e.kind {
             ExprKind::Literal(l) => Ok(literal::literal(l)),
             ExprKind::Column(name) => column(name, scope),
-            ExprKind::Variable(name) => self.variable(name),
+            ExprKind::Variable(name) => match super::module::parameter(name, scope) {
+                Some(bound) => Ok(bound),
+                None => self.variable(name),
+            },
             ExprKind::Unary { op, expr } => {
                 let input = self.expr(expr, scope, agg)?;
                 unary(*op, input)
@@ -411,7 +414,13 @@ impl Binder<'_> {
             args.push(Expr::constant(Value::varchar(word), SqlType::varchar(30)));
         }
         for a in &call.args {
-            args.push(self.expr(a, scope, agg)?);
+            args.push(match a.kind {
+                // DEFAULT stands for a parameter's own value in calls of users' functions.
+                ExprKind::Default if call.name.parts.len() > 1 => {
+                    Expr::constant(Value::Null, SqlType::INT)
+                }
+                _ => self.expr(a, scope, agg)?,
+            });
         }
         match name.as_str() {
             "coalesce" if args.len() >= 2 => {
@@ -457,7 +466,7 @@ impl Binder<'_> {
             "format" => return Err(unsupported("FORMAT", line)),
             _ => {}
         }
-        if let Some(function) = functions::find(&name) {
+        if let Some(function) = functions::find(&name).filter(|_| call.name.parts.len() == 1) {
             let args = functions::prepare(self, function, args)?;
             let ty = (function.ty)(&args);
             let nullable = match name.as_str() {
@@ -477,6 +486,9 @@ impl Binder<'_> {
                 nullable: true,
             }),
             None if call.name.parts.len() > 1 => {
+                if let Some(function) = self.host.scalar_function(&call.name)? {
+                    return self.user_function(function, call, args);
+                }
                 let shown = call.name.display();
                 Err(SqlError::new(
                     &messages::FUNCTION_NOT_FOUND,
@@ -486,7 +498,8 @@ impl Binder<'_> {
             None => Err(SqlError::new(
                 &messages::UNRECOGNIZED_NAME,
                 &[&call.name.name(), &"built-in function name"],
-            )),
+            )
+            .with_state(10)),
         }
     }
 }
@@ -668,7 +681,7 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
 }
 
 /// Every scope between the reader and the row it reads depends on an outer row.
-fn mark_correlated(scope: &Scope<'_>, depth: usize) {
+pub(super) fn mark_correlated(scope: &Scope<'_>, depth: usize) {
     let mut at = Some(scope);
     for _ in 0..depth {
         if let Some(s) = at {

@@ -3,6 +3,7 @@
 mod aggregate;
 mod expr;
 mod literal;
+mod module;
 mod recursive;
 mod seek;
 mod select;
@@ -70,6 +71,8 @@ pub struct Binder<'h> {
     /// The source of FROM that an UPDATE or DELETE changes, by its exposed name, until it is met.
     locate: Option<(String, ScanLock)>,
     windows: window::Windows,
+    /// How many views and functions are around the query at hand.
+    nesting: u32,
     /// The WINDOW clause of the query at hand.
     window_names: Vec<(String, ast::Over)>,
     recursions: Vec<recursive::Recursion>,
@@ -85,6 +88,7 @@ impl<'h> Binder<'h> {
             inside: Vec::new(),
             locate: None,
             windows: window::Windows::Forbidden,
+            nesting: 0,
             window_names: Vec::new(),
             recursions: Vec::new(),
             max_recursion: recursive::DEFAULT_MAX_RECURSION,

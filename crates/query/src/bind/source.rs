@@ -11,6 +11,7 @@ use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
 use crate::locking::{ScanLock, lock_of};
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::table_functions;
 
 impl Binder<'_> {
     /// The comma list of FROM as one plan; its sources are added to `scope`.
@@ -59,12 +60,9 @@ impl Binder<'_> {
                 line,
                 ..
             } => {
-                let Some(table) = self.host.table_function(name)? else {
-                    return Err(
-                        SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()])
-                            .at_line(*line as i32),
-                    );
-                };
+                if let Some(function) = self.host.inline_function(name)? {
+                    return self.inline(&function, args, alias.as_deref(), (scope, outer));
+                }
                 let mut correlated = false;
                 let mut bound = Vec::new();
                 for a in args {
@@ -83,6 +81,27 @@ impl Binder<'_> {
                             bound
                         }
                     });
+                }
+                let built_in = match name.parts.len() {
+                    1 => table_functions::find(name.name(), &bound)?,
+                    _ => None,
+                };
+                let found = match built_in {
+                    Some(t) => Some(t),
+                    None => self.host.table_function(name)?,
+                };
+                let Some(table) = found else {
+                    return Err(
+                        SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()])
+                            .at_line(*line as i32),
+                    );
+                };
+                if let Some(parameters) = table.parameters() {
+                    let given = args.iter().zip(bound);
+                    let given = given
+                        .map(|(a, e)| (!matches!(a.kind, ast::ExprKind::Default)).then_some(e));
+                    let given = given.collect();
+                    bound = self.arguments(table.name(), parameters, given)?;
                 }
                 let alias = alias.clone().unwrap_or_else(|| name.name().to_owned());
                 let mut plan = virtual_plan(table, bound);
@@ -153,6 +172,10 @@ impl Binder<'_> {
                 None => scan_plan(table, lock_of(&t.hints)?, false),
             },
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
+            Source::View(view) => {
+                let plan = self.view(&view)?;
+                return self.expose_query(plan, &alias, &view.columns, scope);
+            }
         };
         self.expose(plan, &alias, &[], scope)
     }
@@ -243,7 +266,7 @@ impl Binder<'_> {
     }
 
     /// Adds a derived table's columns: each must have a name of its own.
-    fn expose_query(
+    pub(super) fn expose_query(
         &self,
         plan: Plan,
         alias: &str,
@@ -266,7 +289,7 @@ impl Binder<'_> {
     }
 
     /// Adds a plan's columns to the scope under a name.
-    fn expose(
+    pub(super) fn expose(
         &self,
         plan: Plan,
         alias: &str,

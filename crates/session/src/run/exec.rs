@@ -427,7 +427,7 @@ fn compiled_text(text: &str, declarations: &str, quoted: bool) -> SqlResult<Call
 }
 
 /// Compiles a body whose first variables are its parameters.
-pub(super) fn callable(
+pub(crate) fn callable(
     text: &str,
     params: &[ast::Parameter],
     body: &[ast::Statement],

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, ObjectKind};
+use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
 use super::exec::callable;
 use super::{Run, command, not_supported};
 use crate::databases::OpenDb;
+use crate::functions_of_users::body_function;
 use crate::program::BodyOf;
 use crate::session::Session;
 
@@ -163,11 +165,27 @@ impl Run<'_> {
             ModuleKind::Procedure { params, body } => {
                 callable(&self.program.text, params, body, BodyOf::Procedure).map(|_| ())
             }
-            other => Err(not_supported(match other {
-                ModuleKind::View { .. } => "CREATE VIEW",
-                ModuleKind::Trigger { .. } => "CREATE TRIGGER",
-                _ => "CREATE FUNCTION",
-            })),
+            ModuleKind::View {
+                columns,
+                query,
+                check_option,
+            } => {
+                if *check_option {
+                    return Err(not_supported("WITH CHECK OPTION"));
+                }
+                let plan = self.with_host(None, |h| Binder::new(h).select(query))?;
+                view_columns(&plan.columns, columns, stmt.name.name())?;
+                ordered_needlessly(query)
+            }
+            ModuleKind::InlineFunction { params, query } => {
+                callable(&self.program.text, params, &[], BodyOf::Batch)?;
+                ordered_needlessly(query)
+            }
+            ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {
+                let names = (stmt.name.name().to_owned(), self.session.database.clone());
+                body_function(&self.program.text, stmt, names).map(|_| ())
+            }
+            ModuleKind::Trigger { .. } => Err(not_supported("CREATE TRIGGER")),
         }
     }
 
@@ -200,6 +218,38 @@ impl Run<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// 4511 and 4506: each column of a view has a name of its own.
+fn view_columns(found: &[OutColumn], named: &[String], view: &str) -> SqlResult<()> {
+    if !named.is_empty() && named.len() != found.len() {
+        let message = match named.len() > found.len() {
+            true => &messages::MORE_COLUMNS_THAN_LIST,
+            false => &messages::FEWER_COLUMNS_THAN_LIST,
+        };
+        return Err(SqlError::new(message, &[&view]));
+    }
+    let name = |i: usize| named.get(i).unwrap_or(&found[i].name);
+    for i in 0..found.len() {
+        if name(i).is_empty() {
+            return Err(SqlError::new(&messages::VIEW_NO_COLUMN_NAME, &[&(i + 1)]));
+        }
+        let twice = (0..i).any(|o| name(o).to_lowercase() == name(i).to_lowercase());
+        if twice {
+            let args: [&dyn std::fmt::Display; 2] = [name(i), &view];
+            return Err(SqlError::new(&messages::VIEW_DUPLICATE_COLUMN, &args));
+        }
+    }
+    Ok(())
+}
+
+/// 1033: ORDER BY in a view or function orders nothing.
+fn ordered_needlessly(query: &ast::SelectStmt) -> SqlResult<()> {
+    let top = matches!(&query.body, ast::QueryExpr::Select(s) if s.top.is_some());
+    match query.order_by.is_empty() || top || query.offset.is_some() {
+        true => Ok(()),
+        false => Err(SqlError::new(&messages::ORDER_BY_IN_SUBQUERY, &[])),
     }
 }
 

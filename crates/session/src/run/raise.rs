@@ -1,9 +1,21 @@
 //! What a batch says or waits for by its own will: PRINT, RAISERROR, THROW, WAITFOR.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_tsql::ast;
+use std::time::Duration;
 
-use super::{Run, not_supported};
+use duramen_query::Binder;
+use duramen_tsql::ast;
+use duramen_types::{SqlType, to_display};
+
+use super::Run;
+
+/// From now to the next time the clock shows this time of day.
+fn until_time_of_day(time: Duration) -> Duration {
+    const DAY: u128 = 86_400_000_000_000;
+    let now = u128::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0) % DAY;
+    let wait = (time.as_nanos() + DAY - now) % DAY;
+    Duration::from_nanos(u64::try_from(wait).unwrap_or(0))
+}
 
 impl Run<'_> {
     /// A message of a statement, with the statement's line.
@@ -36,12 +48,16 @@ impl Run<'_> {
         value: &ast::Expr,
     ) -> SqlResult<()> {
         let value = self.constant(value)?;
-        if kind == ast::WaitForKind::Time {
-            return Err(not_supported("WAITFOR TIME"));
-        }
-        let text = value.as_text().unwrap_or_default();
+        let text = match value.as_text() {
+            Some(text) => text,
+            // A datetime counts by its time of day.
+            None => to_display(&value, &SqlType::DATETIME),
+        };
         let bad = || SqlError::new(&messages::WAITFOR_TIME_SYNTAX, &[&text]);
-        let wait = crate::names::parse_delay(&text).ok_or_else(bad)?;
+        let mut wait = crate::names::parse_delay(&text).ok_or_else(bad)?;
+        if kind == ast::WaitForKind::Time {
+            wait = until_time_of_day(wait);
+        }
         self.sink.flush_hint();
         let _wait = duramen_observe::wait(duramen_observe::WaitType::WAITFOR);
         let until = duramen_os::time::now().nanos() + wait.as_nanos() as u64;
@@ -64,17 +80,32 @@ impl Run<'_> {
             .as_i64()
             .unwrap_or(1)
             .clamp(0, 255) as u8;
-        let Some(text) = message.as_text() else {
-            return Err(not_supported("RAISERROR with a message number"));
-        };
-        if !stmt.args.is_empty() {
-            return Err(not_supported("RAISERROR with arguments"));
+        let mut args = Vec::with_capacity(stmt.args.len());
+        for a in &stmt.args {
+            let bound = self.with_host(None, |h| Binder::new(h).scalar(a))?;
+            let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+            args.push((bound.ty, value));
         }
-        if severity > 18 {
-            return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[]));
+        let (number, text) = match message.as_i64().filter(|_| message.as_text().is_none()) {
+            None => (50_000, message.as_text().unwrap_or_default()),
+            Some(n) if !(13_000..=i64::from(i32::MAX)).contains(&n) || n == 50_000 => {
+                let args: [&dyn std::fmt::Display; 3] = [&n, &13_000, &i32::MAX];
+                return Err(SqlError::new(&messages::RAISERROR_NUMBER_INVALID, &args));
+            }
+            Some(n) => match messages::ALL.iter().find(|m| i64::from(m.number) == n) {
+                Some(m) => (m.number, m.text.replace(".*ls", "s").replace("ls", "s")),
+                None => {
+                    let args: [&dyn std::fmt::Display; 3] = [&n, &severity, &state];
+                    return Err(SqlError::new(&messages::MESSAGE_NOT_FOUND, &args));
+                }
+            },
+        };
+        let text = super::message_format::format(&text, &args)?;
+        let logged = stmt.options.iter().any(|o| o == "LOG");
+        if severity > 18 && !logged {
+            return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[&18]));
         }
         let line = self.program.steps[at].line as i32;
-        let number = 50_000;
         let error = SqlError {
             number,
             severity,

@@ -305,7 +305,7 @@ impl ResultSink for Transcript {
 
     fn info(&mut self, m: &SqlError) {
         self.say(match m.number {
-            0 => format!("print {}", m.message),
+            0 => format!("print {}", m.message).trim_end().to_owned(),
             n => format!("Info {n}, Level {}, {}", m.severity, place(m)),
         });
     }

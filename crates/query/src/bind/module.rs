@@ -1,0 +1,205 @@
+//! Views and functions of users: their queries are bound where they are used, as if they stood there.
+//!
+//! An inline function becomes an APPLY over one row of its arguments; in its query a parameter is a column of that row.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use super::expr::mark_correlated;
+use super::source::join;
+use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name};
+use crate::expr::{Expr, Kind, UserCall};
+use crate::host::{FunctionParameter, Host, InlineFunction, UserFunction, View};
+use crate::plan::{JoinKind, Node, OutColumn, Plan};
+
+/// The source that holds the arguments of an inline function; no identifier is spelt like this.
+const PARAMETERS: &str = "\0parameters";
+/// How deep views and functions may be within each other.
+const MAX_NESTING: u32 = 32;
+
+/// A parameter of the inline function that is being bound.
+pub(super) fn parameter(name: &str, scope: &Scope<'_>) -> Option<Expr> {
+    let mut at = Some(scope);
+    let mut depth = 0;
+    while let Some(s) = at {
+        for source in s.sources.iter().filter(|s| s.alias == PARAMETERS) {
+            let mut columns = source.columns.iter();
+            let Some(i) = columns.position(|c| same_name(&c.name, name)) else {
+                continue;
+            };
+            if depth > 0 {
+                mark_correlated(scope, depth);
+            }
+            return Some(Expr {
+                kind: Kind::Column {
+                    depth,
+                    index: source.offset + i,
+                },
+                ty: source.columns[i].ty,
+                nullable: true,
+            });
+        }
+        at = s.parent;
+        depth += 1;
+    }
+    None
+}
+
+impl Binder<'_> {
+    /// Binds what belongs to a module: in its database, with nothing of the statement around it.
+    fn inside<T>(
+        &mut self,
+        database: &str,
+        bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        if self.nesting >= MAX_NESTING {
+            let limit: [&dyn std::fmt::Display; 1] = [&MAX_NESTING];
+            return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
+        }
+        let other = self.host.within(database);
+        let host: &dyn Host = other.as_deref().unwrap_or(self.host);
+        let mut inner = Binder::new(host);
+        inner.nesting = self.nesting + 1;
+        // Lines of a module are not lines of the statement.
+        bind(&mut inner).map_err(|e| SqlError { line: 0, ..e })
+    }
+
+    pub(super) fn view(&mut self, view: &View) -> SqlResult<Plan> {
+        self.inside(&view.database, |b| b.query(&view.query, None))
+    }
+
+    /// The arguments of a call, each of its parameter's type.
+    pub(super) fn arguments(
+        &mut self,
+        name: &str,
+        parameters: &[FunctionParameter],
+        given: Vec<Option<Expr>>,
+    ) -> SqlResult<Vec<Expr>> {
+        if given.len() < parameters.len() {
+            return Err(SqlError::new(&messages::INSUFFICIENT_ARGUMENTS, &[&name]).with_state(3));
+        }
+        if given.len() > parameters.len() {
+            return Err(SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&name]).with_state(3));
+        }
+        let mut out = Vec::with_capacity(given.len());
+        for (given, p) in given.into_iter().zip(parameters) {
+            let value = match (given, &p.default) {
+                (Some(e), _) => e,
+                (None, Some(default)) => self.scalar(default)?,
+                (None, None) => {
+                    let args: [&dyn std::fmt::Display; 2] = [&name, &p.name];
+                    let error = SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args);
+                    return Err(error.with_state(4));
+                }
+            };
+            out.push(self.coerce(value, p.ty)?);
+        }
+        Ok(out)
+    }
+
+    /// A call of an inline function in FROM, added to `scope`; its arguments see `outer`.
+    pub(super) fn inline(
+        &mut self,
+        function: &Arc<InlineFunction>,
+        args: &[ast::Expr],
+        alias: Option<&str>,
+        (scope, outer): (&mut Scope<'_>, Option<&Scope<'_>>),
+    ) -> SqlResult<Plan> {
+        let outside = Scope {
+            parent: outer,
+            ..Scope::default()
+        };
+        let mut given = Vec::with_capacity(args.len());
+        for a in args {
+            given.push(match a.kind {
+                ast::ExprKind::Default => None,
+                _ => Some(self.over(a, &outside)?),
+            });
+        }
+        let exprs = self.arguments(&function.name, &function.parameters, given)?;
+        let parameters = function.parameters.iter();
+        let columns: Vec<OutColumn> = parameters
+            .map(|p| OutColumn {
+                name: p.name.clone(),
+                ty: p.ty,
+                nullable: true,
+                identity: false,
+                updatable: false,
+            })
+            .collect();
+        let row = ScopeSource {
+            alias: PARAMETERS.to_owned(),
+            columns: columns
+                .iter()
+                .map(|c| ScopeColumn {
+                    name: c.name.clone(),
+                    ty: c.ty,
+                    nullable: true,
+                    identity: false,
+                    updatable: false,
+                })
+                .collect(),
+            offset: 0,
+        };
+        let correlated = outside.correlated.get();
+        let width = columns.len();
+        let one_row = Plan {
+            node: Node::OneRow,
+            columns: Vec::new(),
+            correlated: false,
+        };
+        let left = Plan {
+            node: Node::Project {
+                input: Box::new(one_row),
+                exprs,
+            },
+            columns,
+            correlated,
+        };
+        let right = self.inside(&function.database, |b| {
+            let parameters = Scope {
+                sources: vec![row],
+                ..Scope::default()
+            };
+            b.query(&function.query, Some(&parameters))
+        })?;
+        let columns = right.columns.clone();
+        let joined = join(left, right, JoinKind::Inner, None, true);
+        let own = columns.iter().enumerate();
+        let exprs = own.map(|(i, c)| Expr::column(width + i, c.ty, c.nullable));
+        let plan = Plan {
+            node: Node::Project {
+                exprs: exprs.collect(),
+                input: Box::new(joined),
+            },
+            columns,
+            correlated,
+        };
+        let alias = alias.unwrap_or(&function.name);
+        self.expose_query(plan, alias, &[], scope)
+    }
+
+    /// A call of a scalar function.
+    pub(super) fn user_function(
+        &mut self,
+        function: Arc<dyn UserFunction>,
+        call: &ast::FunctionCall,
+        args: Vec<Expr>,
+    ) -> SqlResult<Expr> {
+        let given = call.args.iter().zip(args);
+        let given = given.map(|(a, e)| (!matches!(a.kind, ast::ExprKind::Default)).then_some(e));
+        let name = call.name.display();
+        let args = self.arguments(&name, function.parameters(), given.collect())?;
+        let ty = function.returns();
+        Ok(Expr {
+            kind: Kind::User {
+                function: UserCall(function),
+                args,
+            },
+            ty,
+            nullable: true,
+        })
+    }
+}

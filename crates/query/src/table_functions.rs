@@ -1,0 +1,154 @@
+//! Table-valued functions of the language itself: STRING_SPLIT and GENERATE_SERIES.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::{SqlType, Value};
+
+use crate::expr::{Expr, Kind};
+use crate::host::{Host, RowStream, TableColumn, VirtualTable};
+use crate::plan::Row;
+
+/// More rows than this of one GENERATE_SERIES are refused rather than held in memory.
+const SERIES_LIMIT: i128 = 100_000_000;
+
+#[derive(Debug)]
+struct BuiltIn {
+    name: &'static str,
+    columns: Vec<TableColumn>,
+    run: fn(&[Value], &[TableColumn]) -> SqlResult<Vec<Row>>,
+}
+
+impl VirtualTable for BuiltIn {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn rows(&self, _host: &dyn Host, args: &[Value]) -> SqlResult<RowStream> {
+        let rows = (self.run)(args, &self.columns)?;
+        Ok(Box::new(rows.into_iter().map(Ok)))
+    }
+}
+
+fn column(name: &str, ty: SqlType) -> TableColumn {
+    TableColumn {
+        name: name.to_owned(),
+        ty,
+        nullable: true,
+        identity: false,
+        default: None,
+    }
+}
+
+/// The function of that name for these arguments; their types decide about its columns.
+pub(crate) fn find(name: &str, args: &[Expr]) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
+    let count = |min: usize, max: usize| match (min..=max).contains(&args.len()) {
+        true => Ok(()),
+        false => {
+            let args: [&dyn std::fmt::Display; 1] = [&name];
+            Err(SqlError::new(&messages::INSUFFICIENT_ARGUMENTS, &args))
+        }
+    };
+    let table = match name.to_ascii_lowercase().as_str() {
+        "string_split" => {
+            count(2, 3)?;
+            let national = args[..2].iter().any(|a| a.ty.id.is_nchar());
+            let ty = match (args[0].ty.is_max(), national) {
+                (true, true) => SqlType::NVARCHAR_MAX,
+                (true, false) => SqlType::VARCHAR_MAX,
+                (false, true) => SqlType::nvarchar(args[0].ty.length.clamp(2, 8000) / 2),
+                (false, false) => SqlType::varchar(args[0].ty.length.clamp(1, 8000)),
+            };
+            let mut columns = vec![column("value", ty)];
+            let ordinal = args.get(2).map(|a| &a.kind);
+            if matches!(ordinal, Some(Kind::Const(v)) if v.as_i64() == Some(1)) {
+                columns.push(column("ordinal", SqlType::BIGINT));
+            }
+            BuiltIn {
+                name: "STRING_SPLIT",
+                columns,
+                run: string_split,
+            }
+        }
+        "generate_series" => {
+            count(2, 3)?;
+            let ty = args[0].ty;
+            if !ty.id.is_integer() || args.iter().any(|a| !a.ty.id.is_integer()) {
+                let what = "GENERATE_SERIES of other types than integers";
+                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+            }
+            BuiltIn {
+                name: "GENERATE_SERIES",
+                columns: vec![column("value", ty)],
+                run: generate_series,
+            }
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Arc::new(table)))
+}
+
+/// STRING_SPLIT(string, separator [, ordinal]): nothing of NULL, one empty text of the empty text.
+fn string_split(args: &[Value], columns: &[TableColumn]) -> SqlResult<Vec<Row>> {
+    let (Some(text), Some(separator)) = (args[0].as_text(), args[1].as_text()) else {
+        return Ok(Vec::new());
+    };
+    if separator.encode_utf16().count() != 1 {
+        let names: [&dyn std::fmt::Display; 2] = [&"separator", &"nchar(1)/nvarchar(1)"];
+        return Err(SqlError::new(&messages::PROCEDURE_PARAMETER_TYPE, &names));
+    }
+    let national = columns[0].ty.id.is_nchar();
+    let mut rows = Vec::new();
+    for (i, part) in text.split(separator.as_str()).enumerate() {
+        let value = match national {
+            true => Value::nvarchar(part),
+            false => Value::varchar(part),
+        };
+        let mut row = vec![value];
+        if columns.len() > 1 {
+            row.push(Value::BigInt(i as i64 + 1));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// GENERATE_SERIES(start, stop [, step]): both ends included, nothing of NULL or of a step the wrong way.
+fn generate_series(args: &[Value], columns: &[TableColumn]) -> SqlResult<Vec<Row>> {
+    let number = |i: usize| args.get(i).and_then(Value::as_i64).map(i128::from);
+    let (Some(start), Some(stop)) = (number(0), number(1)) else {
+        return Ok(Vec::new());
+    };
+    let step = match args.get(2) {
+        None if start <= stop => 1,
+        None => -1,
+        Some(_) => match number(2) {
+            Some(0) => {
+                let names: [&dyn std::fmt::Display; 2] = [&3, &"GENERATE_SERIES"];
+                return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &names));
+            }
+            Some(n) => n,
+            None => return Ok(Vec::new()),
+        },
+    };
+    if (stop - start) / step >= SERIES_LIMIT {
+        let what = "GENERATE_SERIES of more than 100 million rows";
+        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+    }
+    let mut rows = Vec::new();
+    let mut n = start;
+    while (step > 0 && n <= stop) || (step < 0 && n >= stop) {
+        rows.push(vec![match columns[0].ty.id {
+            duramen_types::TypeId::TinyInt => Value::TinyInt(n as u8),
+            duramen_types::TypeId::SmallInt => Value::SmallInt(n as i16),
+            duramen_types::TypeId::Int => Value::Int(n as i32),
+            _ => Value::BigInt(n as i64),
+        }]);
+        n += step;
+    }
+    Ok(rows)
+}
