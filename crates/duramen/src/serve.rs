@@ -8,7 +8,7 @@ use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
 use crate::options::{self, Options, Parsed};
-use crate::server_log::ServerLog;
+use crate::server_log::{ServerLog, say_start};
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -57,6 +57,7 @@ fn serve(options: &Options) -> Result<(), String> {
         storage: storage(&env, options),
     };
     let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
+    say_start(&instance);
     let log = ServerLog::start(Arc::clone(&instance));
     for database in instance.databases.unavailable() {
         eprintln!("duramen: {database}");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use duramen_observe::events::{Event, EventId, EventRing, EventValue};
 use duramen_os::thread::{self, JoinHandle};
+use duramen_os::time::WallTime;
 use duramen_session::Instance;
 use duramen_types::temporal::ymd_from_days;
 
@@ -139,17 +140,29 @@ fn names(instance: &Instance, db: u64, file: u64) -> (String, String) {
 
 /// `2026-11-21 16:09:48.05 spid52      text`, in UTC.
 fn stamped(event: &Event, text: &str) -> String {
-    let seconds = event.at.unix_seconds();
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
     let from = event
         .session
         .map_or_else(|| "Server".to_owned(), |s| format!("spid{}", s.0));
+    stamp(event.at, &from, text)
+}
+
+/// What the engine says of its start.
+pub fn say_start(instance: &Instance) {
+    let now = duramen_os::time::wall();
+    for text in instance.databases.startup_messages() {
+        println!("{}", stamp(now, "Server", &text));
+    }
+}
+
+fn stamp(at: WallTime, from: &str, text: &str) -> String {
+    let seconds = at.unix_seconds();
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
     format!(
         "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:02} {from:<11} {text}",
         second / 3600,
         second / 60 % 60,
         second % 60,
-        event.at.subsec_nanos() / 10_000_000
+        at.subsec_nanos() / 10_000_000
     )
 }

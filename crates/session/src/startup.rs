@@ -241,6 +241,47 @@ impl Databases {
         read.is_ok() && header.iter().any(|b| *b != header[0])
     }
 
+    /// What the server log says of the start, in SQL Server's words: what was opened, what its recovery did, tempdb.
+    pub fn startup_messages(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut tempdb = Vec::new();
+        for d in self.all() {
+            let (name, id) = (d.db.name.clone(), d.db.id.0);
+            if d.db.id == DbId::TEMPDB {
+                let files = d.db.files().len();
+                tempdb.push("Clearing tempdb database.".to_owned());
+                tempdb.push("Starting up database 'tempdb'.".to_owned());
+                tempdb.push(format!("The tempdb database has {files} data file(s)."));
+                continue;
+            }
+            lines.push(format!("Starting up database '{name}'."));
+            let Some(r) = d.db.recovery_summary() else {
+                continue;
+            };
+            if r.rolled_forward + r.rolled_back == 0 {
+                continue;
+            }
+            let ms = |d: std::time::Duration| d.as_millis();
+            let seconds = (r.analysis + r.redo + r.undo).as_secs();
+            let counts: [&dyn std::fmt::Display; 4] = [&r.rolled_forward, &name, &id, &0];
+            lines.push(SqlError::new(&messages::RECOVERY_ROLLED_FORWARD, &counts).message);
+            let counts: [&dyn std::fmt::Display; 4] = [&r.rolled_back, &name, &id, &0];
+            lines.push(SqlError::new(&messages::RECOVERY_ROLLED_BACK, &counts).message);
+            let times: [&dyn std::fmt::Display; 6] = [
+                &name,
+                &id,
+                &seconds,
+                &ms(r.analysis),
+                &ms(r.redo),
+                &ms(r.undo),
+            ];
+            lines.push(SqlError::new(&messages::RECOVERY_TIMES, &times).message);
+        }
+        lines.append(&mut tempdb);
+        lines.push(SqlError::new(&messages::RECOVERY_COMPLETE, &[]).message);
+        lines
+    }
+
     /// Checkpoints and closes everything: what users made first, then the system databases, tempdb last.
     pub fn shutdown(&self) -> SqlResult<()> {
         let mut all = self.all();

@@ -26,6 +26,7 @@ use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
 use crate::format::page::seal;
 use crate::log_files::log_header;
+use crate::recovery::RecoverySummary;
 use crate::row_counts::CountState;
 use crate::tempdb;
 
@@ -185,7 +186,7 @@ impl Database {
             Some(log),
             next,
         )?;
-        db.recover()?;
+        let _ = db.recovered.set(db.recover()?);
         for f in &spec.data {
             if db.store.files.read().iter().all(|open| open.path != f.path) {
                 db.delete_leftover_file(&f.path, f.file_id);
@@ -196,6 +197,11 @@ impl Database {
             open.resolve_in_doubt()?;
         }
         Ok(db)
+    }
+
+    /// What recovery did when the database was opened; `None` for one that was made since.
+    pub fn recovery_summary(&self) -> Option<RecoverySummary> {
+        self.recovered.get().copied()
     }
 
     /// Takes a last checkpoint and ends the log. No transaction may be running. tempdb just ends.
@@ -351,6 +357,7 @@ fn assemble(
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
         checkpoint_waiters: AtomicU32::new(0),
+        recovered: OnceLock::new(),
         truncate_on_checkpoint: AtomicBool::new(true),
         in_doubt: Mutex::new(Vec::new()),
         closed: AtomicBool::new(false),

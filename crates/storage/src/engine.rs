@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
@@ -27,6 +27,7 @@ use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::free_space::{FreeSpace, class_of, has_class};
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
+use crate::recovery::RecoverySummary;
 use crate::row_counts::{CountState, RowCount};
 
 /// What the engine is started with.
@@ -251,6 +252,7 @@ pub struct Database {
     pub(crate) checkpoint_lock: Mutex<()>,
     /// Somebody waits for a checkpoint: one that is under way hurries.
     pub(crate) checkpoint_waiters: AtomicU32,
+    pub(crate) recovered: OnceLock<RecoverySummary>,
     pub(crate) truncate_on_checkpoint: AtomicBool,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.
     pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,

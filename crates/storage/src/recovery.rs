@@ -1,9 +1,9 @@
 //! Crash recovery.
 //!
-//! Recovery starts from a checkpoint that was finished (`checkpoint`): one pass from the oldest transaction that was active at the checkpoint. It notes who began and who ended
-//! (analysis) and repeats every change whose page is older than the record (redo). Then the losers are undone, system
-//! transactions first, so that the structures are whole when rows are looked for. A crash during recovery is a crash:
-//! redo looks at page LSNs, undo leaves compensation records.
+//! Recovery starts from a checkpoint that was finished (`checkpoint`): one pass from the oldest transaction that was active
+//! then. It notes who began and who ended (analysis) and repeats every change whose page is older than the record (redo).
+//! Then the losers are undone, system transactions first, so that the structures are whole when rows are looked for. A
+//! crash during recovery is a crash: redo looks at page LSNs, undo leaves compensation records.
 //!
 //! A loser that was prepared (it had written several databases) stays in doubt until the database that decided is open
 //! too; each `open` looks again at all that wait.
@@ -11,9 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
+use duramen_os::time;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lop, RecordView};
 
@@ -30,6 +32,10 @@ pub struct RecoverySummary {
     pub rolled_forward: u64,
     pub rolled_back: u64,
     pub records: u64,
+    /// Finding out where to begin. Who was active is noted during redo.
+    pub analysis: Duration,
+    pub redo: Duration,
+    pub undo: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -72,14 +78,18 @@ pub(crate) fn is_system_name(name: &str) -> bool {
 impl Database {
     /// Analysis, redo, undo, checkpoint.
     pub(crate) fn recover(self: &Arc<Database>) -> SqlResult<RecoverySummary> {
+        let begun = time::now();
         let start = self.boot.lock().checkpoint_lsn;
         let from = self.scan_start(start)?;
-        let mut summary = RecoverySummary::default();
+        let mut summary = RecoverySummary {
+            analysis: begun.elapsed(),
+            ..RecoverySummary::default()
+        };
         let mut active: BTreeMap<XdesId, Loser> = BTreeMap::new();
         let mut max_xdes = XdesId(0);
         let mut doomed = Doomed::default();
         let mut counts = Recovered::default();
-        let started = duramen_os::time::now();
+        let started = time::now();
         self.access.scan(from, &mut |lsn, bytes| {
             let view = RecordView::parse(bytes)
                 .ok_or_else(|| recovery_error(self.id, lsn, "the record cannot be read"))?;
@@ -99,6 +109,8 @@ impl Database {
             let speed = &self.engine.redo_speed;
             speed.learn(log.bytes_since(from), started.elapsed());
         }
+        summary.redo = started.elapsed();
+        let started = time::now();
         self.after_redo()?;
         self.keep_recovered_counts(counts);
         *self.drops.lock() =
@@ -124,6 +136,7 @@ impl Database {
             self.undo(&tx, Lsn::NULL)?;
             txlog::abort(&tx);
         }
+        summary.undo = started.elapsed();
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
         self.load_roots()?;

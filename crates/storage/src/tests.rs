@@ -1,5 +1,6 @@
 //! The engine from outside: databases on a simulated or real disk, rowsets, transactions, crashes.
 
+mod again;
 mod concurrent;
 mod crash;
 mod files;
