@@ -1,6 +1,7 @@
 //! The session as binding and evaluation see it.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -41,6 +42,7 @@ pub struct HostView<'s> {
     context: Context,
     /// How many functions of users are running around.
     depth: u32,
+    now: Cell<Option<u64>>,
 }
 
 impl<'s> HostView<'s> {
@@ -65,6 +67,7 @@ impl<'s> HostView<'s> {
             cancel,
             context,
             depth: 0,
+            now: Cell::new(None),
         }
     }
 }
@@ -215,10 +218,13 @@ impl Host for HostView<'_> {
     }
 
     fn now(&self) -> (u64, i16) {
-        (
-            u64::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0),
-            0,
-        )
+        // One moment for a statement: two rows of one INSERT get the same GETDATE().
+        let nanos = self
+            .now
+            .get()
+            .unwrap_or_else(|| u64::try_from(duramen_os::time::wall().unix_nanos()).unwrap_or(0));
+        self.now.set(Some(nanos));
+        (nanos, 0)
     }
 
     fn random(&self) -> u64 {

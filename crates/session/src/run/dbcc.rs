@@ -33,7 +33,6 @@ impl Run<'_> {
         if !quiet {
             report.messages.iter().for_each(|m| self.say(m, at));
         }
-        let mut rows = None;
         if let Some((columns, table)) = report.table {
             let columns: Vec<ColumnMeta> = columns
                 .iter()
@@ -47,12 +46,12 @@ impl Run<'_> {
                 .collect();
             self.sink.columns(&columns);
             table.iter().for_each(|row| self.sink.row(row));
-            rows = Some(table.len() as u64);
+            self.done(Some(table.len() as u64), command::OTHER, false);
         }
         if !quiet {
             self.say(&SqlError::new(&messages::DBCC_COMPLETED, &[]), at);
         }
-        self.done(rows, command::OTHER, false);
+        self.done(None, command::OTHER, false);
         Ok(())
     }
 }
