@@ -17,7 +17,7 @@ use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult, XdesId};
 use duramen_os::time;
 use duramen_txn::txlog::{self, Decision};
-use duramen_wal::record::{Lop, RecordView};
+use duramen_wal::record::{Lcx, Lop, RecordView};
 
 use crate::alloc::Doomed;
 use crate::change::PageOp;
@@ -250,6 +250,13 @@ impl Database {
         }
         let mut p = page.change();
         op.apply(id, view.context(), &mut p).map_err(fail)?;
+        if view.is_compensation()
+            && view.context() == Lcx::HEAP
+            && matches!(op, PageOp::Delete { .. })
+        {
+            // As the rollback did: the rows that came later have filled these bytes.
+            p.trim_slots();
+        }
         p.set_lsn(lsn);
         Ok(())
     }

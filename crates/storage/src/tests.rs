@@ -9,4 +9,5 @@ mod pool;
 mod rows;
 mod speed;
 mod temporary;
+mod trim;
 mod two;
