@@ -88,7 +88,9 @@ impl HostView<'_> {
             context: Context {
                 database: database.to_owned(),
                 ..self.context.clone()
-            },
+            // A function called by a statement is part of that statement's moment.
+            now: self.now.clone(),
+        },
             depth: self.depth + 1,
         }
     }
