@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_os::sim::{Sim, SimDisk, Simulation};
-use duramen_os::sync::Mutex;
 use duramen_os::{thread, time};
 use duramen_session::Instance;
 
@@ -207,7 +206,13 @@ fn live(
         match audit::after_recovery(&instance, &mut ledger) {
             Ok(()) => {}
             Err(_) if disk.is_off() => return Ok(left(disk, ledger, true)),
-            Err(e) => return Err(e),
+            Err(e) => {
+                let refused = instance.databases.unavailable();
+                return Err(match refused.first() {
+                    Some(refused) => format!("after a start, {refused}"),
+                    None => e,
+                });
+            }
         }
     }
     if cut.is_some() {
@@ -248,17 +253,11 @@ fn work(
         disk.power_off_after(*n);
     }
     let faulty = !round.faults.is_empty();
-    let tally = Arc::new(Mutex::new((0u64, 0u64)));
     let mut threads = Vec::new();
     for n in 0..plan.sessions {
         let actor = Actor::new(instance, &wire, plan, round, n, faulty);
-        let (disk, tally) = (disk.clone(), tally.clone());
-        threads.push(thread::spawn("session", move || {
-            let done = actor.run(&disk);
-            let mut t = tally.lock();
-            t.0 += done.0;
-            t.1 += done.1;
-        }));
+        let disk = disk.clone();
+        threads.push(thread::spawn("session", move || actor.run(&disk)));
     }
     let end = match stop {
         Stop::After(d) => time::now() + *d,
@@ -275,10 +274,10 @@ fn work(
     if !matches!(stop, Stop::After(_)) && time::now() >= end {
         return Err("sessions are still at work after ten minutes".to_owned());
     }
-    let (statements, commits) = *tally.lock();
+    let (statements, commits, packets) = wire.counts();
     report.statements += statements;
     report.commits += commits;
-    report.packets += wire.released();
+    report.packets += packets;
     if let Some(violation) = wire.violation() {
         return Err(violation);
     }

@@ -225,7 +225,7 @@ impl Database {
         self.closed.store(true, Ordering::SeqCst);
         self.engine.databases.write().remove(&self.id.0);
         self.engine.pool.drop_store(self.id);
-        self.engine.pool.doublewrite.forget(&self.store.guid);
+        self.engine.pool.doublewrite.release(&self.store.guid);
         if let Some(log) = &self.log
             && let Err(e) = log.shutdown()
         {

@@ -1,20 +1,24 @@
 //! The double-write file: torn pages are repaired from it, never guessed at.
 //!
 //! A batch of pages goes to this file first (durably), then to its places, which are then synced. After a crash every
-//! page of the last batch whose CRC32C is right is written to its place again, whatever stands there. Why that is
-//! right: (1) at most one batch is unfinished, the last; (2) pages are only ever written through here, so a page of the
-//! last batch is at least as new as the one in its place; (3) a batch torn while it was written here has not begun in
-//! its places, and an entry is only believed with its CRC.
+//! page of the last whole batch is written to its place again, whatever stands there. Why that is right: (1) at most
+//! one batch is unfinished, the last; (2) pages are only ever written through here, so a page of the last batch is at
+//! least as new as the one in its place; (3) a batch torn while it was written here has not begun in its places, and
+//! the one before, in the other half of the file, is still the last.
+//!
+//! A page whose place could not be written, or whose sync failed, is torn for all we know, and goes on being dirty. Its
+//! copy is written again with every batch until a newer copy of it has reached its place.
 //!
 //! ```text
+//! two halves; batch n is in half n % 2, and each half is:
 //! page 0, 1  magic 16 | batch u64 | count u32 | crc32c of both pages with 0 here | entries of 32 from 64 on
 //! entry      database guid 16 | file u16 | 0 u16 | page u32 | crc32c u32 | 0 u32
 //! page 2..   the pages
 //! ```
 //! Entries of databases that are not open yet are kept and written again with every batch until their database comes.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,7 +40,12 @@ const HEAD_BYTES: usize = 2 * PAGE_BYTES;
 /// A batch of the buffer pool, and what databases that cannot be opened have left behind.
 const MAX_ENTRIES: usize = (HEAD_BYTES - ENTRY_AT) / ENTRY_BYTES;
 
-/// Where page `i` stands.
+/// Where the half begins that batch `n` belongs to.
+const fn half_of(n: u64) -> u64 {
+    (n % 2) * data_at(MAX_ENTRIES) as u64
+}
+
+/// Where page `i` stands in a half.
 const fn data_at(i: usize) -> usize {
     HEAD_BYTES + i * PAGE_BYTES
 }
@@ -50,6 +59,8 @@ struct Entry {
 struct Inner {
     batch: u64,
     pending: Vec<Entry>,
+    /// The last pages of open databases whose places could not be written.
+    failed: Vec<(Arc<DbStore>, Entry)>,
 }
 
 pub(crate) struct DoubleWrite {
@@ -70,7 +81,7 @@ impl DoubleWrite {
         };
         let fresh = !env.disk.exists(path);
         let file = env.disk.open(path, &options).map_err(fail)?;
-        let bytes = data_at(MAX_ENTRIES) as u64;
+        let bytes = 2 * half_of(1);
         if file.len().map_err(fail)? < bytes {
             file.allocate(0, bytes).map_err(fail)?;
             file.sync().map_err(fail)?;
@@ -82,7 +93,11 @@ impl DoubleWrite {
         Ok(DoubleWrite {
             file,
             name,
-            inner: Mutex::new(Inner { batch, pending }),
+            inner: Mutex::new(Inner {
+                batch,
+                pending,
+                failed: Vec::new(),
+            }),
         })
     }
 
@@ -112,9 +127,23 @@ impl DoubleWrite {
         Ok(repaired)
     }
 
-    /// A database is repaired, or gone: its pages must not come back.
+    /// A database is repaired: its pages must not come back.
     pub fn forget(&self, guid: &[u8; 16]) {
         self.inner.lock().pending.retain(|e| e.guid != *guid);
+    }
+
+    /// A database is closed or gone. What could not be written of it waits for its next start; a database that is gone
+    /// has no next start, and nobody has its GUID again.
+    pub fn release(&self, guid: &[u8; 16]) {
+        let mut inner = self.inner.lock();
+        let failed = std::mem::take(&mut inner.failed);
+        for (store, entry) in failed {
+            if entry.guid == *guid {
+                inner.pending.push(entry);
+            } else {
+                inner.failed.push((store, entry));
+            }
+        }
     }
 
     /// Writes pages here, then in place, then syncs. The caller has flushed the log; tempdb's pages are not for here.
@@ -123,9 +152,16 @@ impl DoubleWrite {
             return Ok(());
         }
         let mut inner = self.inner.lock();
-        inner.batch += 1;
-        let count = batch.pages.len() + inner.pending.len();
-        if count > MAX_ENTRIES {
+        self.retry_failed(&mut inner, batch)?;
+        let (number, newer) = (inner.batch + 1, batch.names());
+        let stays = |e: &Entry| !newer.contains(&(e.guid, e.page));
+        let failed = inner.failed.iter().map(|(_, e)| e);
+        let kept: Vec<&Entry> = inner
+            .pending
+            .iter()
+            .chain(failed.filter(|e| stays(e)))
+            .collect();
+        if batch.pages.len() + kept.len() > MAX_ENTRIES {
             // Only databases that cannot be opened leave entries behind; their pages must not be given up silently.
             return Err(io_error(
                 &IoError::NoSpace,
@@ -134,12 +170,42 @@ impl DoubleWrite {
                 &self.name,
             ));
         }
-        let image = batch.image(inner.batch, &inner.pending);
+        let image = batch.image(number, &kept);
+        // When this fails the next attempt comes to the same half: the other one has the last batch.
         self.file
-            .write_durable_at(image, 0)
+            .write_durable_at(image, half_of(number))
             .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))?;
-        batch.write_in_place()?;
-        batch.sync()
+        inner.batch = number;
+        inner.failed.retain(|(_, e)| stays(e));
+        let placed = batch.write_in_place().and_then(|()| batch.sync());
+        if placed.is_err() {
+            inner.failed.extend(batch.entries());
+        }
+        placed
+    }
+
+    /// Tries again to write what could not be written of the databases in `batch`. While that fails they get nothing
+    /// else written, so that what has failed does not grow.
+    fn retry_failed(&self, inner: &mut Inner, batch: &Batch) -> SqlResult<()> {
+        if inner.failed.is_empty() {
+            return Ok(());
+        }
+        let mut again = Batch::new(inner.failed.len());
+        for (store, e) in &inner.failed {
+            if batch.pages.iter().any(|(s, _)| s.guid == store.guid) {
+                again.push(store, e.page, &e.bytes);
+            }
+        }
+        if again.pages.is_empty() {
+            return Ok(());
+        }
+        again.write_in_place()?;
+        again.sync()?;
+        let written = again.names();
+        inner
+            .failed
+            .retain(|(_, e)| !written.contains(&(e.guid, e.page)));
+        Ok(())
     }
 }
 
@@ -188,8 +254,26 @@ impl Batch {
         slot
     }
 
-    /// The bytes of the double-write file: the pages of this batch, and `pending` behind them.
-    fn image(&mut self, number: u64, pending: &[Entry]) -> &[u8] {
+    fn names(&self) -> BTreeSet<([u8; 16], PageId)> {
+        self.pages.iter().map(|(s, p)| (s.guid, *p)).collect()
+    }
+
+    /// Copies of the pages with their names.
+    fn entries(&self) -> Vec<(Arc<DbStore>, Entry)> {
+        let (pages, _) = self.buf[HEAD_BYTES..].as_chunks::<PAGE_BYTES>();
+        let copy = |(i, (store, page)): (usize, &(Arc<DbStore>, PageId))| {
+            let entry = Entry {
+                guid: store.guid,
+                page: *page,
+                bytes: Box::new(pages[i]),
+            };
+            (Arc::clone(store), entry)
+        };
+        self.pages.iter().enumerate().map(copy).collect()
+    }
+
+    /// A half of the double-write file: the pages of this batch, and `pending` behind them.
+    fn image(&mut self, number: u64, pending: &[&Entry]) -> &[u8] {
         let count = self.pages.len() + pending.len();
         self.room_for(count);
         for (i, entry) in pending.iter().enumerate() {
@@ -255,13 +339,27 @@ fn looks_whole(file: &DataFile, page: u32) -> bool {
     file.handle.read_at(&mut bytes[..], at).is_ok() && verify(&bytes) == Verify::Ok
 }
 
-fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoError> {
+/// The last batch that is whole.
+fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), IoError> {
+    let mut last = (0, Vec::new());
+    for half in 0..2 {
+        if let Some(found) = read_half(file, half_of(half))?
+            && found.0 > last.0
+        {
+            last = found;
+        }
+    }
+    Ok(last)
+}
+
+/// The batch in one half; `None` when it is torn or there is none.
+fn read_half(file: &dyn DiskFile, from: u64) -> Result<Option<(u64, Vec<Entry>)>, IoError> {
     let mut head = AlignedBuf::zeroed(HEAD_BYTES);
-    file.read_at(&mut head, 0)?;
+    file.read_at(&mut head, from)?;
     let stored = u32::from_le_bytes([head[28], head[29], head[30], head[31]]);
     head[28..32].fill(0);
     if head[..16] != MAGIC || crc32c(&head) != stored {
-        return Ok((0, Vec::new()));
+        return Ok(None);
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let batch = u64::from(word(16)) | u64::from(word(20)) << 32;
@@ -270,9 +368,9 @@ fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoEr
     for i in 0..count {
         let at = ENTRY_AT + i * ENTRY_BYTES;
         let mut bytes = Box::new([0u8; PAGE_BYTES]);
-        file.read_at(&mut bytes[..], data_at(i) as u64)?;
+        file.read_at(&mut bytes[..], from + data_at(i) as u64)?;
         if crc32c(&bytes[..]) != word(at + 24) {
-            continue;
+            return Ok(None);
         }
         let mut guid = [0; 16];
         guid.copy_from_slice(&head[at..at + 16]);
@@ -282,5 +380,5 @@ fn read_batch(file: &dyn DiskFile) -> Result<(u64, Vec<Entry>), duramen_os::IoEr
             bytes,
         });
     }
-    Ok((batch, entries))
+    Ok(Some((batch, entries)))
 }

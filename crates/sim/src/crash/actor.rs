@@ -13,7 +13,7 @@ use duramen_types::Value;
 
 use super::image;
 use super::model::{ACCOUNTS, Claim, DATABASES, DBS, Entry, IDS, Part, Row};
-use super::plan::{Plan, Round};
+use super::plan::{Habits, Plan, Round};
 use super::wire::{Connection, Reply, Wire, execute};
 
 /// Rows a session may have in a table.
@@ -53,13 +53,10 @@ pub struct Actor {
     checkpoint_odds: u64,
     steps: u32,
     faulty: bool,
-    /// It mostly reads what the others have committed.
-    reader: bool,
+    habits: Habits,
     sessions: usize,
     open: Option<Open>,
     number: i64,
-    statements: u64,
-    commits: u64,
     talk: bool,
 }
 
@@ -91,25 +88,23 @@ impl Actor {
             checkpoint_odds: plan.checkpoint_odds,
             steps: round.steps,
             faulty,
-            reader: n == 1 && plan.reader,
+            habits: plan.habits,
             sessions: plan.sessions,
             open: None,
             number,
-            statements: 0,
-            commits: 0,
             talk: std::env::var_os("DURAMEN_SIM_TALK").is_some(),
         }
     }
 
-    /// Works until it is through, lost, or without power; statements and commits.
-    pub fn run(mut self, disk: &SimDisk) -> (u64, u64) {
+    /// Works until it is through, lost, or without power.
+    pub fn run(mut self, disk: &SimDisk) {
         let session = match image::login(&self.instance) {
             Ok(session) => session,
             Err(e) => {
                 if !disk.is_off() && !self.faulty {
                     self.wire.violate(e);
                 }
-                return (0, 0);
+                return;
             }
         };
         let id = self.n as u64 + 1;
@@ -137,37 +132,37 @@ impl Actor {
         if alive {
             let _ = c.wait();
         }
-        (self.statements, self.commits)
     }
 
     /// One statement, or a few; false when the session is at its end.
     fn step(&mut self, c: &mut Connection, disk: &SimDisk) -> bool {
         if self.open.is_some() {
-            match self.rng.below(20) {
+            if self.one_of_hundred(self.habits.commit) {
+                return self.commit(c, disk);
+            }
+            match self.rng.below(16) {
                 0..12 => self.change(c, disk),
                 12 => self.save(c, disk),
                 13 => self.back_to_savepoint(c, disk),
                 14 => self.rollback(c, disk),
-                15 => self.look(c, disk),
-                _ => self.commit(c, disk),
+                _ => self.look(c, disk),
             }
+        } else if self.one_of_hundred(self.habits.read) {
+            self.look_at_others(c, disk)
         } else if self.rng.one_in(self.checkpoint_odds) {
             self.checkpoint(c, disk)
         } else {
             match self.rng.below(20) {
-                0..12 if self.reader => self.look_at_others(c, disk),
-                0..10 => self.begin(c, disk),
-                10..16 => self.change(c, disk),
-                16 => self.look(c, disk),
-                17..20 if self.reader => self.look_at_others(c, disk),
-                17 | 18 => self.look_at_others(c, disk),
+                0..12 => self.begin(c, disk),
+                12..18 => self.change(c, disk),
+                18 => self.look(c, disk),
                 _ => self.rest(c, disk),
             }
         }
     }
 
     fn execute(&mut self, c: &mut Connection, sql: &str, disk: &SimDisk) -> End {
-        self.statements += 1;
+        self.wire.count(1, 0);
         let reply = execute(&mut c.session, sql);
         if self.talk {
             let errors: Vec<String> = reply.errors.iter().map(SqlError::to_string).collect();
@@ -327,7 +322,7 @@ impl Actor {
     }
 
     fn committed(&mut self, c: &mut Connection, pushed: &[(usize, usize)]) {
-        self.commits += 1;
+        self.wire.count(0, 1);
         for &(db, entry) in pushed {
             self.wire.with(|l| l.done(self.n, db, entry));
             c.claim(Claim::Committed {
@@ -341,8 +336,9 @@ impl Actor {
     /// A statement that changes rows, in the open transaction or by itself.
     fn change(&mut self, c: &mut Connection, disk: &SimDisk) -> bool {
         let mut db = self.pick_db();
+        let stay = !self.one_of_hundred(self.habits.roam);
         if let Some(open) = &self.open
-            && !self.rng.one_in(6)
+            && stay
         {
             // Mostly where the transaction has written already: one over two databases is the rarer.
             db = open.wrote.iter().position(|w| *w).unwrap_or(db);
@@ -389,6 +385,10 @@ impl Actor {
         }
     }
 
+    fn one_of_hundred(&mut self, share: u64) -> bool {
+        self.rng.below(100) < share
+    }
+
     fn pick_db(&mut self) -> usize {
         self.rng.below(DBS as u64) as usize
     }
@@ -396,12 +396,15 @@ impl Actor {
     /// Makes up a statement and does to `part` what it must do to the rows; `None` when nothing fits.
     fn invent(&mut self, db: usize, part: &mut Part) -> Option<String> {
         let name = DATABASES[db];
-        match self.rng.below(24) {
-            0..8 => self.invent_row(name, "t", part),
-            8..14 => self.invent_row(name, "h", part),
-            14..18 => self.invent_large(name, part),
-            18..21 if self.open.is_some() => Some(self.invent_transfer(name, part)),
-            21.. if self.ddl => self.invent_table(name, part),
+        if self.open.is_some() && self.one_of_hundred(self.habits.transfer) {
+            return Some(self.invent_transfer(name, part));
+        }
+        if self.one_of_hundred(self.habits.large) {
+            return self.invent_large(name, part);
+        }
+        match self.rng.below(8) {
+            0..3 => self.invent_row(name, "h", part),
+            3 if self.ddl => self.invent_table(name, part),
             _ => self.invent_row(name, "t", part),
         }
     }
@@ -504,7 +507,7 @@ impl Actor {
     fn invent_large(&mut self, db: &str, part: &mut Part) -> Option<String> {
         let id = self.id();
         let length = match self.rng.below(4) {
-            0 => self.rng.below(40_000),
+            0 => self.rng.below(self.habits.largest),
             1 => self.rng.below(9_000),
             _ => self.rng.below(500),
         } as u32

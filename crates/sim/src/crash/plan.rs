@@ -40,8 +40,63 @@ pub(super) struct Round {
     pub steps: u32,
 }
 
+/// What sessions like to do. Shares are of 100.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Habits {
+    /// In a transaction: to commit, instead of going on.
+    pub commit: u64,
+    /// In a transaction: to write in whatever database comes, not where it has written already.
+    pub roam: u64,
+    /// Of changes: large values.
+    pub large: u64,
+    /// Of changes in transactions: transfers between accounts that all sessions use.
+    pub transfer: u64,
+    /// Between transactions: to read what others have committed.
+    pub read: u64,
+    /// Bytes of the largest values.
+    pub largest: u64,
+}
+
+/// A bit of everything; short transactions over both databases; readers on the heels of writers; much log and long
+/// transactions.
+const HABITS: [Habits; 4] = [
+    Habits {
+        commit: 20,
+        roam: 15,
+        large: 15,
+        transfer: 15,
+        read: 10,
+        largest: 40_000,
+    },
+    Habits {
+        commit: 45,
+        roam: 60,
+        large: 5,
+        transfer: 20,
+        read: 10,
+        largest: 1_000,
+    },
+    Habits {
+        commit: 50,
+        roam: 15,
+        large: 0,
+        transfer: 60,
+        read: 50,
+        largest: 1_000,
+    },
+    Habits {
+        commit: 6,
+        roam: 10,
+        large: 50,
+        transfer: 5,
+        read: 5,
+        largest: 150_000,
+    },
+];
+
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
+    pub habits: Habits,
     pub seed: u64,
     pub sector: u32,
     /// Bytes of the buffer pool.
@@ -51,8 +106,6 @@ pub(super) struct Plan {
     pub delayed: bool,
     /// Tables are made and dropped now and then.
     pub ddl: bool,
-    /// The second session mostly reads.
-    pub reader: bool,
     /// A checkpoint is about every so many steps.
     pub checkpoint_odds: u64,
     /// The files of every database are checked at the end, not only looked into.
@@ -95,13 +148,13 @@ impl Plan {
             steps: 0,
         });
         Plan {
+            habits: HABITS[rng.below(HABITS.len() as u64) as usize],
             seed,
             sector: if rng.one_in(2) { 512 } else { 4096 },
             memory: [512 << 10, 1 << 20, 4 << 20][rng.below(3) as usize],
             sessions: 1 + rng.below(4) as usize,
             delayed: rng.one_in(4),
             ddl: rng.one_in(4),
-            reader: rng.one_in(3),
             checkpoint_odds: [8, 20, 60][rng.below(3) as usize],
             check_all: rng.one_in(4),
             rounds,

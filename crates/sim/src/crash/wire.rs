@@ -19,6 +19,8 @@ struct Net {
     held: BTreeMap<u64, Vec<Claim>>,
     next: u64,
     released: u64,
+    statements: u64,
+    commits: u64,
     ended: BTreeSet<u64>,
     violation: Option<String>,
     /// The packet at which power fails.
@@ -112,8 +114,16 @@ impl Wire {
         self.net.lock().frozen.is_some()
     }
 
-    pub fn released(&self) -> u64 {
-        self.net.lock().released
+    pub fn count(&self, statements: u64, commits: u64) {
+        let mut net = self.net.lock();
+        net.statements += statements;
+        net.commits += commits;
+    }
+
+    /// Statements, commits and packets that have left.
+    pub fn counts(&self) -> (u64, u64, u64) {
+        let net = self.net.lock();
+        (net.statements, net.commits, net.released)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Transactions over two databases, and pages that have gone bad.
 
-use duramen_os::sim::{SimDisk, Simulation};
+use duramen_os::IoError;
+use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 
 use super::fixture::*;
 use crate::{LockHint, RowLocator};
@@ -80,9 +81,11 @@ fn a_page_that_rotted_is_error_824() {
     Simulation::new(2).on_disk(disk).run(|sim| {
         let env = duramen_os::Env::with_disk(sim.disk());
         // The last batch of the double-write file may have the page: it is not allowed to hide the damage here.
-        sim.disk()
-            .damage("/data/duramen.dwb".as_ref(), 0, b"gone")
-            .unwrap();
+        let dwb = std::path::Path::new("/data/duramen.dwb");
+        let bytes = sim.disk().durable_bytes(dwb).unwrap().len() as u64;
+        for half in [0, bytes / 2] {
+            sim.disk().damage(dwb, half, b"gone").unwrap();
+        }
         let engine = engine(&env, 4 << 20);
         let db = open(&engine).unwrap();
         let tx = begin(&engine, 52);
@@ -94,4 +97,58 @@ fn a_page_that_rotted_is_error_824() {
         assert_eq!(error.number, 824);
         assert!(error.message.contains("incorrect checksum"), "{error}");
     });
+}
+
+/// The places of some pages cannot be written, so they may be torn; then another database writes its own. The copies
+/// must still be there after a crash.
+#[test]
+fn pages_that_failed_are_kept_while_others_are_written() {
+    for seed in 0..40u64 {
+        let disk = Simulation::new(seed).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let first = create_as(&engine, 5, "t").unwrap();
+            let second = create_as(&engine, 6, "u").unwrap();
+            let fill = |id: i32| {
+                let tx = begin(&engine, 52);
+                for db in [&first, &second] {
+                    let table = db.rowset(&clustered());
+                    for i in 0..20 {
+                        table.insert(&tx, &row(id + i, 700, None)).unwrap();
+                    }
+                }
+                engine.commit(&tx, None).unwrap();
+            };
+            fill(0);
+            first.checkpoint().unwrap();
+            second.checkpoint().unwrap();
+            fill(100);
+            let op = [DiskOp::Write, DiskOp::Sync][seed as usize % 2];
+            sim.disk().add_fault(Fault {
+                op,
+                path: Some("/data/t.mdf".into()),
+                nth: 1 + seed / 2 % 3,
+                error: IoError::device("test"),
+                lasting: false,
+            });
+            let failed = first.checkpoint().is_err();
+            assert!(failed || seed / 2 % 3 > 0);
+            second.checkpoint().unwrap();
+            second.checkpoint().unwrap();
+            sim.disk()
+        });
+        Simulation::new(seed + 100)
+            .on_disk(disk.crash(seed))
+            .run(|sim| {
+                let env = duramen_os::Env::with_disk(sim.disk());
+                let engine = engine(&env, 4 << 20);
+                let db = open_as(&engine, 5, "t").unwrap();
+                let tx = begin(&engine, 52);
+                for id in 0..20 {
+                    let at = RowLocator::Key(vec![Value::Int(id)]);
+                    let found = db.rowset(&clustered()).fetch(&tx, &at, LockHint::Read);
+                    assert!(found.unwrap().is_some(), "seed {seed}: row {id}");
+                }
+            });
+    }
 }
