@@ -88,10 +88,10 @@ impl HostView<'_> {
             context: Context {
                 database: database.to_owned(),
                 ..self.context.clone()
+            },
+            depth: self.depth + 1,
             // A function called by a statement is part of that statement's moment.
             now: self.now.clone(),
-        },
-            depth: self.depth + 1,
         }
     }
 
