@@ -17,6 +17,7 @@ use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
 use crate::engine::{Database, Engine, LogAccess};
 use crate::error::logical_error;
+use crate::files::changed::ChangedExtents;
 use crate::files::fill::FileState;
 use crate::files::log_header::check_log_file;
 use crate::files::make::{create_file, find_guid, read_boot, sync_parent};
@@ -352,6 +353,7 @@ fn assemble(
         boot: Mutex::new(boot),
         storages: RwLock::new(BTreeMap::new()),
         file_state: FileState::new(),
+        changed: ChangedExtents::default(),
         counts: CountState::default(),
         drops: Mutex::new(BTreeMap::new()),
         releasing: Mutex::new(()),

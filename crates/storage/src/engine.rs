@@ -23,6 +23,7 @@ use crate::def::RowsetDef;
 use crate::doublewrite::DoubleWrite;
 use crate::error::corrupt;
 use crate::files::DbStore;
+use crate::files::changed::ChangedExtents;
 use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::free_space::{FreeSpace, class_of, has_class};
@@ -244,6 +245,7 @@ pub struct Database {
     pub(crate) boot: Mutex<Boot>,
     pub(crate) storages: RwLock<BTreeMap<AllocUnitId, Arc<Storage>>>,
     pub(crate) file_state: FileState,
+    pub(crate) changed: ChangedExtents,
     pub(crate) counts: CountState,
     /// Page chains that go when their transaction commits, and those that have not gone yet: see `alloc::release`.
     pub(crate) drops: Mutex<BTreeMap<XdesId, Vec<DroppedChain>>>,
@@ -287,6 +289,7 @@ impl Database {
         context: Lcx,
         role: Role,
     ) -> SqlResult<Lsn> {
+        self.mark_changed(id)?;
         let mut class = None;
         if has_class(context) && !matches!(op, PageOp::Format { .. }) {
             if matches!(role, Role::Compensation(_)) {
@@ -331,6 +334,7 @@ impl Database {
         op: &PageOp<'_>,
         context: Lcx,
     ) -> SqlResult<Lsn> {
+        self.mark_changed(id)?;
         let mut record = op.record(id, page.page(), context, Role::Normal);
         record[14..16].fill(0);
         page.mark_dirty();

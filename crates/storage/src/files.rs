@@ -1,6 +1,7 @@
 //! The data files of a database, and what the buffer pool needs to know of a database: its files and its log.
 
 mod admin;
+pub(crate) mod changed;
 pub(crate) mod fill;
 mod grow;
 pub(crate) mod log_header;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use duramen_base::{AllocUnitId, PageId};
+use duramen_base::{AllocUnitId, Lsn, PageId};
 
 use super::number;
 use super::source::DataFile;
@@ -91,6 +91,13 @@ struct Unit {
     owner: i64,
     first: PageId,
     first_iam: PageId,
+}
+
+/// The LSN since which the DIFF map tells changes, in a database of ours.
+pub(super) fn differential_base(files: &[DataFile]) -> Option<Lsn> {
+    let page = page(files, PageId::new(1, BOOT_PAGE))?;
+    let boot = Boot::read(&page).ok()?;
+    boot.own.map(|_| boot.differential_base_lsn)
 }
 
 /// Compares. `heads`: where IAM chains begin.

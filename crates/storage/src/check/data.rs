@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use duramen_base::{AllocUnitId, EXTENT_PAGES, PageId};
+use duramen_base::{AllocUnitId, EXTENT_PAGES, Lsn, PageId};
 
 use super::catalog::{self, Counted};
 use super::maps::{Maps, read_owners};
@@ -18,10 +18,11 @@ use crate::format::page::{PageRef, page_type, restore_torn_bits};
 pub(super) fn check(mut files: Vec<DataFile>) -> Vec<FileReport> {
     let mut maps: Vec<Maps> = files.iter_mut().map(Maps::read).collect();
     let heads = read_owners(&mut files, &mut maps);
+    let base = catalog::differential_base(&files);
     let mut counts = BTreeMap::new();
     for (file, maps) in files.iter_mut().zip(&maps) {
         check_extents(file, maps);
-        check_pages(file, maps, &mut counts);
+        check_pages(file, maps, base, &mut counts);
     }
     catalog::check(&mut files, &heads, &counts);
     files.into_iter().map(|f| f.report).collect()
@@ -76,7 +77,12 @@ fn check_extents(file: &mut DataFile, maps: &Maps) {
     }
 }
 
-fn check_pages(file: &mut DataFile, maps: &Maps, counts: &mut BTreeMap<AllocUnitId, Counted>) {
+fn check_pages(
+    file: &mut DataFile,
+    maps: &Maps,
+    base: Option<Lsn>,
+    counts: &mut BTreeMap<AllocUnitId, Counted>,
+) {
     let (id, own) = (file.id(), file.header.own);
     let (mut checked, mut unprotected) = (0u64, 0u64);
     let total = file.pages;
@@ -101,6 +107,12 @@ fn check_pages(file: &mut DataFile, maps: &Maps, counts: &mut BTreeMap<AllocUnit
         restore_torn_bits(page);
         unprotected += u64::from(PageRef::new(page).flags() & 0x300 == 0);
         check_page(report, maps, page_id, page);
+        if base.is_some_and(|base| PageRef::new(page).lsn() > base)
+            && maps.has_changed(n) == Some(false)
+        {
+            let text = format!("Page {page_id} has changed, and the DIFF map does not say so.");
+            report.add(number::BAD_MAP, Some(page_id), text);
+        }
         counts
             .entry(PageRef::new(page).alloc_unit())
             .or_default()

@@ -8,7 +8,8 @@ use super::number;
 use super::source::DataFile;
 use crate::format::PageBytes;
 use crate::format::alloc::{
-    GAM_INTERVAL, Iam, PFS_INTERVAL, bit_get, gam_page_of, pfs, pfs_get, pfs_page_of, sgam_page_of,
+    GAM_INTERVAL, Iam, PFS_INTERVAL, bit_get, diff_page_of, gam_page_of, pfs, pfs_get, pfs_page_of,
+    sgam_page_of,
 };
 use crate::format::page::{PageRef, page_type};
 
@@ -18,6 +19,7 @@ pub(super) struct Maps {
     pfs: BTreeMap<u32, Box<PageBytes>>,
     gam: BTreeMap<u32, Box<PageBytes>>,
     sgam: BTreeMap<u32, Box<PageBytes>>,
+    diff: BTreeMap<u32, Box<PageBytes>>,
     /// Uniform extents, by extent number.
     pub extents: BTreeMap<u32, Owner>,
     /// Pages of mixed extents.
@@ -53,6 +55,14 @@ impl Maps {
             if let Some(page) = map_page(file, at, page_type::SGAM, "SGAM") {
                 maps.sgam.insert(at, page);
             }
+            let at = diff_page_of(first);
+            // What is wrong with it is said where the other pages are checked.
+            if let Some(page) = file.read(at).filter(|p| {
+                let p = PageRef::new(p);
+                p.page_id() == file.page_id(at) && p.page_type() == page_type::DIFF_MAP
+            }) {
+                maps.diff.insert(at, page);
+            }
         }
         maps
     }
@@ -70,6 +80,12 @@ impl Maps {
     pub fn is_free(&self, extent: u32) -> Bit {
         let page = extent * EXTENT_PAGES;
         let map = self.gam.get(&gam_page_of(page))?;
+        Some(bit_get(map, page % GAM_INTERVAL / EXTENT_PAGES))
+    }
+
+    /// Whether the DIFF map says that the extent of a page has changed.
+    pub fn has_changed(&self, page: u32) -> Bit {
+        let map = self.diff.get(&diff_page_of(page))?;
         Some(bit_get(map, page % GAM_INTERVAL / EXTENT_PAGES))
     }
 

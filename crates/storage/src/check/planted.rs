@@ -154,6 +154,12 @@ fn each_planted_fault_is_found() {
             heap_extent,
         ),
         (
+            "a change that the DIFF map has forgotten",
+            at(6, clear_bit, heap_extent),
+            number::BAD_MAP,
+            heap_extent,
+        ),
+        (
             "a page in use of a free extent",
             at(pfs_page_of(0), |p, n| pfs_set(p, n, pfs::ALLOCATED), free),
             number::PAGE_OF_NOBODY,

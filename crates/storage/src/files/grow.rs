@@ -242,14 +242,14 @@ impl Database {
     }
 }
 
-/// The allocation maps between two sizes, neither of them the first of its kind.
+/// The allocation maps between two sizes, neither of them the first of its kind. Those of a GAM interval come before the
+/// PFS pages, whose formatting the DIFF map tells.
 fn maps_between(from: u32, to: u32) -> Vec<u32> {
-    let mut maps: Vec<u32> = (from.next_multiple_of(PFS_INTERVAL)..to)
-        .step_by(PFS_INTERVAL as usize)
-        .collect();
+    let mut maps = Vec::new();
     for start in (from / GAM_INTERVAL * GAM_INTERVAL..to).step_by(GAM_INTERVAL as usize) {
-        maps.extend([0, 1, 6, 7].map(|n| start + n));
+        maps.extend([6, 0, 1, 7].map(|n| start + n));
     }
+    maps.extend((from.next_multiple_of(PFS_INTERVAL)..to).step_by(PFS_INTERVAL as usize));
     maps.retain(|n| *n >= 8 && (from..to).contains(n));
     maps
 }
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(maps_between(64, 8096), [8088]);
         assert_eq!(maps_between(8088, 16_184), [8088, 16_176]);
         let end = maps_between(511_224, 511_240);
-        assert_eq!(end, [511_232, 511_233, 511_238, 511_239]);
+        assert_eq!(end, [511_238, 511_232, 511_233, 511_239]);
         assert_eq!(maps_between(511_240, 511_248), []);
     }
 }

@@ -98,9 +98,13 @@ pub(crate) fn create_file(
                 continue;
             }
             format_bitmap(&mut page, PageId::new(spec.file_id, at), kind, start, fill)?;
-            if n == 0 && spec.file_id == 1 && kind == page_type::GAM {
-                // The extent of the boot page and the file table.
-                bit_set(&mut page, 1, false);
+            if n == 0 && spec.file_id == 1 {
+                // The extent of the boot page and the file table is in use, and written without log.
+                match kind {
+                    page_type::GAM => bit_set(&mut page, 1, false),
+                    page_type::DIFF_MAP => bit_set(&mut page, 1, true),
+                    _ => {}
+                }
             }
             put(at, &mut page)?;
         }

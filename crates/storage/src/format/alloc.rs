@@ -127,7 +127,7 @@ pub fn format_pfs(b: &mut PageBytes, id: PageId) -> FormatResult<()> {
 }
 
 /// Makes a bitmap page (GAM, SGAM, DIFF, ML) that starts at `start`, every bit as `fill` says; in a GAM the first
-/// extent, which has the maps themselves, is never free.
+/// extent, which has the maps themselves, is never free, and in a DIFF map it has always changed.
 pub fn format_bitmap(
     b: &mut PageBytes,
     id: PageId,
@@ -136,8 +136,10 @@ pub fn format_bitmap(
     fill: bool,
 ) -> FormatResult<()> {
     format_map(b, id, kind, AllocUnitId::from_parts(0, 99), start, fill)?;
-    if kind == page_type::GAM {
-        bit_set(b, 0, false);
+    match kind {
+        page_type::GAM => bit_set(b, 0, false),
+        page_type::DIFF_MAP => bit_set(b, 0, true),
+        _ => {}
     }
     Ok(())
 }

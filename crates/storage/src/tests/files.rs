@@ -212,13 +212,25 @@ fn a_growth_over_the_next_maps_formats_them() {
             let engine = engine(&env, 4 << 20);
             engine.set_instant_file_init(instant);
             let db = create(&engine).unwrap();
+            let interval = crate::format::alloc::GAM_INTERVAL;
             let change = FileChange {
-                size: Some(8088 * 2 + 80),
+                size: Some(if instant { interval } else { 8088 * 2 } + 160),
                 ..FileChange::default()
             };
             db.modify_data_file("t", &change).unwrap();
             let table = new_heap(&engine, &db, 400, 1).unwrap();
             fill(&engine, &table, 0, 40).unwrap();
+            if instant {
+                // The next extents come from the second GAM interval: another IAM page, other maps.
+                let file = db.store.file(1).unwrap();
+                *file.alloc.lock() = interval / 8;
+                fill(&engine, &table, 40, 40).unwrap();
+                let tx = begin(&engine, 51);
+                assert_eq!(all(&table, &tx).len(), 80);
+                let pages = db.pages_of(table.roots().first_iam).unwrap();
+                assert!(pages.iter().any(|p| p.page > interval));
+                engine.commit(&tx, None).unwrap();
+            }
             assert!(db.is_allocated(duramen_base::PageId::new(1, 8088)).unwrap());
             db.close().unwrap();
             sound(&*env.disk);
