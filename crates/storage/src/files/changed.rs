@@ -40,7 +40,7 @@ impl Database {
             return Ok(());
         }
         // Their bit was set when they were made, and the DIFF page itself is latched now.
-        if extent % GAM_EXTENTS == 0 {
+        if extent.is_multiple_of(GAM_EXTENTS) {
             return Ok(());
         }
         let map = PageId::new(id.file, diff_page_of(id.page));
