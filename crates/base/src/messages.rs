@@ -271,6 +271,7 @@ messages! {
     INDEX_DDL_CONFLICT = 1912, 16, "Could not proceed with index DDL operation on %S_MSG '%.*ls' because it conflicts with another concurrent operation that is already in progress on the object.  The concurrent operation could be an online index operation on the same object or another concurrent operation that moves index pages like DBCC SHRINKFILE.";
     INDEX_ALREADY_EXISTS = 1913, 16, "The operation failed because an index or statistics with name '%.*ls' already exists on %S_MSG '%.*ls'.";
     INDEX_COLUMN_TYPE = 1919, 16, "Column '%.*ls' in table '%.*ls' is of a type that is invalid for use as a key column in an index.";
+    INVALID_PLACE = 1921, 16, "Invalid %S_MSG '%.*ls' specified.";
     SET_OPTIONS_INCORRECT = 1934, 16, "%ls failed because the following SET options have incorrect settings: '%.*ls'. Verify that SET options are correct for use with %S_MSG.";
     VIEW_NOT_SCHEMA_BOUND = 1939, 16, "Cannot create %S_MSG on view '%.*ls' because the view is not schema bound.";
     INDEX_KEY_LENGTH_WARNING = 1945, 10, "Warning! The maximum key length for a %S_MSG index is %d bytes. The index '%.*ls' has maximum length of %d bytes. For some combination of large values, the insert/update operation will fail.";

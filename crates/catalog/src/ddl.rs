@@ -46,6 +46,8 @@ pub struct NewIndex {
     pub unique_constraint: bool,
     pub keys: Vec<KeyColumn>,
     pub includes: Vec<usize>,
+    /// `ON`; 0: where the table is.
+    pub filegroup: u16,
 }
 
 /// A check constraint to create.
@@ -78,6 +80,10 @@ pub struct NewTable {
     pub indexes: Vec<NewIndex>,
     pub checks: Vec<NewCheck>,
     pub foreign_keys: Vec<NewForeignKey>,
+    /// `ON`; 0: the default filegroup.
+    pub filegroup: u16,
+    /// `TEXTIMAGE_ON`; 0: the default filegroup.
+    pub lob_filegroup: u16,
 }
 
 /// A constraint's name when the user gave none: prefix, table, number.
@@ -236,7 +242,16 @@ impl CatalogDb {
             version: 0,
         };
         check_row_size(&table)?;
-        self.database().create_storage(tx, &data)?;
+        let or_default = |filegroup: u16| match filegroup {
+            0 => self.database().default_filegroup(),
+            named => named,
+        };
+        // A clustered index is the table.
+        let place = clustered.map_or(0, |i| i.filegroup);
+        let place = or_default(if place == 0 { new.filegroup } else { place });
+        let lob_place = or_default(new.lob_filegroup);
+        self.database()
+            .create_storage_on(tx, &data, place, lob_place)?;
         describe::storage_rows(&base, &data, &describe::data_column_ids(&table))?;
         if clustered.is_none() {
             describe::heap_row(&base, &data)?;

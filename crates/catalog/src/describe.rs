@@ -116,7 +116,7 @@ pub(crate) fn allocation_rows(base: &Base<'_>, def: &RowsetDef) -> SqlResult<()>
                 .int("auid", au.0)
                 .int("type", kind)
                 .int("ownerid", def.rowset.0)
-                .int("fgid", 1)
+                .int("fgid", i64::from(base.db.filegroup_of(au)))
                 .set("pgfirst", page(roots.first))
                 .set("pgroot", page(roots.root))
                 .set("pgfirstiam", page(roots.first_iam)),
@@ -143,7 +143,7 @@ pub(crate) fn heap_row(base: &Base<'_>, def: &RowsetDef) -> SqlResult<()> {
             .int("id", i64::from(def.object.0))
             .int("indid", 0)
             .int("status", index_status::BASE)
-            .int("dataspace", 1)
+            .int("dataspace", i64::from(base.db.filegroup_of(def.au)))
             .int("rowset", def.rowset.0),
     )
 }
@@ -167,7 +167,10 @@ pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) ->
             .text("name", &index.name)
             .int("status", status)
             .int("type", if index.clustered { 1 } else { 2 })
-            .int("dataspace", 1)
+            .int(
+                "dataspace",
+                i64::from(base.db.filegroup_of(index.rowset.au)),
+            )
             .int("rowset", index.rowset.rowset.0),
     )?;
     let mut subid = 0;

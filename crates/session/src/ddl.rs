@@ -41,16 +41,8 @@ impl Ddl<'_> {
                     .at_line(line as i32),
             );
         }
-        if stmt
-            .on
-            .as_deref()
-            .is_some_and(|f| !f.eq_ignore_ascii_case("primary"))
-            || !stmt.options.is_empty()
-        {
-            return Err(refuse(
-                "ON filegroup and WITH options of CREATE TABLE",
-                line,
-            ));
+        if !stmt.options.is_empty() {
+            return Err(refuse("WITH options of CREATE TABLE", line));
         }
         let mut new = NewTable {
             schema: schema.id,
@@ -59,6 +51,8 @@ impl Ddl<'_> {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            filegroup: self.filegroup(stmt.on.as_deref(), line)?,
+            lob_filegroup: self.filegroup(stmt.textimage_on.as_deref(), line)?,
         };
         for e in &stmt.elements {
             if let ast::TableElement::Column(c) = e {
@@ -158,6 +152,18 @@ impl Ddl<'_> {
         })
     }
 
+    /// The filegroup of an ON clause; 0 where none is named. 1921 when there is none of that name.
+    fn filegroup(&self, name: Option<&str>, line: u32) -> SqlResult<u16> {
+        match name {
+            None => Ok(0),
+            Some(n) if n.eq_ignore_ascii_case("default") => Ok(self.db.db.default_filegroup()),
+            Some(n) => self.db.db.filegroup(n).map(|g| g.id).ok_or_else(|| {
+                let args: [&dyn std::fmt::Display; 2] = [&"filegroup", &n];
+                SqlError::new(&messages::INVALID_PLACE, &args).at_line(line as i32)
+            }),
+        }
+    }
+
     /// The collation of a column: the one named, else the database's.
     fn collate(&self, ty: &mut SqlType, named: Option<&str>, line: u32) -> SqlResult<()> {
         let of_database = CollationId(self.db.db.boot().collation);
@@ -198,7 +204,7 @@ impl Ddl<'_> {
                 clustered,
                 columns,
                 options,
-                ..
+                on,
             } => {
                 if !options.is_empty() {
                     return Err(refuse("WITH options of constraints", c.line));
@@ -216,6 +222,7 @@ impl Ddl<'_> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
+                    filegroup: self.filegroup(on.as_deref(), c.line)?,
                 });
                 Ok(())
             }
@@ -249,6 +256,7 @@ impl Ddl<'_> {
             unique_constraint: false,
             keys: keys(&stmt.columns, columns, stmt.line)?,
             includes,
+            filegroup: self.filegroup(stmt.on.as_deref(), stmt.line)?,
         })
     }
 

@@ -3,6 +3,7 @@
 use duramen_base::{AllocUnitId, SqlResult};
 
 use crate::def::RowsetKind;
+use crate::engine::Database;
 use crate::rowset::Rowset;
 
 /// Pages of one allocation unit.
@@ -14,6 +15,13 @@ pub struct PageCounts {
     pub used: u64,
     /// Those with rows or parts of values.
     pub data: u64,
+}
+
+impl Database {
+    /// The filegroup that an allocation unit takes its extents from.
+    pub fn filegroup_of(&self, au: AllocUnitId) -> u16 {
+        self.storage(au).filegroup()
+    }
 }
 
 impl Rowset {

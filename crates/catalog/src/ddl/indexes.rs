@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::{KeyColumn, LockHint, ScanSpec, StorageError};
+use duramen_storage::{KeyColumn, LockHint, RowsetDef, ScanSpec, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
@@ -66,7 +66,12 @@ impl CatalogDb {
             };
             let (def, sources, locator) =
                 index_rowset(&ids, &table.specs(), &table.data, keys, &new.includes);
-            self.database().create_storage(base.tx, &def)?;
+            let place = match new.filegroup {
+                0 => self.database().filegroup_of(table.data.au),
+                named => named,
+            };
+            self.database()
+                .create_storage_on(base.tx, &def, place, place)?;
             describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
             (index_id, Arc::new(def), sources, locator)
         };
@@ -165,7 +170,14 @@ impl CatalogDb {
         let keys = keys.map(|(columns, unique)| Keys { columns, unique });
         let data = Arc::new(data_rowset(&ids, &next.specs(), keys));
         next.data = data.clone();
-        self.database().create_storage(tx, &data)?;
+        let (here, lob_place) = self.place_of(&old.data);
+        // A new clustered index may take the table elsewhere.
+        let place = clustered
+            .map(|n| n.filegroup)
+            .filter(|f| *f != 0)
+            .unwrap_or(here);
+        self.database()
+            .create_storage_on(tx, &data, place, lob_place)?;
         let source = self.database().rowset(&old.data);
         let target = self.database().rowset(&data);
         let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
@@ -219,7 +231,9 @@ impl CatalogDb {
         };
         let (def, sources, locator) =
             index_rowset(&ids, &table.specs(), &table.data, keys, &old.includes);
-        self.database().create_storage(base.tx, &def)?;
+        let (place, _) = self.place_of(&old.rowset);
+        self.database()
+            .create_storage_on(base.tx, &def, place, place)?;
         describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
         let index = IndexDef {
             rowset: Arc::new(def),
@@ -229,6 +243,13 @@ impl CatalogDb {
         };
         describe::index_rows(base, table, &index)?;
         Ok(index)
+    }
+
+    /// The filegroups of a rowset's rows and of its values outside them.
+    fn place_of(&self, rowset: &RowsetDef) -> (u16, u16) {
+        let rows = self.database().filegroup_of(rowset.au);
+        let lob = rowset.lob_au.map(|au| self.database().filegroup_of(au));
+        (rows, lob.unwrap_or(rows))
     }
 
     fn delete_index_rows(&self, base: &Base<'_>, table: &TableDef, index: u16) -> SqlResult<()> {

@@ -125,6 +125,8 @@ fn new_table(name: &str, indexes: Vec<NewIndex>) -> NewTable {
         indexes,
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        filegroup: 0,
+        lob_filegroup: 0,
     }
 }
 
@@ -140,6 +142,7 @@ fn index(name: &str, column: usize, clustered: bool, primary_key: bool) -> NewIn
             desc: false,
         }],
         includes: Vec::new(),
+        filegroup: 0,
     }
 }
 

@@ -114,6 +114,8 @@ impl Ddl<'_> {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            filegroup: 0,
+            lob_filegroup: 0,
         };
         let new: NewColumn = self.column(c, &nothing)?;
         if new.identity.is_some() && table.identity_column().is_some() {
@@ -159,8 +161,8 @@ impl Ddl<'_> {
                 options,
                 on,
             } => {
-                if !options.is_empty() || on.is_some() {
-                    return Err(refuse("WITH and ON of constraints", c.line));
+                if !options.is_empty() {
+                    return Err(refuse("WITH options of constraints", c.line));
                 }
                 if *primary && table.indexes.iter().any(|i| i.primary_key) {
                     let error =
@@ -182,6 +184,7 @@ impl Ddl<'_> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
+                    filegroup: self.filegroup(on.as_deref(), c.line)?,
                 };
                 self.db.catalog.create_index(self.tx, &table, &new)
             }

@@ -123,6 +123,8 @@ fn create(
         indexes: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        filegroup: 0,
+        lob_filegroup: 0,
     };
     let table = ddl.db.catalog.create_table(ddl.tx, &new)?;
     ddl.lock(&table, LockMode::SchM)

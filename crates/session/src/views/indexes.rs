@@ -17,6 +17,7 @@ pub struct Source {
     table: Arc<TableDef>,
     /// Position in the table's indexes; none: the heap.
     index: Option<usize>,
+    filegroup: u16,
 }
 
 impl Source {
@@ -55,7 +56,7 @@ columns! { Source;
     "type", T::TINYINT, NOT_NULL, |s| tiny(s.kind().0);
     "type_desc", DESC, NULL, |s| text(s.kind().1);
     "is_unique", T::BIT, NULL, |s| s.is(|i| i.unique);
-    "data_space_id", T::INT, NULL, |_| int(1);
+    "data_space_id", T::INT, NULL, |s| int(s.filegroup);
     "ignore_dup_key", T::BIT, NULL, |_| bit(false);
     "is_primary_key", T::BIT, NULL, |s| s.is(|i| i.primary_key);
     "is_unique_constraint", T::BIT, NULL, |s| s.is(|i| i.unique_constraint);
@@ -77,12 +78,20 @@ columns! { Source;
 /// Every heap and index, those of base tables too.
 fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
     let mut all = Vec::new();
+    let db = cx.instance.databases.find(&cx.database);
     for table in tables(cx, true)? {
         let heap = table.is_heap().then_some(None);
         let indexes = (0..table.indexes.len()).map(Some);
-        all.extend(heap.into_iter().chain(indexes).map(|index| Source {
-            table: table.clone(),
-            index,
+        all.extend(heap.into_iter().chain(indexes).map(|index| {
+            let mut source = Source {
+                table: table.clone(),
+                index,
+                filegroup: 1,
+            };
+            if let Some(db) = &db {
+                source.filegroup = db.db.filegroup_of(source.rowset().au);
+            }
+            source
         }));
     }
     Ok(all)
@@ -188,6 +197,7 @@ mod units {
     pub struct Unit {
         id: AllocUnitId,
         lob: bool,
+        filegroup: u16,
         rowset: i64,
         total: u64,
         used: u64,
@@ -199,7 +209,7 @@ mod units {
         "type", T::TINYINT, NOT_NULL, |u| tiny(if u.lob { 2 } else { 1 });
         "type_desc", DESC, NULL, |u| text(if u.lob { "LOB_DATA" } else { "IN_ROW_DATA" });
         "container_id", T::BIGINT, NOT_NULL, |u| Value::BigInt(u.rowset);
-        "data_space_id", T::INT, NULL, |_| int(1);
+        "data_space_id", T::INT, NULL, |u| int(u.filegroup);
         "total_pages", T::BIGINT, NOT_NULL, |u| big(u.total);
         "used_pages", T::BIGINT, NOT_NULL, |u| big(u.used);
         "data_pages", T::BIGINT, NOT_NULL, |u| big(u.data);
@@ -221,6 +231,7 @@ mod units {
                 rows.push(row(&Unit {
                     id,
                     lob,
+                    filegroup: db.db.filegroup_of(id),
                     rowset: def.rowset.0,
                     total: pages.total,
                     used: pages.used,

@@ -189,12 +189,8 @@ mod table {
     pub struct Source {
         object: Object,
         table: Arc<TableDef>,
-    }
-
-    impl Source {
-        fn has_lob(&self) -> bool {
-            self.table.data.lob_au.is_some()
-        }
+        /// 0 without a column of large values.
+        lob_filegroup: u16,
     }
 
     fn object(s: &Source) -> &Object {
@@ -202,7 +198,7 @@ mod table {
     }
 
     object_columns! { Source, object;
-        "lob_data_space_id", T::INT, NOT_NULL, |s| int(u8::from(s.has_lob()));
+        "lob_data_space_id", T::INT, NOT_NULL, |s| int(s.lob_filegroup);
         "filestream_data_space_id", T::INT, NULL, |_| Value::Null;
         "max_column_id_used", T::INT, NOT_NULL, |s| {
             int(s.table.columns.iter().map(|c| c.id).max().unwrap_or(0))
@@ -244,11 +240,14 @@ mod table {
 
     pub const TABLES: View = View::new("tables", COLUMNS, |cx, _| {
         let snapshot = snapshot(cx)?;
+        let db = cx.instance.databases.find(&cx.database);
         let source = |table: &Arc<TableDef>| {
             let object = snapshot.objects.get(&table.id)?;
+            let lob = table.data.lob_au.zip(db.as_ref());
             Some(row(&Source {
                 object: Object::of(object),
                 table: table.clone(),
+                lob_filegroup: lob.map_or(0, |(au, db)| db.db.filegroup_of(au)),
             }))
         };
         Ok(snapshot.tables.values().filter_map(source).collect())

@@ -200,7 +200,7 @@ fn files_and_filegroups_come_and_go() {
     );
     assert!(!disk.env().disk.exists("/data/f3.ndf".as_ref()));
     // The second log file is used, and found again after a crash.
-    run(&mut s, "USE d; CREATE TABLE t (a int, b char(4000))");
+    run(&mut s, "USE d; CREATE TABLE t (a int, b char(4000)) ON [PRIMARY]");
     run(
         &mut s,
         "SET NOCOUNT ON; BEGIN TRAN; DECLARE @i int = 0; WHILE @i < 5000 BEGIN INSERT t VALUES (@i, 'x'); SET @i += 1 END; COMMIT; EXEC sys.sp_flush_log",
@@ -489,4 +489,50 @@ fn a_crash_in_alter_and_drop_leaves_before_or_after() {
             "after {n}"
         );
     }
+}
+
+#[test]
+fn tables_and_indexes_lie_where_they_are_put() {
+    let disk = SimDisk::new(27);
+    let mut s = login(&start(&disk.env()));
+    run(
+        &mut s,
+        "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d1.mdf'), FILEGROUP g (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 1MB), FILEGROUP h (NAME = d3, FILENAME = '/data/d3.ndf', SIZE = 1MB); USE d",
+    );
+    run(&mut s, "USE d");
+    let mut ok = |sql: &str| assert_eq!(run(&mut s, sql), NOTHING, "{sql}");
+    ok("CREATE TABLE a (x int, y varchar(max)) ON g TEXTIMAGE_ON h");
+    ok("CREATE INDEX ix ON a (x)");
+    ok("CREATE INDEX iy ON a (x) ON h");
+    ok("CREATE TABLE b (x int NOT NULL, CONSTRAINT pk PRIMARY KEY (x) ON [h])");
+    ok("CREATE TABLE c (x int NOT NULL)");
+    ok("ALTER TABLE c ADD CONSTRAINT pc PRIMARY KEY (x) ON g");
+    ok("CREATE TABLE e (x int) ON [PRIMARY]");
+    assert!(run(&mut s, "CREATE TABLE f (x int) ON nowhere")[0].starts_with("Msg 1921"));
+    run(
+        &mut s,
+        "INSERT a VALUES (1, REPLICATE(CAST('z' AS varchar(max)), 20000)); INSERT b VALUES (1); INSERT c VALUES (2)",
+    );
+    let places = "SELECT o.name, i.name, ds.name FROM sys.indexes AS i JOIN sys.objects AS o ON o.object_id = i.object_id JOIN sys.data_spaces AS ds ON ds.data_space_id = i.data_space_id WHERE o.type = 'U' ORDER BY o.name, i.index_id";
+    let wanted = [
+        "a | NULL | g",
+        "a | ix | g",
+        "a | iy | h",
+        "b | pk | h",
+        "c | pc | g",
+        "e | NULL | PRIMARY",
+    ];
+    assert_eq!(rows(&mut s, places), wanted);
+    // Where the catalog says, there the pages are: file 4 is h's.
+    let files = "SELECT DISTINCT LEFT([Page ID], 4) FROM fn_dblog(NULL, NULL) WHERE Operation = 'LOP_INSERT_ROWS' AND AllocUnitName = 'dbo.b.pk'";
+    assert_eq!(rows(&mut s, files), ["0004"]);
+    run(
+        &mut s,
+        "ALTER TABLE a ADD z int NULL; EXEC sys.sp_flush_log",
+    );
+    drop(s);
+    let mut s = login(&start(&disk.crash(9).env()));
+    run(&mut s, "USE d");
+    assert_eq!(rows(&mut s, places), wanted);
+    assert_eq!(rows(&mut s, "SELECT LEN(y), z FROM a"), ["20000 | NULL"]);
 }
