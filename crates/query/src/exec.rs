@@ -114,10 +114,21 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             input,
             count,
             percent,
+            fetch,
             ties,
-        } => open_top(input, count, *percent, ties, cx)?,
+        } => {
+            if *fetch {
+                let wanted = count.eval(&[], cx)?.as_i64();
+                if wanted.is_none_or(|n| n < 1) {
+                    return Err(SqlError::new(&messages::FETCH_NOT_POSITIVE, &[]));
+                }
+            }
+            open_top(input, count, *percent, ties, cx)?
+        }
         Node::Skip { input, count } => {
-            let left = row_count(&count.eval(&[], cx)?)?;
+            let left = count.eval(&[], cx)?.as_i64();
+            let left = left.and_then(|n| u64::try_from(n).ok());
+            let left = left.ok_or_else(|| SqlError::new(&messages::OFFSET_NEGATIVE, &[]))?;
             Operator::Skip {
                 input: Box::new(open(input, cx)?),
                 left,

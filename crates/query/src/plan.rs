@@ -119,6 +119,8 @@ pub enum Node {
         input: Box<Plan>,
         count: Expr,
         percent: bool,
+        /// FETCH, which takes at least one row.
+        fetch: bool,
         ties: Vec<Expr>,
     },
     Skip {

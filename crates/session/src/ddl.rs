@@ -104,12 +104,25 @@ impl Ddl<'_> {
         };
         if table.columns.iter().any(|o| fold(&o.name) == fold(&c.name)) {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.name];
-            return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).at_line(line));
+            return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args)
+                .with_state(3)
+                .at_line(line));
         }
         if c.sparse || c.rowguidcol {
             return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
         }
-        let mut resolved = resolve_type(ty, false).map_err(|e| e.at_line(line))?;
+        let mut resolved = resolve_type(ty, false).map_err(|e| {
+            let unknown = e.number == messages::DATA_TYPE_NOT_FOUND.number;
+            let e = e.at_line(line);
+            if !unknown {
+                return e;
+            }
+            // The column by its number.
+            let nth = table.columns.len() + 1;
+            let message = &messages::DATA_TYPE_NOT_FOUND;
+            let error = SqlError::new(message, &[&nth, &ty.name.display()]);
+            error.with_state(6).at_line(line)
+        })?;
         if matches!(
             resolved.id,
             TypeId::RowVersion | TypeId::SqlVariant | TypeId::Xml
@@ -211,6 +224,7 @@ impl Ddl<'_> {
                 }
                 if *primary && new.indexes.iter().any(|i| i.primary_key) {
                     return Err(SqlError::new(&messages::SECOND_PRIMARY_KEY, &[&new.name])
+                        .with_state(0)
                         .at_line(c.line as i32));
                 }
                 let keys = keys(columns, &column_names(new), c.line)?;
@@ -267,7 +281,7 @@ impl Ddl<'_> {
         let table = self.table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
         self.lock(&table, LockMode::SchM)?;
         if table.index(&stmt.name).is_some() {
-            let args: [&dyn std::fmt::Display; 3] = [&"index", &stmt.name, &name.display()];
+            let args: [&dyn std::fmt::Display; 3] = [&stmt.name, &"table", &name.display()];
             return Err(
                 SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args).at_line(stmt.line as i32)
             );
@@ -314,6 +328,7 @@ impl Ddl<'_> {
                 let full = format!("{}.{index}", name.display());
                 Err(
                     SqlError::new(&messages::DROP_CONSTRAINT_INDEX, &[&full, &kind])
+                        .with_state(4)
                         .at_line(name.line as i32),
                 )
             }

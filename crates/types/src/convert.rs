@@ -270,7 +270,11 @@ fn failed_text(text: &str, from: &SqlType, to: &SqlType) -> SqlError {
 
 /// Error 8115.
 pub(crate) fn overflow(what: &str, to: TypeId) -> SqlError {
-    let state = if to.is_decimal() { 8 } else { 2 };
+    let state = match (what, to.is_decimal()) {
+        ("float" | "real", true) => 6,
+        (_, true) => 8,
+        _ => 2,
+    };
     SqlError::new(&ARITHMETIC_OVERFLOW, &[&what, &error_name(to)]).with_state(state)
 }
 

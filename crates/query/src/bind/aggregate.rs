@@ -114,10 +114,14 @@ fn sum_type(e: &Expr, kind: AggregateKind, name: &str) -> SqlResult<SqlType> {
         TypeId::BigInt => SqlType::BIGINT,
         TypeId::Real | TypeId::Float => SqlType::FLOAT,
         TypeId::Money | TypeId::SmallMoney => SqlType::MONEY,
-        TypeId::Decimal | TypeId::Numeric if kind == AggregateKind::Avg => {
-            SqlType::numeric(38, e.ty.scale.max(6))
-        }
-        TypeId::Decimal | TypeId::Numeric => SqlType::numeric(38, e.ty.scale),
+        TypeId::Decimal | TypeId::Numeric if kind == AggregateKind::Avg => SqlType {
+            id: e.ty.id,
+            ..SqlType::numeric(38, e.ty.scale.max(6))
+        },
+        TypeId::Decimal | TypeId::Numeric => SqlType {
+            id: e.ty.id,
+            ..SqlType::numeric(38, e.ty.scale)
+        },
         other => {
             return Err(SqlError::new(
                 &messages::OPERAND_TYPE_INVALID,

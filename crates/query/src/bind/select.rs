@@ -61,6 +61,7 @@ impl Binder<'_> {
                 input,
                 count,
                 percent: false,
+                fetch: true,
                 ties: Vec::new(),
             });
         }
@@ -268,25 +269,34 @@ impl Binder<'_> {
                 || having.as_ref().is_some_and(Expr::has_subquery);
             let kept = if subqueries { plan.columns.len() } else { 0 };
             let groups = Groups { by: groups, kept };
+            // Without GROUP BY the same errors have other words.
+            let grouped = spec.group_by.is_some();
+            let in_list = match grouped {
+                true => &messages::COLUMN_NOT_AGGREGATED,
+                false => &messages::COLUMN_NOT_AGGREGATED_NO_GROUP,
+            };
+            let in_order = match grouped {
+                true => &messages::ORDER_BY_NOT_AGGREGATED,
+                false => &messages::ORDER_BY_NOT_AGGREGATED_NO_GROUP,
+            };
+            let in_having = match grouped {
+                true => &messages::HAVING_NOT_AGGREGATED,
+                false => &messages::HAVING_NOT_AGGREGATED_NO_GROUP,
+            };
             for item in &mut items {
-                over_groups(
-                    &mut item.expr,
-                    &groups,
-                    scope,
-                    &messages::COLUMN_NOT_AGGREGATED,
-                )?;
+                over_groups(&mut item.expr, &groups, scope, in_list)?;
                 item.identity = false;
                 item.updatable = false;
             }
             for (e, _) in &mut order {
-                over_groups(e, &groups, scope, &messages::ORDER_BY_NOT_AGGREGATED)?;
+                over_groups(e, &groups, scope, in_order)?;
             }
             for e in calls.iter_mut().flat_map(call_exprs) {
-                over_groups(e, &groups, scope, &messages::COLUMN_NOT_AGGREGATED)?;
+                over_groups(e, &groups, scope, in_list)?;
             }
             let mut having = having;
             if let Some(h) = &mut having {
-                over_groups(h, &groups, scope, &messages::HAVING_NOT_AGGREGATED)?;
+                over_groups(h, &groups, scope, in_having)?;
             }
             plan = aggregate(plan, groups, aggregates);
             if let Some(predicate) = having {
@@ -355,6 +365,7 @@ impl Binder<'_> {
             input,
             count,
             percent,
+            fetch: false,
             ties,
         }))
     }

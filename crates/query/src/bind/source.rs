@@ -166,6 +166,12 @@ impl Binder<'_> {
             SqlError::new(&messages::INVALID_OBJECT_NAME, &[&t.name.display()])
                 .at_line(t.line as i32)
         };
+        if t.alias.is_none()
+            && let Some(other) = scope.sources.iter().find(|s| same_name(&s.alias, &alias))
+        {
+            let names: [&dyn std::fmt::Display; 2] = [&other.alias, &t.name.display()];
+            return Err(SqlError::new(&messages::SAME_EXPOSED_NAMES, &names));
+        }
         let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
             Source::Table(table) => match self.located(&alias) {
                 Some(lock) => scan_plan(table, lock, true),
@@ -278,7 +284,7 @@ impl Binder<'_> {
         for (i, c) in names.iter().enumerate() {
             if c.name.is_empty() {
                 let args: [&dyn std::fmt::Display; 2] = [&(i + 1), &alias];
-                return Err(SqlError::new(&messages::NO_COLUMN_NAME, &args));
+                return Err(SqlError::new(&messages::NO_COLUMN_NAME, &args).with_state(2));
             }
             if names[..i].iter().any(|n| same_name(&n.name, &c.name)) {
                 let args: [&dyn std::fmt::Display; 2] = [&c.name, &alias];

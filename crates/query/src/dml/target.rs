@@ -70,6 +70,7 @@ pub(super) fn top_rows(binder: &mut Binder<'_>, top: &ast::Top, plan: Plan) -> S
         input,
         count,
         percent,
+        fetch: false,
         ties: Vec::new(),
     }))
 }

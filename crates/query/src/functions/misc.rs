@@ -57,6 +57,31 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             _ => Value::Int(n as i32),
         }))
     }),
+    strict(
+        "sql_variant_property",
+        &[Any, Text],
+        |_| SqlType::VARIANT,
+        |v, args, _, _| {
+            let ty = match &v[0] {
+                Value::Variant(inner) => inner.0,
+                _ => args[0].ty,
+            };
+            let name = v[1].as_text().unwrap_or_default().to_lowercase();
+            let text = |s: &str| {
+                let value = (SqlType::SYSNAME, Value::nvarchar(s));
+                Value::Variant(Box::new(value))
+            };
+            let int = |n: i32| Value::Variant(Box::new((SqlType::INT, Value::Int(n))));
+            Ok(match name.as_str() {
+                "basetype" => text(ty.id.name()),
+                "precision" => int(i32::from(ty.precision)),
+                "scale" => int(i32::from(ty.scale)),
+                "maxlength" if !ty.is_max() => int(i32::from(ty.length)),
+                "collation" if ty.id.is_string() => ty.collation.name().map_or(Value::Null, text),
+                _ => Value::Null,
+            })
+        },
+    ),
     strict("isnumeric", &[Any], int, |v, args, _, _| {
         let yes = match &v[0] {
             Value::Null => false,

@@ -48,7 +48,7 @@ pub(super) fn to_integer(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<V
     };
     match v {
         Value::Decimal(d) if to.id == TypeId::Bit => Ok(Value::Bit(d.mantissa() != 0)),
-        Value::Decimal(d) => from_i128(d.trunc(), "numeric"),
+        Value::Decimal(d) => from_i128(d.trunc(), "expression"),
         Value::Money(m) if to.id == TypeId::Bit => Ok(Value::Bit(*m != 0)),
         Value::SmallMoney(m) if to.id == TypeId::Bit => Ok(Value::Bit(*m != 0)),
         Value::Money(m) => from_i128(div_round(*m as i128, 10_000), "expression"),
