@@ -1,7 +1,7 @@
 //! What a session lets the others see of it, and the handle by which they can end it.
 //!
-//! A session is idle, running a batch, or dead. Its open transaction lies here while it is idle, so that whoever ends
-//! it can roll back without its thread:
+//! A session is idle, running a batch, or dead. Its open transaction lies here too, so that whoever ends it while
+//! it is idle can roll back without its thread:
 //!
 //! ```text
 //!   idle --begin--> running --end--> idle        kill: idle -> dead at once, by the killer
@@ -136,7 +136,6 @@ impl Activity {
         self.rows.store(rows, Relaxed);
         self.note_transaction(transaction);
         self.note_options(options);
-        *self.transaction.lock() = transaction.cloned();
         self.state.store(IDLE, Release);
         // Either this looks after the killer has marked, or the killer looks after the session is idle.
         !(self.killed.load(Acquire) && self.die())
@@ -148,6 +147,12 @@ impl Activity {
         self.open_transactions.store(open, Relaxed);
         self.transaction_id
             .store(transaction.map_or(0, |t| t.id), Relaxed);
+        *self.transaction.lock() = transaction.cloned();
+    }
+
+    /// The transaction that the session has open.
+    pub fn open_transaction(&self) -> Option<Arc<Transaction>> {
+        self.transaction.lock().clone()
     }
 
     /// SET has changed an option.

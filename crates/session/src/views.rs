@@ -19,6 +19,7 @@ mod log_space;
 mod log_stats;
 mod objects;
 mod spaces;
+mod transactions;
 mod wait_stats;
 
 pub use column::lsn_number;
@@ -117,6 +118,9 @@ const VIEWS: &[&View] = &[
     &spaces::DATA_SPACES,
     &spaces::FILEGROUPS,
     &database_scoped_configurations::VIEW,
+    &transactions::ACTIVE,
+    &transactions::SESSIONS,
+    &transactions::DATABASES,
 ];
 
 /// Table-valued functions; the same of their positions.

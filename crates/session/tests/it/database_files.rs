@@ -200,7 +200,10 @@ fn files_and_filegroups_come_and_go() {
     );
     assert!(!disk.env().disk.exists("/data/f3.ndf".as_ref()));
     // The second log file is used, and found again after a crash.
-    run(&mut s, "USE d; CREATE TABLE t (a int, b char(4000)) ON [PRIMARY]");
+    run(
+        &mut s,
+        "USE d; CREATE TABLE t (a int, b char(4000)) ON [PRIMARY]",
+    );
     run(
         &mut s,
         "SET NOCOUNT ON; BEGIN TRAN; DECLARE @i int = 0; WHILE @i < 5000 BEGIN INSERT t VALUES (@i, 'x'); SET @i += 1 END; COMMIT; EXEC sys.sp_flush_log",

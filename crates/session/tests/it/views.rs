@@ -245,3 +245,22 @@ fn reads_and_writes_of_every_file_are_counted() {
     let one = "SELECT COUNT(*) FROM sys.dm_io_virtual_file_stats(DB_ID('d'), 2)";
     assert_eq!(run(&mut s, one)[1], "1");
 }
+
+#[test]
+fn open_transactions_show_what_they_have_logged() {
+    let instance = instance();
+    let (mut a, mut b) = (login(&instance), login(&instance));
+    run(
+        &mut a,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (x int, c char(1000))",
+    );
+    run(&mut a, "BEGIN TRAN work");
+    let sql = "SELECT s.session_id, a.name, d.database_transaction_state, d.database_transaction_log_record_count, CASE WHEN d.database_transaction_log_bytes_used BETWEEN 2000 AND 8000 AND d.database_transaction_log_bytes_reserved > 2000 THEN 1 ELSE 0 END, CASE WHEN d.database_transaction_begin_lsn IS NULL THEN 0 ELSE 1 END FROM sys.dm_tran_session_transactions AS s JOIN sys.dm_tran_active_transactions AS a ON a.transaction_id = s.transaction_id JOIN sys.dm_tran_database_transactions AS d ON d.transaction_id = s.transaction_id WHERE d.database_id = DB_ID('d')";
+    assert_eq!(run(&mut b, sql)[1], "51 | work | 3 | 0 | 0 | 0");
+    run(&mut a, "INSERT t VALUES (1, 'a'), (2, 'b')");
+    // The same from outside and from within.
+    assert_eq!(run(&mut b, sql)[1], "51 | work | 4 | 3 | 1 | 1");
+    assert_eq!(run(&mut a, sql)[1], "51 | work | 4 | 3 | 1 | 1");
+    run(&mut a, "COMMIT");
+    assert_eq!(run(&mut b, sql)[1], "rows 0");
+}
