@@ -315,6 +315,7 @@ messages! {
     SCHEMA_NOT_FOUND = 2760, 16, "The specified schema name \"%.*ls\" either does not exist or you do not have permission to use it.";
     RAISERROR_PARAMETER_MISMATCH = 2786, 16, "The data type of substitution parameter %d does not match the expected type of the format specification.";
     RAISERROR_FORMAT = 2787, 16, "Invalid format specification: '%.*ls'.";
+    DEFINITION_CHANGED = 2801, 16, "The definition of object '%.*ls' has changed since it was compiled.";
     WRONG_OBJECT_KIND = 2809, 16, "The request for %S_MSG '%.*ls' failed because '%.*ls' is a %S_MSG object.";
     PROCEDURE_NOT_FOUND = 2812, 16, "Could not find stored procedure '%.*ls'.";
     TERMINATING_ABNORMALLY = 3013, 16, "%hs is terminating abnormally.";

@@ -9,7 +9,7 @@ use duramen_catalog::{Identity, NewColumn, NewIndex, NewTable, ObjectKind, Table
 use duramen_query::bind::resolve_type;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
-use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
+use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::{CollationId, SqlType, TypeId};
 
 use crate::databases::OpenDb;
@@ -384,10 +384,15 @@ impl Ddl<'_> {
             LockDuration::Normal,
             self.tx.lock_timeout(),
         );
-        outcome.map_err(|e| {
+        let outcome = outcome.map_err(|e| {
             duramen_txn::errors::lock_error(e, self.tx.spid())
                 .unwrap_or_else(duramen_query::cancelled)
         })?;
+        // Whoever held the lock may have dropped or changed it.
+        let new = outcome.acquired != Acquired::Already;
+        if new && !crate::stored::is_current(self.db, table)? {
+            return Err(crate::stored::changed(table).with_state(2));
+        }
         self.db.db.note_definition(self.tx, table.id)
     }
 }

@@ -153,9 +153,17 @@ impl Instance {
         self.databases.engine.commit(t, delayed)
     }
 
-    /// Undoes back to `point`, or everything and gives the locks back. What the catalogs remember may be undone too.
+    /// Undoes back to `point`, or everything and gives the locks back. What the catalogs remember may be undone too:
+    /// they forget it before others get at the tables.
     pub(crate) fn rollback(&self, t: &Transaction, point: Option<&SavePoint>) -> SqlResult<()> {
-        self.databases.engine.rollback(t, point)
+        let forget = || {
+            if t.has_defined() {
+                for d in self.databases.all() {
+                    d.catalog.invalidate();
+                }
+            }
+        };
+        self.databases.engine.rollback_then(t, point, forget)
     }
 }
 

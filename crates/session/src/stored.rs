@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{TableDef, key_text, rows};
@@ -21,6 +22,28 @@ pub struct StoredTable {
     columns: Vec<TableColumn>,
     paths: Vec<AccessPath>,
     names: Arc<Names>,
+    /// The catalog's version at which the definition was last found unchanged.
+    checked: AtomicU64,
+}
+
+/// Whether a definition is still the catalog's. The object's lock is held.
+pub(crate) fn is_current(db: &OpenDb, def: &TableDef) -> SqlResult<bool> {
+    let Some(now) = db.catalog.table(def.id)? else {
+        return Ok(false);
+    };
+    if std::ptr::eq(&*now, def) || now.version == def.version {
+        return Ok(true);
+    }
+    // The catalog was read again: only its number may differ.
+    let mut now = (*now).clone();
+    now.version = def.version;
+    Ok(now == *def)
+}
+
+/// 2801
+pub(crate) fn changed(def: &TableDef) -> SqlError {
+    let name = format!("{}.{}", def.schema_name, def.name);
+    SqlError::new(&messages::DEFINITION_CHANGED, &[&name])
 }
 
 /// What errors call the table and its database.
@@ -74,6 +97,7 @@ impl StoredTable {
             columns,
             paths,
             names,
+            checked: AtomicU64::new(0),
         }
     }
 
@@ -165,12 +189,25 @@ impl StoredTable {
         }
     }
 
-    /// 3961 when the table was defined anew since the snapshot. Its schema lock is held.
+    /// With the table's lock held: is the definition that was bound still the one that counts (2801, bind again), and
+    /// the one of the snapshot (3961)?
     fn check_definition(&self, tx: &Transaction, reading: &Reading) -> SqlResult<()> {
+        self.check_current()?;
         if tx.isolation() != IsolationLevel::Snapshot {
             return Ok(());
         }
         self.check_view(tx, reading.view.as_ref().or(tx.view().as_ref()))
+    }
+
+    fn check_current(&self) -> SqlResult<()> {
+        let version = self.db.catalog.version();
+        if self.checked.load(Ordering::Relaxed) != version {
+            if !is_current(&self.db, &self.def)? {
+                return Err(changed(&self.def));
+            }
+            self.checked.store(version, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn check_view(&self, tx: &Transaction, view: Option<&ReadView>) -> SqlResult<()> {
@@ -259,8 +296,9 @@ impl Table for StoredTable {
         let width = self.columns.len();
         match index {
             None => {
-                let cursor = self.data().scan(&tx, spec(bounds, &reading))?;
+                let cursor = self.data().scan(&tx, spec(bounds, &reading));
                 self.check_definition(&tx, &reading)?;
+                let cursor = cursor?;
                 let names = self.names.clone();
                 Ok(Box::new(DataCursor {
                     cursor,
@@ -271,8 +309,9 @@ impl Table for StoredTable {
             }
             Some(index) => {
                 let rowset = self.db.db.rowset(&index.rowset);
-                let cursor = rowset.scan(&tx, spec(bounds, &reading))?;
+                let cursor = rowset.scan(&tx, spec(bounds, &reading));
                 self.check_definition(&tx, &reading)?;
+                let cursor = cursor?;
                 let heap = self.def.is_heap();
                 Ok(Box::new(IndexCursor {
                     cursor,
@@ -295,11 +334,13 @@ impl Table for StoredTable {
             let seen = versioning::snapshot(&self.db.db, &tx)?;
             self.check_view(&tx, seen.as_ref())?;
         }
+        let table = Resource::Object(self.db.db.id, self.def.id);
         if lock.grain == LockGrain::Table {
-            let table = Resource::Object(self.db.db.id, self.def.id);
             self.lock(&tx, &table, LockMode::X)?;
+        } else {
+            self.lock(&tx, &table, LockMode::IX)?;
         }
-        Ok(())
+        self.check_current()
     }
 
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value> {

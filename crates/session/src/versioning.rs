@@ -259,6 +259,12 @@ pub(crate) fn reading(
     })
 }
 
+/// A table was defined anew between binding and locking: the statement is bound again (state 1), unless it has told
+/// something by then.
+pub(crate) fn is_stale(e: &SqlError) -> bool {
+    (e.number, e.state) == (2801, 1)
+}
+
 /// Storage's errors about versions with the table's name in them.
 pub(crate) fn named(e: SqlError, table: &str, database: &str) -> SqlError {
     let message = match e.number {

@@ -288,6 +288,16 @@ impl Engine {
 
     /// Rolls back: everything, ending the transaction and releasing its locks, or what came after `to`.
     pub fn rollback(&self, tx: &Transaction, to: Option<&SavePoint>) -> SqlResult<()> {
+        self.rollback_then(tx, to, || ())
+    }
+
+    /// `rollback`, with something to be done when the changes are undone and before anybody gets a lock.
+    pub fn rollback_then(
+        &self,
+        tx: &Transaction,
+        to: Option<&SavePoint>,
+        undone: impl FnOnce(),
+    ) -> SqlResult<()> {
         for part in tx.parts() {
             let Some(db) = self.database(part.db) else {
                 continue;
@@ -296,9 +306,13 @@ impl Engine {
             db.undo(tx, keep)?;
         }
         match to {
-            Some(point) => tx.rolled_back_to(point),
+            Some(point) => {
+                tx.rolled_back_to(point);
+                undone();
+            }
             None => {
                 txlog::abort(tx);
+                undone();
                 self.locks.release_all(&tx.owner);
             }
         }

@@ -16,6 +16,9 @@ use crate::rowset::Rowset;
 /// Pages looked at between two looks at the rest of the world.
 const PAGES_A_STEP: usize = 64;
 
+/// Row versions dropped in one pass at most; committers drop them too.
+const VERSIONS_A_PASS: usize = 100_000;
+
 impl Database {
     /// One pass over the B-trees in which rows were deleted since the last one; the number of ghosts removed.
     pub fn clean_ghosts(self: &Arc<Database>) -> SqlResult<u64> {
@@ -26,6 +29,8 @@ impl Database {
             .filter(|s| s.ghosts.load(Ordering::Relaxed) > 0)
             .filter_map(|s| s.known_def())
             .collect();
+        // Readers that ended since have left versions behind that only they needed.
+        self.engine.versions.clean(VERSIONS_A_PASS);
         let mut removed = 0;
         for def in candidates {
             removed += self.rowset(&def).clean()?;

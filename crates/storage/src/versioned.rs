@@ -246,6 +246,7 @@ impl Rowset {
 impl Database {
     /// `tx` defines the object anew (or for the first time): snapshots that are older cannot be used with it (3961).
     pub fn note_definition(&self, tx: &Transaction, object: ObjectId) -> SqlResult<()> {
+        tx.defines();
         self.transactions.begin_if_needed(tx)?;
         if self.transactions.versioning.keeps() {
             let store = &self.engine.versions;

@@ -137,6 +137,7 @@ pub struct Transaction {
     started_as: AtomicU8,
     nesting: AtomicU32,
     doomed: AtomicBool,
+    defined: AtomicBool,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
     pub(crate) state: Mutex<State>,
@@ -162,6 +163,7 @@ impl Transaction {
             started_as: AtomicU8::new(0),
             nesting: AtomicU32::new(1),
             doomed: AtomicBool::new(false),
+            defined: AtomicBool::new(false),
             lock_timeout: AtomicI64::new(-1),
             state: Mutex::new(State::default()),
         }
@@ -229,6 +231,15 @@ impl Transaction {
     /// After an error that ends the transaction in a TRY block: only ROLLBACK is possible.
     pub fn doom(&self) {
         self.doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// It has changed definitions: its rollback makes what catalogs remember untrue.
+    pub fn defines(&self) {
+        self.defined.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_defined(&self) -> bool {
+        self.defined.load(Ordering::Relaxed)
     }
 
     pub fn is_doomed(&self) -> bool {

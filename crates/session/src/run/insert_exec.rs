@@ -90,7 +90,7 @@ impl Run<'_> {
         }
         self.bound[at] = None;
         self.change(at, command::INSERT, "INSERT", |h| {
-            dml::insert_rows(h, stmt, sets)
+            dml::insert_rows(h, stmt, sets.clone())
         })?;
         self.bound[at] = None;
         Ok(Next::Step)

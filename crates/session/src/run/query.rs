@@ -6,10 +6,15 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::{Binder, Cx, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
+use duramen_types::SqlType;
 
 use super::{Bound, Run, command};
 use crate::host::HostView;
 use crate::sink::ColumnMeta;
+use crate::versioning;
+
+/// How often a statement is bound again because its tables were defined anew while it waited for their locks.
+const REBINDS: usize = 10;
 
 impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
@@ -17,6 +22,26 @@ impl Run<'_> {
         if let Some(name) = into(stmt) {
             return self.select_into(stmt, name);
         }
+        let mut sent = None;
+        let mut result = self.select_once(at, stmt, assigns, &mut sent);
+        for _ in 0..REBINDS {
+            if !result.as_ref().is_err_and(versioning::is_stale) {
+                break;
+            }
+            self.bound[at] = None;
+            result = self.select_once(at, stmt, assigns, &mut sent);
+        }
+        result
+    }
+
+    /// `sent` is the heading that the client has been given.
+    fn select_once(
+        &mut self,
+        at: usize,
+        stmt: &ast::SelectStmt,
+        assigns: bool,
+        sent: &mut Option<Vec<(String, SqlType)>>,
+    ) -> SqlResult<()> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p)) => p,
             _ => {
@@ -27,8 +52,21 @@ impl Run<'_> {
             }
         };
         if !assigns {
-            let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
-            self.sink.columns(&columns);
+            let heading = plan.columns.iter().map(|c| (c.name.clone(), c.ty));
+            let heading: Vec<_> = heading.collect();
+            match sent {
+                None => {
+                    let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
+                    self.sink.columns(&columns);
+                    *sent = Some(heading);
+                }
+                Some(told) if *told == heading => {}
+                Some(_) => {
+                    let error =
+                        SqlError::new(&messages::DEFINITION_CHANGED, &[&"of the statement"]);
+                    return Err(error.with_state(2));
+                }
+            }
         }
         if !reads_nothing(stmt) {
             self.begin_implicitly()?;
@@ -61,8 +99,8 @@ impl Run<'_> {
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         let limit = self.session.options.row_limit();
         let sink = &mut *self.sink;
+        let mut n = 0;
         let result = (|| {
-            let mut n = 0;
             let mut operator = plan.start(&mut cx)?;
             while n < limit
                 && let Some(mut batch) = operator.next(&mut cx)?
@@ -75,6 +113,11 @@ impl Run<'_> {
             }
             Ok(n)
         })();
+        // A statement that has told something cannot begin again.
+        let result = match result {
+            Err(e) if n > 0 && versioning::is_stale(&e) => Err(e.with_state(2)),
+            other => other,
+        };
         let null_eliminated = cx.null_eliminated;
         drop(cx);
         self.vars = vars;
@@ -96,7 +139,25 @@ impl Run<'_> {
         at: usize,
         number: u16,
         name: &str,
-        bind: impl FnOnce(&HostView<'_>) -> SqlResult<Dml>,
+        bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
+    ) -> SqlResult<()> {
+        let mut result = self.change_once(at, number, name, &bind);
+        for _ in 0..REBINDS {
+            if !result.as_ref().is_err_and(versioning::is_stale) {
+                break;
+            }
+            self.bound[at] = None;
+            result = self.change_once(at, number, name, &bind);
+        }
+        result
+    }
+
+    fn change_once(
+        &mut self,
+        at: usize,
+        number: u16,
+        name: &str,
+        bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
         let dml = match self.cached(at) {
             Some(Bound::Dml(d)) => d,
@@ -125,7 +186,13 @@ impl Run<'_> {
             let columns: Vec<ColumnMeta> = columns.iter().map(meta).collect();
             self.sink.columns(&columns);
         }
-        let result = dml.run(&mut cx);
+        let result = match dml.run(&mut cx) {
+            // Its heading is told.
+            Err(e) if versioning::is_stale(&e) && dml.output_columns().is_some() => {
+                Err(e.with_state(2))
+            }
+            other => other,
+        };
         let identity = cx.identity;
         let output = std::mem::take(&mut cx.output);
         drop(cx);

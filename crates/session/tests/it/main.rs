@@ -10,6 +10,7 @@ mod isolation;
 mod reference;
 mod versions;
 mod views;
+mod waiting;
 
 use std::sync::Arc;
 

@@ -1,0 +1,193 @@
+//! Sessions that wait for locks: what they find when the wait is over, and how else it can end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use duramen_os::sim::{Simulation, seeds};
+use duramen_os::thread;
+use duramen_session::{CancelToken, Instance, Session, TextSink};
+
+use super::{login, run, start};
+
+fn world(seed: u64, test: impl FnOnce(&Arc<Instance>) + Send + 'static) {
+    Simulation::new(seed).max_steps(20_000_000).run(|sim| {
+        let instance = start(&sim.env());
+        let mut s = login(&instance);
+        run(&mut s, "CREATE DATABASE d");
+        run(
+            &mut s,
+            "USE d; CREATE TABLE t (id int PRIMARY KEY, v int); INSERT t VALUES (1, 1), (2, 2)",
+        );
+        test(&instance);
+    });
+}
+
+fn session(instance: &Arc<Instance>) -> Session {
+    let mut s = login(instance);
+    run(&mut s, "USE d");
+    s
+}
+
+/// The batch in a session of its own, on a thread.
+fn aside(instance: &Arc<Instance>, sql: &'static str) -> thread::JoinHandle<Vec<String>> {
+    let mut s = session(instance);
+    thread::spawn("aside", move || run(&mut s, sql))
+}
+
+fn a_while() {
+    thread::sleep(Duration::from_millis(50));
+}
+
+#[test]
+fn a_statement_that_waited_for_a_definition_is_bound_again() {
+    for seed in seeds(0, 2) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "BEGIN TRAN; CREATE INDEX iv ON t (v)");
+            let insert = aside(instance, "INSERT t VALUES (3, 3)");
+            let select = aside(instance, "SELECT id FROM t WHERE v = 2");
+            a_while();
+            run(&mut s, "ROLLBACK");
+            insert.join().expect("inserted");
+            assert_eq!(select.join().expect("read"), ["(id int)", "2", "rows 1"]);
+
+            run(&mut s, "BEGIN TRAN; UPDATE t SET v = 3 WHERE id = 3");
+            let index = aside(instance, "CREATE INDEX iv ON t (v)");
+            let insert = aside(instance, "INSERT t VALUES (4, 4)");
+            let delete = aside(instance, "DELETE t WHERE id = 1");
+            a_while();
+            run(&mut s, "COMMIT");
+            assert_eq!(index.join().expect("indexed"), Vec::<String>::new());
+            insert.join().expect("inserted");
+            delete.join().expect("deleted");
+            // Whatever the order was: the index has what the table has.
+            assert_eq!(
+                run(&mut s, "SELECT v FROM t WHERE v = 4"),
+                ["(v int)", "4", "rows 1"]
+            );
+            assert_eq!(
+                run(&mut s, "SELECT v FROM t WHERE v = 1"),
+                ["(v int)", "rows 0"]
+            );
+        });
+    }
+}
+
+#[test]
+fn a_table_that_is_dropped_meanwhile_is_not_there() {
+    for seed in seeds(0, 2) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "BEGIN TRAN; DROP TABLE t");
+            let waiting = [
+                aside(instance, "SELECT * FROM t"),
+                aside(instance, "INSERT t VALUES (3, 3)"),
+                aside(instance, "SELECT * FROM t WITH (NOLOCK)"),
+                aside(instance, "DROP TABLE t"),
+            ];
+            a_while();
+            run(&mut s, "COMMIT");
+            for w in waiting {
+                let lines = w.join().expect("an error, no panic");
+                let known = ["Msg 208,", "Msg 2801,", "Msg 3701,"];
+                let found = lines.iter().find(|l| l.starts_with("Msg"));
+                let found = found.unwrap_or_else(|| panic!("{lines:?}"));
+                assert!(known.iter().any(|k| found.starts_with(k)), "{found}");
+            }
+        });
+    }
+}
+
+#[test]
+fn an_attention_ends_a_wait() {
+    world(1, |instance| {
+        let mut s = session(instance);
+        run(&mut s, "BEGIN TRAN; UPDATE t SET v = 0");
+        let mut b = session(instance);
+        let cancel = CancelToken::default();
+        let token = cancel.clone();
+        let waiting = thread::spawn("waiting", move || {
+            run(&mut b, "BEGIN TRAN; UPDATE t SET v = 5 WHERE id = 1");
+            let mut sink = TextSink::default();
+            b.execute_batch("SELECT 1; UPDATE t SET v = 6; SELECT 2", &mut sink, &token);
+            (b, sink.lines)
+        });
+        a_while();
+        // The first batch waits without a token of the test's: let it go on.
+        run(
+            &mut s,
+            "COMMIT; BEGIN TRAN; UPDATE t SET v = 0 WHERE id = 2",
+        );
+        a_while();
+        cancel.0.store(true, Ordering::Release);
+        let (mut b, lines) = waiting.join().expect("it ended");
+        assert!(!lines.iter().any(|l| l.starts_with("Msg")), "{lines:?}");
+        assert!(!lines.contains(&"2".to_owned()), "{lines:?}");
+        assert_eq!(run(&mut b, "SELECT @@TRANCOUNT")[1], "1");
+        assert_eq!(run(&mut b, "SELECT v FROM t WHERE id = 1")[1], "5");
+    });
+}
+
+#[test]
+fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
+    for (low_first, seed) in [(true, 1), (false, 2)] {
+        world(seed, move |instance| {
+            let work = |low: bool, a: u8, b: u8| {
+                let mut s = session(instance);
+                thread::spawn("session", move || {
+                    if low {
+                        run(&mut s, "SET DEADLOCK_PRIORITY LOW");
+                    }
+                    run(
+                        &mut s,
+                        &format!("BEGIN TRAN; UPDATE t SET v = v + 1 WHERE id = {a}"),
+                    );
+                    a_while();
+                    let lines = run(&mut s, &format!("UPDATE t SET v = v + 1 WHERE id = {b}"));
+                    let open = run(&mut s, "SELECT @@TRANCOUNT")[1].clone();
+                    run(&mut s, "IF @@TRANCOUNT > 0 COMMIT");
+                    (lines, open)
+                })
+            };
+            let first = work(low_first, 1, 2);
+            let second = work(!low_first, 2, 1);
+            let (first, second) = (first.join().expect("first"), second.join().expect("second"));
+            let (victim, winner) = if low_first {
+                (first, second)
+            } else {
+                (second, first)
+            };
+            assert!(
+                victim.0[0].starts_with("Msg 1205, Level 13, State 51"),
+                "{victim:?}"
+            );
+            assert_eq!(victim.1, "0");
+            assert_eq!(winner, (vec!["rows 1".to_owned()], "1".to_owned()));
+            let mut s = session(instance);
+            assert_eq!(run(&mut s, "SELECT SUM(v) FROM t")[1], "5");
+            let sql = "SELECT COUNT(*) FROM sys.dm_os_wait_stats WHERE wait_type LIKE 'LCK_M_%' AND waiting_tasks_count > 0";
+            assert_ne!(run(&mut s, sql)[1], "0");
+        });
+    }
+}
+
+#[test]
+fn rollback_immediate_ends_the_others_and_switches() {
+    world(3, |instance| {
+        let mut idle = session(instance);
+        run(&mut idle, "BEGIN TRAN; UPDATE t SET v = 9 WHERE id = 1");
+        let waiting = aside(instance, "UPDATE t SET v = 8 WHERE id = 1");
+        a_while();
+        let mut s = login(instance);
+        let sql = "ALTER DATABASE d SET READ_COMMITTED_SNAPSHOT ON WITH ROLLBACK IMMEDIATE";
+        let lines = run(&mut s, sql);
+        assert!(!lines.iter().any(|l| l.starts_with("Msg")), "{lines:?}");
+        let lines = waiting.join().expect("ended");
+        assert!(lines.iter().any(|l| l.starts_with("Msg 596,")), "{lines:?}");
+        assert!(run(&mut idle, "SELECT 1")[0].starts_with("Msg 596,"));
+        assert_eq!(run(&mut s, "SELECT SUM(v) FROM d.dbo.t")[1], "3");
+        let sql = "SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = 'd'";
+        assert_eq!(run(&mut s, sql)[1], "1");
+    });
+}
