@@ -294,6 +294,7 @@ messages! {
     DUPLICATE_KEY_CONSTRAINT = 2627, 14, "Violation of %ls constraint '%.*ls'. Cannot insert duplicate key in object '%.*ls'. The duplicate key value is %ls.";
     STRING_TRUNCATED_COLUMN = 2628, 16, "String or binary data would be truncated in table '%.*ls', column '%.*ls'. Truncated value: '%.*ls'.";
     TEMPDB_NAME_IGNORED = 2701, 10, "Database name '%.*ls' ignored, referencing object in tempdb.";
+    NAMED_DATABASE_DOES_NOT_EXIST = 2702, 16, "Database '%.*ls' does not exist.";
     DUPLICATE_COLUMN_NAME = 2705, 16, "Column names in each table must be unique. Column name '%.*ls' in table '%.*ls' is specified more than once.";
     OBJECT_ALREADY_EXISTS = 2714, 16, "There is already an object named '%.*ls' in the database.";
     DATA_TYPE_NOT_FOUND = 2715, 16, "Column, parameter, or variable #%d: Cannot find data type %.*ls.";

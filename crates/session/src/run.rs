@@ -403,7 +403,12 @@ impl<'r> Run<'r> {
                 self.create_temporary(stmt)
             }
             StatementKind::CreateTable(stmt) => {
-                self.define(0xC6, "CREATE TABLE", |d| d.create_table(stmt))
+                let (database, _) = self.session.definition_target(&stmt.name);
+                if self.session.instance.database_id(&database).is_none() {
+                    let message = &messages::NAMED_DATABASE_DOES_NOT_EXIST;
+                    return Err(SqlError::new(message, &[&database]).with_state(2));
+                }
+                self.define_in(&database, 0xC6, "CREATE TABLE", |d| d.create_table(stmt))
             }
             StatementKind::AlterTable(stmt) => self.alter_table(stmt),
             StatementKind::CreateModule(stmt) => self.create_module(stmt),

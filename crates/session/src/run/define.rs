@@ -73,8 +73,10 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let instance = self.session.instance.clone();
         let Some(db) = instance.databases.find(database) else {
-            let error = SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&database]);
-            return Err(error);
+            return Err(match instance.databases.find_unavailable(database) {
+                Some(gone) => gone.refusal(),
+                None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&database]),
+            });
         };
         self.writable()?;
         if db.is_read_only() {
