@@ -201,6 +201,7 @@ impl Database {
     /// A new page of the unit, marked allocated and not formatted yet.
     pub(crate) fn allocate_page(&self, sys: &Transaction, storage: &Storage) -> SqlResult<PageId> {
         let flags = pfs::ALLOCATED;
+        storage.pages_changed.store(true, Ordering::SeqCst);
         let mut cursor = storage.alloc.lock();
         loop {
             if let Some((extent, next)) = cursor.extent {

@@ -16,7 +16,7 @@
 //! | a page of an extent belongs to another allocation unit than the extent | 2533 |
 //! | an IAM chain goes where no IAM page is, or counts wrongly; a unit of the catalog has no IAM page | 2575, 2577 |
 //! | an IAM chain that no unit of the catalog begins | 8906 |
-//! | `rcrows` of a closed database is not the number of rows | 2508 |
+//! | a closed database's `rcrows` is not the number of rows, `pcused` or `pcdata` not that of pages | 2508 |
 //! | a page of ours has changed since the differential base, and the DIFF map does not say so | 8946 |
 //! | a heap or text page's free space in the PFS is wrong | 8914 |
 //! | log file: tiling, blocks, records | 9004 |

@@ -210,9 +210,9 @@ impl Database {
         let result = if self.store.temporary {
             Ok(0)
         } else {
-            self.store_counts().and_then(|()| {
+            self.store_counts().and_then(|closed| {
                 if let Some(own) = &mut self.boot.lock().own {
-                    own.closed = true;
+                    own.closed = closed;
                 }
                 self.checkpoint()
             })

@@ -165,6 +165,8 @@ pub(crate) struct Storage {
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
     pub rows: RowCount,
+    /// Pages came or went since sysallocunits was told how many there are.
+    pub pages_changed: AtomicBool,
     /// Heap and text pages that have room.
     pub free: Mutex<FreeSpace>,
     /// Rows marked deleted since the last cleanup.
@@ -182,6 +184,7 @@ impl Storage {
             alloc: Mutex::new(AllocCursor::default()),
             hint: AtomicU64::new(0),
             rows: RowCount::default(),
+            pages_changed: AtomicBool::new(false),
             free: Mutex::new(FreeSpace::default()),
             ghosts: AtomicU64::new(0),
             keys: Mutex::new(None),

@@ -8,7 +8,7 @@
 //! | `change` | changes to pages as data: logged, applied, redone, undone |
 //! | `files` | data files and filegroups: made, filled in proportion, grown, added, removed |
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
-//! | `row_counts`, `counts` | how many rows a rowset has, and how many pages |
+//! | `row_counts`, `page_counts`, `counts` | how many rows a rowset has, and how many pages |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
 //! | `free_space` | which heap and text pages have room |
 //! | `tempdb` | what is different about the database that dies with the process |
@@ -44,6 +44,7 @@ mod ghosts;
 mod heap;
 mod lob;
 mod log_files;
+mod page_counts;
 mod pool;
 mod reading;
 mod recovery;

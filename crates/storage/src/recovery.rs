@@ -141,8 +141,10 @@ impl Database {
         self.settle_files()?;
         self.load_roots()?;
         self.load_counts()?;
-        if let Some(own) = &mut self.boot.lock().own {
-            own.closed = false;
+        if let Some(own) = &mut self.boot.lock().own
+            && !std::mem::replace(&mut own.closed, false)
+        {
+            self.doubt_page_counts();
         }
         self.store.recovering.store(false, Ordering::SeqCst);
         for file in self.store.files.read().iter() {

@@ -26,8 +26,9 @@ use crate::format::page::{is_ghost, kind_of, record_kind};
 
 /// The clustered index of sysrowsets.
 pub(crate) const SYSROWSETS: AllocUnitId = AllocUnitId(5 << 16);
-/// `rowsetid` and `rcrows` in a row of sysrowsets.
+/// `rowsetid`, `idminor` and `rcrows` in a row of sysrowsets.
 const ROWSET_AT: usize = 4;
+const INDEX_ID_AT: usize = 17;
 const ROWS_AT: usize = 31;
 /// The in-row unit of a rowset, in a row of sysallocunits: `auid`, `type`, `ownerid`.
 const UNIT_AT: usize = 4;
@@ -69,6 +70,14 @@ impl RowCount {
         self.before.store(rows, SeqCst);
         self.known.store(true, SeqCst);
     }
+}
+
+/// A row of sysrowsets.
+struct StoredCount {
+    page: PageId,
+    slot: u16,
+    rows: i64,
+    heap: bool,
 }
 
 /// What a database remembers for its counts.
@@ -304,43 +313,46 @@ impl Database {
         let found = std::mem::take(&mut *self.counts.recovered.lock());
         let stored = self.stored_counts()?;
         for (unit, owner) in self.unit_owners()? {
-            if let Some((_, _, rows)) = stored.get(&owner) {
+            if let Some(place) = stored.get(&owner) {
                 let count = &self.storage(unit).rows;
-                count.set(found.count(unit, *rows));
-                count.stored.store(*rows, SeqCst);
+                count.set(found.count(unit, place.rows));
+                count.stored.store(place.rows, SeqCst);
             }
         }
         Ok(())
     }
 
-    /// Before the last checkpoint of a close: nobody changes anything any more.
-    pub(crate) fn store_counts(&self) -> SqlResult<()> {
-        let changed = self.changed_counts(|c| c.before.load(SeqCst) + c.since.load(SeqCst));
-        if changed.is_empty() || self.store.temporary {
-            return Ok(());
+    /// Before the last checkpoint of a close: nobody changes anything any more. False when a transaction is still open:
+    /// its undo, after the next opening, must find rows of base tables as it knows them.
+    pub(crate) fn store_counts(&self) -> SqlResult<bool> {
+        if !self.transactions.table.is_empty() || !self.in_doubt.lock().is_empty() {
+            return Ok(false);
         }
+        let changed = self.changed_counts(|c| c.before.load(SeqCst) + c.since.load(SeqCst));
         let owners: BTreeMap<_, _> = self.unit_owners()?.into_iter().collect();
         let places = self.stored_counts()?;
+        let heaps = places.iter().map(|(rowset, p)| (*rowset, p.heap)).collect();
+        self.store_page_counts(&heaps)?;
         for (unit, rows) in &changed {
             self.append_note(*unit, *rows, Note::Now)?;
         }
         for (unit, rows) in changed {
-            let Some((id, slot, old)) = owners.get(&unit).and_then(|o| places.get(o)) else {
+            let Some(place) = owners.get(&unit).and_then(|o| places.get(o)) else {
                 continue;
             };
-            let mut page = self.write_page(*id)?;
+            let mut page = self.write_page(place.page)?;
             let op = PageOp::Modify {
-                slot: *slot,
+                slot: place.slot,
                 offset: ROWS_AT as u16,
-                before: &old.to_le_bytes(),
+                before: &place.rows.to_le_bytes(),
                 after: &rows.to_le_bytes(),
                 key: &[],
             };
-            self.change_alone(*id, &mut page, &op, Lcx::CLUSTERED)?;
+            self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED)?;
             drop(page);
             self.storage(unit).rows.stored.store(rows, SeqCst);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The in-row units with their rowsets.
@@ -358,17 +370,24 @@ impl Database {
     }
 
     /// Where `rcrows` of each rowset is, and what it says. Nothing in a database that has no sysrowsets.
-    fn stored_counts(&self) -> SqlResult<BTreeMap<i64, (PageId, u16, i64)>> {
+    fn stored_counts(&self) -> SqlResult<BTreeMap<i64, StoredCount>> {
         let mut out = BTreeMap::new();
-        self.for_leaf_rows(SYSROWSETS, |id, slot, row| {
+        self.for_leaf_rows(SYSROWSETS, |page, slot, row| {
             if let (Some(rowset), Some(rows)) = (i64_at(row, ROWSET_AT), i64_at(row, ROWS_AT)) {
-                out.insert(rowset, (id, slot, rows));
+                let heap = row.get(INDEX_ID_AT..INDEX_ID_AT + 4) == Some(&[0; 4]);
+                let place = StoredCount {
+                    page,
+                    slot,
+                    rows,
+                    heap,
+                };
+                out.insert(rowset, place);
             }
         })?;
         Ok(out)
     }
 
-    fn for_leaf_rows(
+    pub(crate) fn for_leaf_rows(
         &self,
         unit: AllocUnitId,
         mut each: impl FnMut(PageId, u16, &[u8]),

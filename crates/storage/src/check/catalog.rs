@@ -21,6 +21,8 @@ const UNIT_TYPE_AT: usize = 12;
 const UNIT_OWNER_AT: usize = 13;
 const FIRST_AT: usize = 27;
 const FIRST_IAM_AT: usize = 39;
+const USED_AT: usize = 45;
+const DATA_AT: usize = 53;
 const ROWSET_AT: usize = 4;
 const INDEX_ID_AT: usize = 17;
 const ROWS_AT: usize = 31;
@@ -41,6 +43,10 @@ pub(super) struct Counted {
     /// On index pages of level 0: the rows of a nonclustered index. (Inner pages of a clustered one may say 0 as well.)
     index: i64,
     data_pages: u64,
+    index_pages: u64,
+    text_pages: u64,
+    /// All, IAM pages included.
+    pages: u64,
     /// Pages whose class of fullness is not what the PFS says, the first of them: page, PFS class, class.
     wrong_class: Vec<(PageId, u8, u8)>,
 }
@@ -66,13 +72,26 @@ impl Counted {
                 (0..p.slot_count()).filter(|s| matches!(p.record(*s), Ok(Some(r)) if is_row(r)));
             found.count() as i64
         };
+        self.pages += 1;
         match p.page_type() {
+            page_type::TEXT_MIX | page_type::TEXT_TREE => self.text_pages += 1,
             page_type::DATA => {
                 self.data += rows();
                 self.data_pages += 1;
             }
-            page_type::INDEX if p.level() == 0 => self.index += rows(),
+            page_type::INDEX if p.level() == 0 => {
+                self.index += rows();
+                self.index_pages += 1;
+            }
             _ => {}
+        }
+    }
+
+    /// `pcdata`
+    fn leaves(&self) -> u64 {
+        match (self.data_pages, self.text_pages) {
+            (0, 0) => self.index_pages,
+            (data, text) => data + text,
         }
     }
 
@@ -91,6 +110,10 @@ struct Unit {
     owner: i64,
     first: PageId,
     first_iam: PageId,
+    used: i64,
+    data: i64,
+    /// Where the row is.
+    at: PageId,
 }
 
 /// The LSN since which the DIFF map tells changes, in a database of ours.
@@ -148,6 +171,17 @@ fn check_chains(files: &mut [DataFile], heads: &BTreeMap<PageId, AllocUnitId>, u
 }
 
 fn check_counts(files: &mut [DataFile], units: &[Unit], counts: &BTreeMap<AllocUnitId, Counted>) {
+    for unit in units.iter().filter(|u| !u.first_iam.is_null()) {
+        let found = counts.get(&unit.id).cloned().unwrap_or_default();
+        let pages = (found.pages as i64, found.leaves() as i64);
+        if pages != (unit.used, unit.data) && files.iter().all(|f| f.header.own) {
+            let text = format!(
+                "{:?} uses {} pages, {} of them for data; sysallocunits says {} and {}.",
+                unit.id, pages.0, pages.1, unit.used, unit.data
+            );
+            add(files, unit.at, number::WRONG_COUNT, text);
+        }
+    }
     let in_row = |u: &&Unit| u.kind == IN_ROW_DATA;
     let first = units.iter().filter(in_row).find(|u| u.owner == SYSROWSETS);
     let Some(rowsets) = first.and_then(|u| leaf_rows(files, u.first)) else {
@@ -201,8 +235,11 @@ fn i64_at(row: &[u8], at: usize) -> Option<i64> {
 fn units(files: &[DataFile], first: PageId) -> Option<Vec<Unit>> {
     let rows = leaf_rows(files, first)?;
     rows.iter()
-        .map(|(_, row)| {
+        .map(|(at, row)| {
             Some(Unit {
+                at: *at,
+                used: i64_at(row, USED_AT)?,
+                data: i64_at(row, DATA_AT)?,
                 id: AllocUnitId(i64_at(row, UNIT_AT)?),
                 kind: *row.get(UNIT_TYPE_AT)?,
                 owner: i64_at(row, UNIT_OWNER_AT)?,
