@@ -29,3 +29,37 @@ fn a_full_filegroup_names_object_index_and_filegroup() {
         run(&mut session, "DELETE t; DROP TABLE t");
     }
 }
+
+#[test]
+fn a_closed_instance_passes_the_offline_check() {
+    let env = SimDisk::new(7).env();
+    let instance = start(&env);
+    let mut session = login(&instance);
+    let make = "CREATE DATABASE f ON PRIMARY (NAME = f, FILENAME = '/data/f.mdf', SIZE = 8MB), (NAME = f2, FILENAME = '/data/f2.ndf', SIZE = 8MB) LOG ON (NAME = f_log, FILENAME = '/data/f.ldf', SIZE = 8MB)";
+    run(&mut session, make);
+    run(&mut session, "USE f");
+    run(
+        &mut session,
+        "CREATE TABLE t (id int IDENTITY PRIMARY KEY, n int, pad varchar(max)); CREATE INDEX i ON t (n); CREATE TABLE h (id int, pad varchar(2000))",
+    );
+    let work = "SET NOCOUNT ON; DECLARE @i int = 0;
+WHILE @i < 300 BEGIN
+  INSERT t (n, pad) VALUES (@i % 7, REPLICATE(CAST('x' AS varchar(max)), @i * 60));
+  INSERT h VALUES (@i, REPLICATE('y', @i * 5));
+  SET @i += 1;
+END;
+DELETE t WHERE n = 3; UPDATE h SET pad = REPLICATE('z', 1500) WHERE id % 3 = 0; DELETE h WHERE id % 5 = 0; DROP INDEX i ON t";
+    assert_eq!(run(&mut session, work), Vec::<String>::new());
+    let counted = run(
+        &mut session,
+        "SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM h",
+    );
+    drop(session);
+    instance.shutdown().expect("it closes");
+    let reports = duramen_storage::check::check_directory(&*env.disk, "/data".as_ref()).unwrap();
+    for report in &reports {
+        assert_eq!(report.findings, [], "{}", report.path.display());
+    }
+    assert!(reports.len() >= 9, "{reports:?}");
+    assert!(!counted.is_empty());
+}
