@@ -29,7 +29,16 @@ impl Admin<'_> {
         }
         for o in &stmt.options {
             let off = o.value.as_ref().and_then(ast::OptionValue::as_on_off) == Some(false);
-            if !(off && matches!(o.name.as_str(), "DB_CHAINING" | "TRUSTWORTHY")) {
+            let word = match &o.value {
+                Some(ast::OptionValue::Word(w)) => w.to_ascii_uppercase(),
+                _ => String::new(),
+            };
+            let as_it_is = match o.name.as_str() {
+                "DB_CHAINING" | "TRUSTWORTHY" => off,
+                "CATALOG_COLLATION" => word == "DATABASE_DEFAULT",
+                _ => false,
+            };
+            if !as_it_is {
                 return Err(refuse(&format!("CREATE DATABASE ... WITH {}", o.name)));
             }
         }

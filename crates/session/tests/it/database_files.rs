@@ -539,3 +539,52 @@ fn tables_and_indexes_lie_where_they_are_put() {
     assert_eq!(rows(&mut s, places), wanted);
     assert_eq!(rows(&mut s, "SELECT LEN(y), z FROM a"), ["20000 | NULL"]);
 }
+
+#[test]
+fn a_script_of_management_studio_runs() {
+    let mut s = login(&instance());
+    let create = "CREATE DATABASE [Shop] CONTAINMENT = NONE ON PRIMARY (NAME = N'Shop', FILENAME = N'C:\\Data\\Shop.mdf', SIZE = 8192KB, MAXSIZE = UNLIMITED, FILEGROWTH = 65536KB) LOG ON (NAME = N'Shop_log', FILENAME = N'C:\\Data\\Shop_log.ldf', SIZE = 8192KB, MAXSIZE = 2048GB, FILEGROWTH = 65536KB) WITH CATALOG_COLLATION = DATABASE_DEFAULT";
+    assert_eq!(run(&mut s, create), NOTHING);
+    for set in [
+        "COMPATIBILITY_LEVEL = 160",
+        "ANSI_NULL_DEFAULT OFF",
+        "ANSI_NULLS OFF",
+        "ANSI_PADDING OFF",
+        "ANSI_WARNINGS OFF",
+        "ARITHABORT OFF",
+        "AUTO_CLOSE OFF",
+        "AUTO_SHRINK OFF",
+        "AUTO_CREATE_STATISTICS ON(INCREMENTAL = OFF)",
+        "AUTO_UPDATE_STATISTICS ON",
+        "CURSOR_CLOSE_ON_COMMIT OFF",
+        "CURSOR_DEFAULT GLOBAL",
+        "CONCAT_NULL_YIELDS_NULL OFF",
+        "NUMERIC_ROUNDABORT OFF",
+        "QUOTED_IDENTIFIER OFF",
+        "RECURSIVE_TRIGGERS OFF",
+        "DISABLE_BROKER",
+        "AUTO_UPDATE_STATISTICS_ASYNC OFF",
+        "DATE_CORRELATION_OPTIMIZATION OFF",
+        "TRUSTWORTHY OFF",
+        "ALLOW_SNAPSHOT_ISOLATION OFF",
+        "PARAMETERIZATION SIMPLE",
+        "READ_COMMITTED_SNAPSHOT OFF",
+        "HONOR_BROKER_PRIORITY OFF",
+        "RECOVERY FULL",
+        "MULTI_USER",
+        "PAGE_VERIFY CHECKSUM",
+        "DB_CHAINING OFF",
+        "FILESTREAM( NON_TRANSACTED_ACCESS = OFF )",
+        "TARGET_RECOVERY_TIME = 60 SECONDS",
+        "DELAYED_DURABILITY = DISABLED",
+        "ACCELERATED_DATABASE_RECOVERY = OFF",
+        "QUERY_STORE = OFF",
+        "READ_WRITE",
+    ] {
+        assert_eq!(
+            run(&mut s, &format!("ALTER DATABASE [Shop] SET {set}")),
+            NOTHING,
+            "{set}"
+        );
+    }
+}

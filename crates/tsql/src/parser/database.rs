@@ -259,6 +259,7 @@ impl Parser<'_> {
         let mut option = self.named_option()?;
         if bare && option.value.is_none() {
             option.value = Some(self.option_value()?);
+            self.statistics_detail(&option.name)?;
         } else if matches!(option.value, Some(OptionValue::Int(_)))
             && self.is_any(&["SECONDS", "MINUTES", "HOURS", "DAYS"])
         {
@@ -274,6 +275,19 @@ impl Parser<'_> {
             };
         }
         Ok(option)
+    }
+
+    /// `AUTO_CREATE_STATISTICS ON (INCREMENTAL = OFF)`: what is so anyway.
+    fn statistics_detail(&mut self, option: &str) -> SqlResult<()> {
+        if option != "AUTO_CREATE_STATISTICS" || !self.eat_op('(') {
+            return Ok(());
+        }
+        let detail = self.named_option()?;
+        let off = detail.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
+        if detail.name != "INCREMENTAL" || !off {
+            return Err(self.not_supported(&format!("AUTO_CREATE_STATISTICS ({})", detail.name)));
+        }
+        self.expect_op(')')
     }
 
     fn termination(&mut self) -> SqlResult<Termination> {
