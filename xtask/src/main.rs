@@ -5,6 +5,7 @@
 mod bench;
 mod clients;
 mod connections;
+mod fuzz;
 mod ledger;
 mod rooms;
 mod server;
@@ -27,6 +28,8 @@ cargo xtask bench              measure the figures of the README, PostgreSQL bes
                                [--rounds N] [--seconds S] [--only WORD]
 cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
+cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
+                               hostile bytes for everything that reads from outside
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         ["test", "--install"] => test::run(true),
         ["sim", rest @ ..] => sim::run(rest),
         ["connections", options @ ..] => connections::run(options),
+        ["fuzz", options @ ..] => fuzz::run(options),
         ["ledger", options @ ..] => ledger::run(options),
         ["sources"] => sources::run(),
         ["bench", rest @ ..] => bench::run(rest),

@@ -323,6 +323,45 @@ fn disk_full_under_the_data_is_1105_and_the_connection_lives() {
     stack.close();
 }
 
+/// A database that cannot be made leaves nothing behind: with room again, the same statement works.
+#[test]
+fn create_database_without_room_or_with_a_bad_disk_leaves_nothing_behind() {
+    for fault in 0..3 {
+        let stack = Stack::over(prepared());
+        let mut client = stack.connect();
+        match fault {
+            0 => stack.disk.set_capacity(used(&stack.disk) + (3 << 20)),
+            1 => stack.fault(DiskOp::Write, "/data/f.mdf", 3, IoError::device("pwrite")),
+            _ => stack.fault(
+                DiskOp::Write,
+                "/data/f_log.ldf",
+                1,
+                IoError::device("pwrite"),
+            ),
+        }
+        let answer = ask(&mut client, "CREATE DATABASE f");
+        assert!(!answer.errors.is_empty(), "fault {fault}");
+        println!("fault {fault}: {:?}", answer.errors);
+        stack.disk.set_capacity(1 << 40);
+        stack.disk.clear_faults();
+        let mut client = stack.connect();
+        let listed = run(
+            &mut client,
+            "SELECT COUNT(*) FROM sys.databases WHERE name = 'f'",
+        );
+        assert_eq!(number(&listed), 0, "fault {fault}");
+        run(&mut client, "CREATE DATABASE f");
+        run(
+            &mut client,
+            "CREATE TABLE f.dbo.t (id int NOT NULL); INSERT f.dbo.t VALUES (1)",
+        );
+        let stack = Stack::over(stack.lose_power());
+        let mut client = stack.connect();
+        assert_eq!(number(&run(&mut client, "SELECT COUNT(*) FROM f.dbo.t")), 1);
+        stack.close();
+    }
+}
+
 #[test]
 fn a_failed_log_write_is_9001_and_ends_what_depends_on_it() {
     for (op, nth) in [(DiskOp::Write, 1), (DiskOp::Write, 4), (DiskOp::Sync, 1)] {
