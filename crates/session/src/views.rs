@@ -20,6 +20,7 @@ mod log_stats;
 mod objects;
 mod spaces;
 mod transactions;
+mod version_store;
 mod wait_stats;
 
 pub use column::lsn_number;
@@ -98,6 +99,7 @@ const VIEWS: &[&View] = &[
     &log_space::VIEW,
     &counters::VIEW,
     &locks::VIEW,
+    &version_store::VIEW,
     &exec::REQUESTS,
     &exec::CONNECTIONS,
     &objects::ALL_OBJECTS,

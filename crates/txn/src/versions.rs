@@ -87,6 +87,12 @@ struct Entry {
     before: Before,
 }
 
+impl Entry {
+    fn held(&self, key: &[u8]) -> u64 {
+        self.before.bytes() + ENTRY_BYTES + key.len() as u64
+    }
+}
+
 type Key = Arc<[u8]>;
 type Chains = FixedHashMap<Key, Vec<Entry>>;
 
@@ -441,6 +447,21 @@ impl VersionStore {
         }
     }
 
+    /// Bytes held for each database that has versions, keys and bookkeeping included. Looks at every version.
+    pub fn usage(&self) -> BTreeMap<DbId, u64> {
+        let mut all = BTreeMap::new();
+        for shard in &self.0.shards {
+            for ((db, _), chains) in &shard.lock().rowsets {
+                let sum: u64 = chains
+                    .iter()
+                    .flat_map(|(key, chain)| chain.iter().map(|e| e.held(key)))
+                    .sum();
+                *all.entry(*db).or_insert(0) += sum;
+            }
+        }
+        all
+    }
+
     pub fn stats(&self) -> VersionStats {
         VersionStats {
             entries: self.0.entries.load(Ordering::Relaxed),
@@ -482,9 +503,8 @@ impl Shared {
     }
 
     fn uncount(&self, key: &[u8], e: &Entry) {
-        let bytes = e.before.bytes() + ENTRY_BYTES + key.len() as u64;
         self.entries.fetch_sub(1, Ordering::SeqCst);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(e.held(key), Ordering::Relaxed);
     }
 
     fn clean(&self, limit: usize) -> usize {

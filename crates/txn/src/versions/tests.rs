@@ -190,6 +190,8 @@ fn commits_clean_up_after_themselves() {
         writer.commit();
     }
     assert_eq!(store.stats().entries, 1000);
+    let held = store.stats().bytes;
+    assert_eq!(store.usage(), BTreeMap::from([(DB, held)]));
     drop(reader);
     for n in 0..100u32 {
         let writer = store.writer();
