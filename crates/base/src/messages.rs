@@ -487,6 +487,8 @@ messages! {
     OPENTRAN_LSN = 7975, 10, "%hsLSN           : %ls";
     OPENTRAN_START = 7977, 10, "%hsStart time    : %.*ls";
     OPENTRAN_SID = 7978, 10, "%hsSID           : %.*ls";
+    NO_IDENTITY_COLUMN = 7997, 16, "'%.*ls' does not contain an identity column.";
+    IDENTITY_CHECKED = 7998, 10, "Checking identity information: current identity value '%.*hs'%ls.";
     REQUEST_TOO_MANY_PARAMETERS = 8003, 16, "The incoming request has too many parameters. The server supports a maximum of %d parameters. Reduce the number of parameters and resend the request.";
     RPC_TYPE_UNKNOWN = 8009, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X is unknown.";
     RPC_INVALID_LENGTH = 8016, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X has an invalid data length or metadata length.";

@@ -4,6 +4,7 @@
 //! result set, then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
 //! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
 
+mod identity;
 mod log;
 mod space;
 
@@ -59,6 +60,12 @@ pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static st
 
 const STATEMENTS: &[Statement] = &[
     Statement {
+        name: "CHECKIDENT",
+        args: (1, 3),
+        options: &[],
+        run: identity::check,
+    },
+    Statement {
         name: "LOGINFO",
         args: (0, 1),
         // Its rows are a result set either way.
@@ -92,7 +99,6 @@ const NOT_HERE: &[&str] = &[
     "CHECKCONSTRAINTS",
     "CHECKDB",
     "CHECKFILEGROUP",
-    "CHECKIDENT",
     "CHECKTABLE",
     "CLEANTABLE",
     "CLONEDATABASE",

@@ -249,6 +249,16 @@ fn schema_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     text(name.as_ref().map(|s| s.name.as_str()))
 }
 
+/// The table of that name, with its database.
+pub(crate) fn stored_table(
+    s: &Session,
+    name: &str,
+) -> SqlResult<Option<(Arc<OpenDb>, Arc<TableDef>)>> {
+    let parts = parts(name).unwrap_or_default();
+    let db = database(s, parts.get(2).map(String::as_str));
+    Ok(db.zip(table(s, name)?))
+}
+
 fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
     let parts = parts(name).unwrap_or_default();
     let id = lookup(s, name)?;

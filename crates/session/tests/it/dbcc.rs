@@ -147,3 +147,42 @@ fn shrinkfile_cuts_a_log_to_its_target() {
     assert!(run(&mut s, "BEGIN TRAN; DBCC SHRINKFILE (2, 1)")[0].starts_with("Msg 8920"));
     assert!(run(&mut s, "ROLLBACK; DBCC SHRINKFILE (1, 1)")[0].starts_with("Msg 40517"));
 }
+
+#[test]
+fn checkident_tells_and_sets_the_identity() {
+    let mut s = login(&instance());
+    run(
+        &mut s,
+        "CREATE TABLE t (a int IDENTITY(1,1), b int); CREATE TABLE u (a int)",
+    );
+    run(&mut s, "INSERT t VALUES (1); INSERT t VALUES (1)");
+    let said =
+        "Checking identity information: current identity value '2', current column value '2'.";
+    assert_eq!(
+        run(&mut s, "DBCC CHECKIDENT ('t', NORESEED)"),
+        [said, COMPLETED]
+    );
+    assert_eq!(
+        run(&mut s, "DBCC CHECKIDENT ('dbo.t', RESEED, 10)"),
+        [
+            "Checking identity information: current identity value '2'.",
+            COMPLETED
+        ]
+    );
+    run(&mut s, "INSERT t VALUES (1)");
+    assert_eq!(run(&mut s, "SELECT MAX(a) FROM t")[1], "11");
+    run(
+        &mut s,
+        "DBCC CHECKIDENT ('t', RESEED, 3); DBCC CHECKIDENT ('t') WITH NO_INFOMSGS; INSERT t VALUES (1)",
+    );
+    assert_eq!(run(&mut s, "SELECT MAX(a) FROM t")[1], "12");
+    // A table without a row begins with the value itself.
+    run(
+        &mut s,
+        "TRUNCATE TABLE t; DBCC CHECKIDENT ('t', RESEED, 50); INSERT t VALUES (1)",
+    );
+    assert_eq!(run(&mut s, "SELECT a FROM t")[1], "50");
+    assert!(run(&mut s, "DBCC CHECKIDENT ('u')")[0].starts_with("Msg 7997"));
+    assert!(run(&mut s, "DBCC CHECKIDENT ('none')")[0].starts_with("Msg 2501"));
+    assert!(run(&mut s, "DBCC CHECKIDENT ('t', SOMETHING)")[0].starts_with("Msg 2526"));
+}
