@@ -9,7 +9,8 @@
 //! 1. A connection runs one request at a time; its session is touched by that request's worker only.
 //! 2. Every reply packet passes [`Outlet::submit`]: nothing leaves before what it tells is durable.
 //! 3. Lock order: a connection's `state`, the gate, the connection's `out`. No lock is held while a request runs.
-//! 4. Every buffer has a bound: requests by the message limit, replies by [`outbound::HIGH_WATER_BYTES`].
+//! 4. Every buffer has a bound: requests by the message limit, replies by [`outbound::HIGH_WATER_BYTES`], and what the gate
+//!    holds of a reply by `reply::HELD_BYTES_MAX`.
 //! 5. An idle connection keeps no read or write buffer.
 
 #![forbid(unsafe_code)]

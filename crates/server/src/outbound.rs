@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_observe::WaitType;
 use duramen_os::sync::{Condvar, Mutex};
@@ -74,6 +75,18 @@ impl Outbound {
         if !state.refusing {
             self.append(&mut state, bytes, now);
         }
+        // A worker may wait for what the gate gives back.
+        self.drained.notify_all();
+    }
+
+    /// Waits until something is posted or accepted no more, but not long. True while packets are accepted.
+    pub fn wait_a_moment(&self) -> bool {
+        const MOMENT: Duration = Duration::from_millis(20);
+        let mut state = self.state.lock();
+        if !state.closed && !state.refusing {
+            self.drained.wait_for(&mut state, MOMENT);
+        }
+        !state.closed && !state.refusing
     }
 
     /// Sends from a worker, which waits while too much is unsent. False when nothing is accepted any more.

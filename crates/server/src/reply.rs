@@ -19,6 +19,9 @@ use duramen_types::{SqlType, Value};
 use crate::backend::{Outlet, ProcedureOutcome, Submission};
 use crate::connection::Connection;
 
+/// A worker with so much of its reply in the gate waits until the gate has let it go.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
 /// The curcmd of EXECUTE.
 const COMMAND_EXECUTE: u16 = 0xE0;
 
@@ -36,6 +39,8 @@ pub struct Reply<'a> {
     error_open: bool,
     /// An ERROR has been written at all since this part of the message began.
     failed: bool,
+    /// Bytes that the gate has kept since this worker last waited for it.
+    held_bytes: usize,
     /// The connection ends after this reply.
     fatal: bool,
     /// Nothing more reaches the client.
@@ -55,6 +60,7 @@ impl<'a> Reply<'a> {
             in_procedure: false,
             error_open: false,
             failed: false,
+            held_bytes: 0,
             fatal: false,
             ended: false,
         }
@@ -159,14 +165,30 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// What the gate holds of a reply is bounded: a worker that runs far ahead of the log waits for it.
+    fn wait_for_the_gate(&mut self, bytes: usize) {
+        self.held_bytes += bytes;
+        if self.held_bytes < HELD_BYTES_MAX {
+            return;
+        }
+        let connection = self.connection;
+        while connection.shared.backend.is_holding(connection.id) {
+            if connection.cancel.is_set() || !connection.out.wait_a_moment() {
+                break;
+            }
+        }
+        self.held_bytes = 0;
+    }
+
     fn submit(&mut self, packet: Vec<u8>) {
+        let bytes = packet.len();
         match self.outlet.submit(packet) {
             Submission::Send(packet) => {
                 if !self.connection.out.send(&packet) {
                     self.ended = true;
                 }
             }
-            Submission::Held => {}
+            Submission::Held => self.wait_for_the_gate(bytes),
             Submission::Ended => {
                 self.connection.lose();
                 self.ended = true;

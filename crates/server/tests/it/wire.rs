@@ -261,3 +261,31 @@ fn a_client_that_reads_slowly_gets_everything() {
     assert_eq!(rows.len(), 20_002);
     fixture.server.stop();
 }
+
+/// A reply that the log holds back stays small in memory, and arrives whole.
+#[test]
+fn the_gate_holds_no_more_than_a_bound_of_a_reply() {
+    let fixture = start();
+    let mut client = fixture.connect();
+    fixture.toy.hold.store(true, Ordering::SeqCst);
+    client.query("rows 600000").unwrap();
+    let mut last = 0;
+    for _ in 0..200 {
+        thread::sleep(Duration::from_millis(50));
+        let held = fixture.toy.held();
+        if held > 0 && held == last {
+            break;
+        }
+        last = held;
+    }
+    assert!(last > 0 && last * 4096 < 2 << 20, "{last} packets are held");
+    fixture.toy.release();
+    assert_eq!(events(&mut client).len(), 600_002);
+    // A client that gives up while the gate holds its reply.
+    fixture.toy.hold.store(true, Ordering::SeqCst);
+    client.query("rows 600000").unwrap();
+    thread::sleep(Duration::from_millis(100));
+    drop(client);
+    wait_for_no_session(&fixture);
+    fixture.server.stop();
+}
