@@ -103,7 +103,7 @@ impl Database {
         seal(&mut page);
         if let Some(first) = files.first() {
             first.write_page(BOOT_PAGE, &page)?;
-            for (n, mut page) in new_table(&files)? {
+            for (n, mut page) in new_table(&files, tempdb::is_temporary(spec.id))? {
                 seal(&mut page);
                 first.write_page(n, &page)?;
             }
@@ -366,7 +366,7 @@ fn assemble(
         transactions: TransactionLog::new(id, access, next),
         boot: Mutex::new(boot),
         storages: RwLock::new(BTreeMap::new()),
-        file_state: FileState::new(),
+        file_state: FileState::new(tempdb::is_temporary(id)),
         changed: ChangedExtents::default(),
         counts: CountState::default(),
         drops: Mutex::new(BTreeMap::new()),

@@ -39,15 +39,20 @@ pub(crate) struct FileState {
     pub names: OnceLock<ObjectNames>,
 }
 
+/// PRIMARY as it is made. All files of tempdb grow together.
+pub(crate) fn primary_filegroup(temporary: bool) -> FilegroupRow {
+    FilegroupRow {
+        id: PRIMARY,
+        name: "PRIMARY".to_owned(),
+        is_default: true,
+        autogrow_all: temporary,
+    }
+}
+
 impl FileState {
-    pub fn new() -> FileState {
+    pub fn new(temporary: bool) -> FileState {
         FileState {
-            filegroups: RwLock::new(vec![FilegroupRow {
-                id: PRIMARY,
-                name: "PRIMARY".to_owned(),
-                is_default: true,
-                autogrow_all: false,
-            }]),
+            filegroups: RwLock::new(vec![primary_filegroup(temporary)]),
             credit: Mutex::new(BTreeMap::new()),
             growth: Mutex::new(BTreeMap::new()),
             admin: Mutex::new(()),

@@ -28,7 +28,7 @@ use crate::error::corrupt;
 use crate::format::PageBytes;
 use crate::format::boot::FileHeader;
 use crate::format::file_table::{
-    FILE_TABLE_PAGES, FileRow, FilegroupRow, TableRow, format_table_page, table_rows,
+    FILE_TABLE_PAGES, FileRow, TableRow, format_table_page, table_rows,
 };
 use crate::format::page::PageMut;
 
@@ -36,13 +36,12 @@ use crate::format::page::PageMut;
 pub(crate) const MAX_FILES: usize = 64;
 
 /// The pages of a new database's table.
-pub(crate) fn new_table(files: &[Arc<DataFile>]) -> SqlResult<Vec<(u32, Box<PageBytes>)>> {
-    let mut rows = vec![TableRow::Filegroup(FilegroupRow {
-        id: super::fill::PRIMARY,
-        name: "PRIMARY".to_owned(),
-        is_default: true,
-        autogrow_all: false,
-    })];
+pub(crate) fn new_table(
+    files: &[Arc<DataFile>],
+    temporary: bool,
+) -> SqlResult<Vec<(u32, Box<PageBytes>)>> {
+    let primary = super::fill::primary_filegroup(temporary);
+    let mut rows = vec![TableRow::Filegroup(primary)];
     rows.extend(files.iter().map(|f| TableRow::File(f.row())));
     let mut pages = Vec::new();
     let mut rows = rows.iter().map(TableRow::encode).peekable();

@@ -239,6 +239,30 @@ fn a_growth_over_the_next_maps_formats_them() {
 }
 
 #[test]
+fn the_files_of_tempdb_grow_together() {
+    Simulation::new(9).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create_as(&engine, 2, "t").unwrap();
+        assert!(db.filegroups()[0].autogrow_all);
+        db.add_data_file(&spec("temp2", 0, 128, FileGrowth::Pages(64)))
+            .unwrap();
+        let sizes = || db.files().iter().map(|f| f.size).collect::<Vec<_>>();
+        let before = sizes();
+        let table = db.rowset(&heap());
+        let mut id = 0;
+        while sizes() == before {
+            fill(&engine, &table, id, 10).unwrap();
+            id += 10;
+        }
+        let grown: Vec<_> = sizes().iter().zip(&before).map(|(a, b)| a - b).collect();
+        assert_eq!(grown, [128, 64]);
+        db.remove_data_file("temp2").unwrap_err();
+        db.close().unwrap();
+    });
+}
+
+#[test]
 fn room_in_a_heap_is_found_after_a_restart() {
     let rid_pages = |table: &Rowset, tx: &duramen_txn::Transaction| {
         let mut cursor = table.scan(tx, ScanSpec::all(LockHint::Read)).unwrap();
