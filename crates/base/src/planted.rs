@@ -11,10 +11,6 @@ pub enum Bug {
     AckBeforeDurable = 1,
     /// `wal`: recovery starts no new epoch, clears nothing that was in flight, and nobody checks the chain of blocks.
     NoEpochBump,
-    /// `wal`: blocks are believed whatever their checksums say.
-    SkipBlockChecksum,
-    /// `wal`: a completed write counts although an earlier one has not completed.
-    WrongPrefix,
     /// `wal`: after a failed write a sync that succeeds is taken for success.
     RetriedSync,
     /// `txn`: a reply depends on what its session has committed, not on what it has read.
@@ -44,11 +40,9 @@ pub enum Bug {
 }
 
 impl Bug {
-    pub const ALL: [Bug; 17] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AckBeforeDurable,
         Bug::NoEpochBump,
-        Bug::SkipBlockChecksum,
-        Bug::WrongPrefix,
         Bug::RetriedSync,
         Bug::ReaderNotGated,
         Bug::GateSeesOneDatabase,

@@ -40,6 +40,7 @@ use duramen_session::Instance;
 
 use actor::Actor;
 use model::Ledger;
+pub use plan::Focus;
 use plan::{Plan, Round, Stop};
 use wire::Wire;
 
@@ -77,8 +78,13 @@ impl Report {
 
 /// Runs one seed. The error says what was found; the same seed finds it again.
 pub fn run_seed(seed: u64) -> Result<Report, String> {
+    run_seed_of(seed, Focus::Any)
+}
+
+/// Runs one seed whose sessions have these habits.
+pub fn run_seed_of(seed: u64, focus: Focus) -> Result<Report, String> {
     image::prepared();
-    match catch_unwind(AssertUnwindSafe(|| Story::new(seed).run())) {
+    match catch_unwind(AssertUnwindSafe(|| Story::new(seed, focus).run())) {
         Ok(result) => result,
         Err(payload) => Err(payload
             .downcast_ref::<String>()
@@ -109,8 +115,8 @@ struct Story {
 }
 
 impl Story {
-    fn new(seed: u64) -> Story {
-        let plan = Plan::new(seed);
+    fn new(seed: u64, focus: Focus) -> Story {
+        let plan = Plan::new(seed, focus);
         Story {
             disk: image::prepared().of(plan.sector, seed),
             ledger: Ledger::new(plan.sessions),
@@ -142,6 +148,8 @@ impl Story {
         let seed = self.plan.seed.wrapping_mul(31).wrapping_add(self.starts);
         let _ = round;
         self.disk = self.disk.crash(seed);
+        // Somebody has made room meanwhile.
+        self.disk.set_capacity(1 << 40);
         self.report.crashes += 1;
     }
 

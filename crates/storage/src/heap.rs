@@ -250,6 +250,16 @@ impl Rowset {
         (id, slot): (PageId, u16),
         context: Lcx,
     ) -> SqlResult<()> {
+        // Whoever inserted the far end of a stub or a piece of a large value has ended, and his lock with him. The slot
+        // is the deleter's until he has ended too: undo puts the record back where it was.
+        let slot_lock = self.rid(id, slot);
+        self.db.lock(
+            tx,
+            &self.entity(),
+            &slot_lock,
+            LockMode::X,
+            LockDuration::Normal,
+        )?;
         let mut page = self.db.write_page(id)?;
         let row = page
             .page()

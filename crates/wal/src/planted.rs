@@ -36,9 +36,9 @@ impl Planted {
         planted::on(match bug {
             Bug::AckBeforeDurable => Shared::AckBeforeDurable,
             Bug::NoEpochBump => Shared::NoEpochBump,
-            Bug::SkipCrc => Shared::SkipBlockChecksum,
-            Bug::WrongPrefix => Shared::WrongPrefix,
             Bug::RetriedSync => Shared::RetriedSync,
+            // Found by this room's own test; it takes more crashes than a simulation of the whole has time for.
+            Bug::SkipCrc | Bug::WrongPrefix => return false,
         })
     }
 }

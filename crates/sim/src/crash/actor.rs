@@ -50,7 +50,6 @@ pub struct Actor {
     instance: Arc<Instance>,
     delayed: bool,
     ddl: bool,
-    checkpoint_odds: u64,
     steps: u32,
     faulty: bool,
     habits: Habits,
@@ -85,7 +84,6 @@ impl Actor {
             instance: instance.clone(),
             delayed: plan.delayed,
             ddl: plan.ddl,
-            checkpoint_odds: plan.checkpoint_odds,
             steps: round.steps,
             faulty,
             habits: plan.habits,
@@ -149,7 +147,7 @@ impl Actor {
             }
         } else if self.one_of_hundred(self.habits.read) {
             self.look_at_others(c, disk)
-        } else if self.rng.one_in(self.checkpoint_odds) {
+        } else if self.one_of_hundred(self.habits.checkpoint) {
             self.checkpoint(c, disk)
         } else {
             match self.rng.below(20) {
@@ -402,11 +400,15 @@ impl Actor {
         if self.one_of_hundred(self.habits.large) {
             return self.invent_large(name, part);
         }
-        match self.rng.below(8) {
-            0..3 => self.invent_row(name, "h", part),
-            3 if self.ddl => self.invent_table(name, part),
-            _ => self.invent_row(name, "t", part),
+        if self.ddl && self.rng.one_in(8) {
+            return self.invent_table(name, part);
         }
+        let table = if self.one_of_hundred(self.habits.blank) {
+            "h"
+        } else {
+            "t"
+        };
+        self.invent_row(name, table, part)
     }
 
     fn id(&mut self) -> i32 {

@@ -55,11 +55,31 @@ pub(super) struct Habits {
     pub read: u64,
     /// Bytes of the largest values.
     pub largest: u64,
+    /// Between transactions: a checkpoint, or a flush of the log.
+    pub checkpoint: u64,
+    /// Of changes: rows of the heap, most of whose bytes are blanks.
+    pub blank: u64,
 }
 
-/// A bit of everything; short transactions over both databases; readers on the heels of writers; much log and long
-/// transactions.
-const HABITS: [Habits; 4] = [
+/// Which habits the sessions of a story have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Focus {
+    /// As the seed decides.
+    Any,
+    /// A bit of everything.
+    Mixed,
+    /// Short transactions over both databases.
+    Commits,
+    /// Readers on the heels of writers.
+    Readers,
+    /// Much log, long transactions.
+    Volume,
+    /// Checkpoints all the time, while transactions are open.
+    Pages,
+}
+
+/// By `Focus`, from `Mixed` on.
+const HABITS: [Habits; 5] = [
     Habits {
         commit: 20,
         roam: 15,
@@ -67,6 +87,8 @@ const HABITS: [Habits; 4] = [
         transfer: 15,
         read: 10,
         largest: 40_000,
+        checkpoint: 5,
+        blank: 40,
     },
     Habits {
         commit: 45,
@@ -75,6 +97,8 @@ const HABITS: [Habits; 4] = [
         transfer: 20,
         read: 10,
         largest: 1_000,
+        checkpoint: 2,
+        blank: 20,
     },
     Habits {
         commit: 50,
@@ -83,6 +107,8 @@ const HABITS: [Habits; 4] = [
         transfer: 60,
         read: 50,
         largest: 1_000,
+        checkpoint: 2,
+        blank: 20,
     },
     Habits {
         commit: 6,
@@ -91,6 +117,18 @@ const HABITS: [Habits; 4] = [
         transfer: 5,
         read: 5,
         largest: 150_000,
+        checkpoint: 15,
+        blank: 20,
+    },
+    Habits {
+        commit: 12,
+        roam: 15,
+        large: 5,
+        transfer: 5,
+        read: 5,
+        largest: 20_000,
+        checkpoint: 35,
+        blank: 70,
     },
 ];
 
@@ -106,15 +144,13 @@ pub(super) struct Plan {
     pub delayed: bool,
     /// Tables are made and dropped now and then.
     pub ddl: bool,
-    /// A checkpoint is about every so many steps.
-    pub checkpoint_odds: u64,
     /// The files of every database are checked at the end, not only looked into.
     pub check_all: bool,
     pub rounds: Vec<Round>,
 }
 
 impl Plan {
-    pub fn new(seed: u64) -> Plan {
+    pub fn new(seed: u64, focus: Focus) -> Plan {
         let mut rng = Rng::new(seed ^ 0x0005_e551_0435);
         let mut rounds = Vec::new();
         let count = 1 + rng.below(2);
@@ -148,14 +184,20 @@ impl Plan {
             steps: 0,
         });
         Plan {
-            habits: HABITS[rng.below(HABITS.len() as u64) as usize],
+            habits: HABITS[match focus {
+                Focus::Any => rng.below(HABITS.len() as u64) as usize,
+                Focus::Mixed => 0,
+                Focus::Commits => 1,
+                Focus::Readers => 2,
+                Focus::Volume => 3,
+                Focus::Pages => 4,
+            }],
             seed,
             sector: if rng.one_in(2) { 512 } else { 4096 },
             memory: [512 << 10, 1 << 20, 4 << 20][rng.below(3) as usize],
             sessions: 1 + rng.below(4) as usize,
             delayed: rng.one_in(4),
             ddl: rng.one_in(4),
-            checkpoint_odds: [8, 20, 60][rng.below(3) as usize],
             check_all: rng.one_in(4),
             rounds,
         }

@@ -1,6 +1,8 @@
 //! A few seeds of the whole engine; thousands are the program's (`cargo xtask sim`).
 
-use duramen_sim::crash::run_seed;
+use duramen_session::{Instance, Session};
+use duramen_sim::crash::wire::execute;
+use duramen_sim::crash::{image, run_seed};
 
 #[test]
 fn what_was_promised_survives_every_crash() {
@@ -19,4 +21,36 @@ fn a_seed_replays() {
     let once = run_seed(3).unwrap();
     assert_eq!(once, run_seed(3).unwrap());
     assert_ne!(once.trace, run_seed(4).unwrap().trace);
+}
+
+/// Pieces of large values are on shared pages: nobody takes the slot of one whose deletion may be rolled back.
+#[test]
+fn a_slot_waits_for_its_deleter() {
+    let disk = image::prepared().of(512, 1);
+    let instance = Instance::start(&disk.env(), image::config(4 << 20, 512)).unwrap();
+    let mut one = image::login(&instance).unwrap();
+    let mut two = image::login(&instance).unwrap();
+    let run = |session: &mut Session, sql: &str| {
+        let reply = execute(session, sql);
+        assert!(reply.errors.is_empty(), "{sql}: {:?}", reply.errors);
+        reply.rows
+    };
+    let insert = |id: i32| {
+        format!("INSERT a.dbo.l VALUES ({id}, REPLICATE(CAST('x' AS varchar(max)), 9000))")
+    };
+    for id in 0..8 {
+        run(&mut one, &insert(id));
+    }
+    run(&mut one, "BEGIN TRAN; DELETE a.dbo.l WHERE id < 6");
+    for id in 20..28 {
+        run(&mut two, &insert(id));
+    }
+    run(&mut one, "ROLLBACK");
+    let rows = run(
+        &mut two,
+        "SELECT id FROM a.dbo.l WHERE DATALENGTH(body) = 9000",
+    );
+    assert_eq!(rows.len(), 16);
+    drop((one, two));
+    instance.shutdown().unwrap();
 }
