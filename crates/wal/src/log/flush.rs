@@ -9,6 +9,7 @@ use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
+use super::sleepers::Sleep;
 use super::state::{Flight, Item, Sealed, State};
 use super::{BATCH_BYTES, DEPTH, Log, WINDOW};
 use crate::block::{self, OwnFields, SealInfo};
@@ -118,11 +119,7 @@ impl Log {
             }
             match s.take_batch() {
                 Some(batch) => s = self.write_batch(s, batch),
-                None => {
-                    s.waiters += 1;
-                    self.progress.wait(&mut s);
-                    s.waiters -= 1;
-                }
+                None => s.sleep_until(lsn),
             }
         }
     }
@@ -178,9 +175,15 @@ impl Log {
         };
         let file = s.files[file_index].file.clone();
         let io = s.files[file_index].io.clone();
-        let more = s.waiters > 0 && s.has_work() && s.writing < DEPTH;
+        let mut s = s;
+        let more = s.has_work() && s.writing < DEPTH;
+        let second = if more { s.next_sleeper() } else { None };
+        let more = more && second.is_none() && s.waiters > 0;
         let pending_writes = s.writing as u64;
         drop(s);
+        if let Some(bell) = second {
+            bell.ring();
+        }
         if more {
             self.progress.notify_one();
         }
@@ -307,9 +310,16 @@ impl Log {
         s.trim_cache();
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
-        let wake_flusher = std::mem::take(&mut s.wake_flusher) || s.waiters == 0 && s.has_work();
+        let mut bells = s.served_sleepers();
+        let work = s.has_work();
+        let leader = if work { s.next_sleeper() } else { None };
+        let wake_flusher =
+            std::mem::take(&mut s.wake_flusher) || work && leader.is_none() && s.waiters == 0;
         let wake_waiters = s.waiters > 0;
         drop(s);
+        // Who writes next first: the disk is idle until then.
+        bells.extend(leader);
+        bells.iter().rev().for_each(|b| b.ring());
         if wake_waiters {
             self.progress.notify_all();
         }
@@ -353,6 +363,7 @@ impl Log {
             });
         }
         self.head.close();
+        s.served_sleepers().iter().for_each(|b| b.ring());
         self.work.notify_all();
         self.progress.notify_all();
     }

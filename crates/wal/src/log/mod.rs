@@ -28,6 +28,7 @@ mod open;
 mod read;
 mod scan;
 mod shrink;
+mod sleepers;
 mod state;
 mod verify;
 

@@ -8,6 +8,7 @@ use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
 use super::head::{Head, Sealer};
+use super::sleepers::Sleepers;
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
 use crate::block::{self, MAX_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
@@ -146,8 +147,10 @@ pub(super) struct State {
     pub cache_bytes: usize,
     /// Everything up to here should be made durable.
     pub wanted: Lsn,
-    /// Threads waiting in flush.
+    /// Threads that wait for a place in the queue.
     pub waiters: usize,
+    /// Threads that wait for durability, first come first.
+    pub sleepers: Sleepers,
     /// The flusher has to be told of something by whoever holds the mutex.
     pub wake_flusher: bool,
     pub free_bytes: u64,
@@ -195,6 +198,7 @@ impl State {
             cache_bytes: 0,
             wanted: Lsn::NULL,
             waiters: 0,
+            sleepers: Sleepers::new(),
             wake_flusher: false,
             free_bytes: 0,
             slack: MIN_SLACK,
