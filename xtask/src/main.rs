@@ -25,7 +25,7 @@ cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole
 cargo xtask sources            run the scripts of the published experiments (below DURAMEN_MATERIAL)
 cargo xtask bench              measure the figures of the README, PostgreSQL beside them
-                               [--rounds N] [--seconds S] [--only WORD]
+                               [--built] [--rounds N] [--seconds S] [--only WORD]
 cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
 cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]

@@ -1,4 +1,4 @@
-//! `cargo xtask bench [--rounds N] [--seconds S] [--only WORD]`: the figures of the README, measured on the release
+//! `cargo xtask bench [--built] [--rounds N] [--seconds S] [--only WORD]`: the figures of the README, measured on the release
 //! build, interleaved with PostgreSQL doing the same where it is installed. Prints a markdown table, and writes it to
 //! `bench.md` of the target folder.
 //!
@@ -88,6 +88,8 @@ struct Options {
     rounds: usize,
     seconds: f64,
     only: Option<String>,
+    /// Measure the release binary that is there.
+    built: bool,
 }
 
 fn options(words: &[&str]) -> Option<Options> {
@@ -95,9 +97,14 @@ fn options(words: &[&str]) -> Option<Options> {
         rounds: 3,
         seconds: 3.0,
         only: None,
+        built: false,
     };
     let mut words = words.iter();
     while let Some(word) = words.next() {
+        if *word == "--built" {
+            options.built = true;
+            continue;
+        }
         let value = words.next()?;
         match *word {
             "--rounds" => options.rounds = value.parse().ok().filter(|n| *n > 0)?,
@@ -111,14 +118,17 @@ fn options(words: &[&str]) -> Option<Options> {
 
 pub fn run(words: &[&str]) -> ExitCode {
     let Some(options) = options(words) else {
-        eprintln!("usage: cargo xtask bench [--rounds N] [--seconds S] [--only WORD]");
+        eprintln!("usage: cargo xtask bench [--built] [--rounds N] [--seconds S] [--only WORD]");
         return ExitCode::from(2);
     };
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release"])
-        .current_dir(crate::root())
-        .status();
-    if !built.is_ok_and(|s| s.success()) {
+    let build = || {
+        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["build", "--release"])
+            .current_dir(crate::root())
+            .status()
+            .is_ok_and(|s| s.success())
+    };
+    if !options.built && !build() {
         eprintln!("FAILED release build");
         return ExitCode::FAILURE;
     }
