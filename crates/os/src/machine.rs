@@ -45,6 +45,14 @@ pub fn raise_open_files() -> Option<u64> {
     limit.maximum
 }
 
+/// Processors that this process may use; a simulated machine has two.
+pub fn processors() -> usize {
+    if sched::here().is_some() {
+        return 2;
+    }
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The host's name, empty when it has none.
 pub fn host_name() -> String {
     if sched::here().is_some() {

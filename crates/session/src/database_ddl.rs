@@ -52,7 +52,7 @@ impl<'s> Admin<'s> {
     /// ALTER DATABASE: 5069 follows whatever went wrong.
     pub fn alter(&mut self, stmt: &ast::AlterDatabase) -> SqlResult<()> {
         let current = self.session.database.clone();
-        let name = stmt.name.clone().unwrap_or(current);
+        let name = stmt.name.clone().unwrap_or_else(|| current.to_string());
         let result = self.alter_named(&name, &stmt.action);
         // What is not supported is one error, as everywhere.
         let number = messages::NOT_SUPPORTED.number;
@@ -114,7 +114,7 @@ impl<'s> Admin<'s> {
         self.session.among_others();
         result?;
         if self.session.database.eq_ignore_ascii_case(&db.db.name) {
-            self.session.database = new.to_owned();
+            self.session.database = new.into();
         }
         self.note(&messages::NAME_HAS_BEEN_SET, &[&"database", &new]);
         Ok(())

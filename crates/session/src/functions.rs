@@ -166,7 +166,7 @@ fn xact_state(s: &Session, _: &[Value]) -> Value {
 
 fn db_name(s: &Session, args: &[Value]) -> Value {
     let name = match args.first() {
-        None => Some(s.database.clone()),
+        None => Some(s.database.to_string()),
         Some(v) => v.as_i64().and_then(|id| s.instance.database_name_of(id)),
     };
     name.map_or(Value::Null, |n| Value::nvarchar(&n))

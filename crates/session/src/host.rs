@@ -29,7 +29,7 @@ pub struct Context {
     /// What the session's replies depend on.
     pub deps: Arc<SessionDeps>,
     /// The current database.
-    pub database: String,
+    pub database: Arc<str>,
     /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
     pub view: OnceLock<ReadView>,
 }
@@ -86,7 +86,7 @@ impl HostView<'_> {
             tables,
             cancel: self.cancel,
             context: Context {
-                database: database.to_owned(),
+                database: database.into(),
                 ..self.context.clone()
             },
             depth: self.depth + 1,

@@ -11,6 +11,7 @@ use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
 use crate::activity::Activity;
+use crate::admission::Admission;
 use crate::databases::{Databases, StorageConfig};
 use crate::session::{LoginRequest, Session};
 use crate::stored::StoredTable;
@@ -30,6 +31,8 @@ pub struct Instance {
     pub(crate) locks: Arc<LockManager>,
     pub databases: Databases,
     sessions: Mutex<BTreeMap<SessionId, Arc<Activity>>>,
+    /// Shared apart from the instance: a statement that was let in borrows it.
+    pub(crate) admission: Arc<Admission>,
 }
 
 impl Instance {
@@ -42,6 +45,7 @@ impl Instance {
             locks,
             databases,
             sessions: Mutex::new(BTreeMap::new()),
+            admission: Arc::new(Admission::new(duramen_os::machine::processors())),
         }))
     }
 

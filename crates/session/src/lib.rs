@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod admission;
 mod database_ddl;
 pub mod databases;
 mod dbcc;

@@ -166,6 +166,7 @@ impl<'r> Run<'r> {
     }
 
     fn end_of_batch(&mut self) {
+        self.session.instance.admission.leave(self.session.spid);
         if self
             .session
             .transaction
@@ -420,7 +421,7 @@ impl<'r> Run<'r> {
                         stmt.table = Some(name);
                         database
                     }
-                    None => self.session.database.clone(),
+                    None => self.session.database.to_string(),
                 };
                 self.define_in(&database, 0xC8, "CREATE INDEX", |d| d.create_index(&stmt))
             }

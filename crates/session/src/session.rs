@@ -46,7 +46,8 @@ pub struct Session {
     pub(crate) instance: Arc<Instance>,
     pub(crate) spid: SessionId,
     pub(crate) login: LoginRequest,
-    pub(crate) database: String,
+    /// Shared with the context of every step.
+    pub(crate) database: Arc<str>,
     pub(crate) options: Options,
     pub(crate) state: State,
     pub(crate) owner: LockOwner,
@@ -93,7 +94,7 @@ impl Session {
         let session = Session {
             instance,
             spid: activity.spid,
-            database: login.database.clone(),
+            database: login.database.as_str().into(),
             login,
             options: Options::default(),
             state: State::default(),
@@ -195,7 +196,7 @@ impl Session {
     }
 
     /// Another database becomes the current one: a seat there first, then the old one is left.
-    fn move_to(&mut self, database: String) -> SqlResult<String> {
+    fn move_to(&mut self, database: String) -> SqlResult<Arc<str>> {
         let new = self.instance.database_id(&database);
         let old = self.instance.database_id(&self.database);
         if new != old {
@@ -207,7 +208,7 @@ impl Session {
                 self.leave_seat(id);
             }
         }
-        Ok(std::mem::replace(&mut self.database, database))
+        Ok(std::mem::replace(&mut self.database, database.into()))
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
@@ -276,6 +277,9 @@ impl Session {
 
     /// Commits in every database the transaction wrote, notes what replies depend on, gives the locks back.
     pub(crate) fn finish(&self, t: &Arc<Transaction>, delayed: Option<bool>) -> SqlResult<()> {
+        if t.waits_at_commit() {
+            self.instance.admission.leave(self.spid);
+        }
         match self.instance.commit(t, delayed) {
             Ok(lsns) => {
                 if lsns.durability == duramen_txn::Durability::Full {
@@ -366,7 +370,7 @@ impl Session {
         })?;
         let old = self.move_to(found.clone())?;
         sink.env_change(&EnvChange::Database {
-            old,
+            old: old.to_string(),
             new: found.clone(),
         });
         sink.info(&SqlError::new(&messages::CHANGED_DATABASE, &[&found]).at_line(line));

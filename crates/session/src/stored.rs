@@ -169,7 +169,7 @@ impl StoredTable {
     /// A statement touches the table: a database that is not the session's own is held for the transaction.
     fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(Arc<Transaction>, &'c Context)> {
         let (tx, context) = context(cx)?;
-        if self.db.db.name != context.database && self.db.db.id.0 > 2 {
+        if *self.db.db.name != *context.database && self.db.db.id.0 > 2 {
             let database = Resource::Database(self.db.db.id);
             self.lock(&tx, &database, LockMode::S)?;
         }

@@ -226,7 +226,7 @@ impl VirtualTable for Declared {
         let mut elsewhere = None;
         if let Some(database) = &self.database {
             let mut copy = context.clone();
-            copy.database = database.clone();
+            copy.database = database.as_str().into();
             elsewhere = Some(copy);
         }
         let context = elsewhere.as_ref().unwrap_or(context);

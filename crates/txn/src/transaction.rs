@@ -14,6 +14,7 @@ use duramen_base::{DbId, Lsn, SessionId, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, WallTime};
 
+use crate::durability::CommitWait;
 use crate::lock::{LockMark, LockMode, LockOwner, Resource};
 use crate::table::ActiveTxn;
 use crate::txlog::TransactionLog;
@@ -268,6 +269,13 @@ impl Transaction {
     /// Has it logged anything anywhere?
     pub fn has_written(&self) -> bool {
         !self.state.lock().parts.is_empty()
+    }
+
+    /// Does its COMMIT wait until it is hardened (COMMIT_WAIT = STATEMENT where it has written)?
+    pub fn waits_at_commit(&self) -> bool {
+        let state = self.state.lock();
+        let mut logs = state.parts.iter().map(|p| p.log.commit_wait());
+        logs.any(|wait| wait == CommitWait::Statement)
     }
 
     /// Bytes of log in all databases.

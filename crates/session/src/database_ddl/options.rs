@@ -249,7 +249,7 @@ impl Admin<'_> {
         self.instance().databases.take_offline(db)?;
         if self.session.database.eq_ignore_ascii_case(&db.db.name) {
             self.session.leave_seat(db.db.id);
-            self.session.database = "master".to_owned();
+            self.session.database = "master".into();
             self.session.activity.set_database(1);
             self.note(&messages::SWITCHED_TO_MASTER, &[]);
         }

@@ -182,7 +182,10 @@ impl Run<'_> {
                 ordered_needlessly(query)
             }
             ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {
-                let names = (stmt.name.name().to_owned(), self.session.database.clone());
+                let names = (
+                    stmt.name.name().to_owned(),
+                    self.session.database.to_string(),
+                );
                 body_function(&self.program.text, stmt, names).map(|_| ())
             }
             ModuleKind::Trigger { .. } => Err(not_supported("CREATE TRIGGER")),

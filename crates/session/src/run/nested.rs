@@ -36,7 +36,7 @@ impl Run<'_> {
         let options = self.session.options.clone();
         let home = self.session.database.clone();
         if let Some(database) = database {
-            self.session.database = database;
+            self.session.database = database.into();
         }
         let start = self.session.database.clone();
         let count = self.session.trancount();
@@ -66,7 +66,7 @@ impl Run<'_> {
         self.session.drop_temporaries(level);
         self.session.state.nesting = level - 1;
         if self.session.database != start {
-            let (old, new) = (self.session.database.clone(), start);
+            let (old, new) = (self.session.database.to_string(), start.to_string());
             self.sink.env_change(&EnvChange::Database { old, new });
         }
         self.session.database = home;

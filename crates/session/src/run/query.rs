@@ -169,6 +169,8 @@ impl Run<'_> {
         };
         self.writable()?;
         self.begin_implicitly()?;
+        let admission = self.session.instance.admission.clone();
+        let _admitted = admission.enter(self.session.spid);
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
