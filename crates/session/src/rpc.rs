@@ -77,20 +77,23 @@ impl Session {
                 return RpcOutcome::default();
             }
         };
-        let mut run = Run::new(self, &nothing, sink, cancel);
-        let outcome = match work(&mut run) {
-            Ok(called) => match called.ended {
-                Ended::Done(status) => RpcOutcome {
-                    status: Some(status.unwrap_or(0)),
-                    outputs: called.outputs,
+        let called = self.request(sink, cancel, |session, sink| {
+            let mut run = Run::new(session, &nothing, sink, cancel);
+            let outcome = match work(&mut run) {
+                Ok(called) => match called.ended {
+                    Ended::Done(status) => RpcOutcome {
+                        status: Some(status.unwrap_or(0)),
+                        outputs: called.outputs,
+                    },
+                    Ended::Stopped => RpcOutcome::default(),
+                    Ended::Thrown(error) => run.refused(error),
                 },
-                Ended::Stopped => RpcOutcome::default(),
-                Ended::Thrown(error) => run.refused(error),
-            },
-            Err(error) => run.refused(error),
-        };
-        run.end_of_call();
-        outcome
+                Err(error) => run.refused(error),
+            };
+            run.end_of_call();
+            outcome
+        });
+        called.unwrap_or_default()
     }
 }
 

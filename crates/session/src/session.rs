@@ -131,16 +131,25 @@ impl Session {
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
     /// A session that KILL or ALTER DATABASE has ended answers with error 596, of severity 21, from then on.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
-        let alive = self.activity.begin(cancel);
-        if alive {
-            self.run_batch(text, sink, cancel);
-        }
-        let (rows, open) = (self.state.rowcount, self.transaction.clone());
-        if alive && self.activity.end(open.as_ref(), rows, &self.options) {
-            return;
-        }
-        if alive {
-            // Ended while it ran: its work is undone here, by the session itself.
+        self.request(sink, cancel, |s, sink| s.run_batch(text, sink, cancel));
+    }
+
+    /// One request of the client: the session is busy while `work` runs, and can be interrupted. `None` when the session
+    /// has been ended, before or meanwhile: whoever ends a busy session leaves it to it to undo its work.
+    pub(crate) fn request<T>(
+        &mut self,
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+        work: impl FnOnce(&mut Session, &mut dyn ResultSink) -> T,
+    ) -> Option<T> {
+        if self.activity.begin(cancel) {
+            self.owner.clear_cancel();
+            self.owner.set_attention(cancel.0.clone());
+            let result = work(self, sink);
+            let (rows, open) = (self.state.rowcount, self.transaction.clone());
+            if self.activity.end(open.as_ref(), rows, &self.options) {
+                return Some(result);
+            }
             if let Err(e) = self.rollback_all() {
                 sink.error(&e);
             }
@@ -156,14 +165,13 @@ impl Session {
             error: true,
             in_transaction: false,
         });
+        None
     }
 
     fn run_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
         let options = duramen_tsql::ParseOptions {
             quoted_identifier: self.options.quoted_identifier,
         };
-        self.owner.clear_cancel();
-        self.owner.set_attention(cancel.0.clone());
         duramen_observe::count(duramen_observe::Counter::SqlCompilations, 1);
         let program = duramen_tsql::parse_batch(text, &options)
             .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));

@@ -264,3 +264,26 @@ fn open_transactions_show_what_they_have_logged() {
     run(&mut a, "COMMIT");
     assert_eq!(run(&mut b, sql)[1], "rows 0");
 }
+
+#[test]
+fn a_call_is_a_request_like_a_batch() {
+    let instance = instance();
+    let (mut a, mut b) = (login(&instance), login(&instance));
+    let call = |s: &mut duramen_session::Session, sql: &str| {
+        let mut sink = duramen_session::TextSink::default();
+        let cancel = duramen_session::CancelToken::default();
+        s.execute_sql(sql, "", &[], &mut sink, &cancel);
+        sink.lines
+    };
+    let lines = call(
+        &mut a,
+        "SELECT status, session_id FROM sys.dm_exec_requests",
+    );
+    assert_eq!(lines[1], "running | 51");
+    run(
+        &mut a,
+        "CREATE TABLE t (x int); BEGIN TRAN; INSERT t VALUES (1)",
+    );
+    assert_eq!(run(&mut b, "KILL 51; SELECT COUNT(*) FROM t")[1], "0");
+    assert!(call(&mut a, "SELECT 1")[0].starts_with("Msg 596, Level 21"));
+}
