@@ -41,10 +41,16 @@ impl LogAccess for DbLog {
         self.log.read_one(lsn).map_err(|e| e.to_sql(&self.name))
     }
 
-    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()> {
+    fn scan_while(
+        &self,
+        from: Lsn,
+        each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<bool>,
+    ) -> SqlResult<()> {
         for record in self.log.read(from) {
             let record = record.map_err(|e| e.to_sql(&self.name))?;
-            each(record.lsn, &record.bytes)?;
+            if !each(record.lsn, &record.bytes)? {
+                break;
+            }
         }
         Ok(())
     }

@@ -132,7 +132,15 @@ impl Engine {
 pub(crate) trait LogAccess: RecordLog {
     fn read_one(&self, lsn: Lsn) -> SqlResult<Vec<u8>>;
     /// Calls `each` with every record from `from` on, in order.
-    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()>;
+    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()> {
+        self.scan_while(from, &mut |lsn, bytes| each(lsn, bytes).map(|()| true))
+    }
+    /// The same until `each` says false.
+    fn scan_while(
+        &self,
+        from: Lsn,
+        each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<bool>,
+    ) -> SqlResult<()>;
     fn truncate(&self, min: Lsn);
 }
 

@@ -188,12 +188,13 @@ impl Database {
 
     fn has_committed(&self, decision: &Decision) -> SqlResult<bool> {
         let mut found = false;
-        self.access.scan(decision.begin_lsn, &mut |_, bytes| {
-            if let Some(view) = RecordView::parse(bytes) {
-                found |= view.op() == Lop::COMMIT_XACT && view.xdes() == decision.xdes;
-            }
-            Ok(())
-        })?;
+        self.access
+            .scan_while(decision.begin_lsn, &mut |_, bytes| {
+                if let Some(view) = RecordView::parse(bytes) {
+                    found |= view.op() == Lop::COMMIT_XACT && view.xdes() == decision.xdes;
+                }
+                Ok(!found)
+            })?;
         Ok(found)
     }
 
@@ -201,10 +202,7 @@ impl Database {
     fn scan_start(&self, checkpoint: Lsn) -> SqlResult<Lsn> {
         let mut from = checkpoint;
         let mut ended = false;
-        self.access.scan(checkpoint, &mut |_, bytes| {
-            if ended {
-                return Ok(());
-            }
+        self.access.scan_while(checkpoint, &mut |_, bytes| {
             if let Some(view) = RecordView::parse(bytes) {
                 if view.op() == Lop::XACT_CKPT && view.prev_lsn() == checkpoint {
                     for a in view.active_xacts() {
@@ -215,7 +213,7 @@ impl Database {
                 }
                 ended = view.op() == Lop::END_CKPT && view.prev_lsn() == checkpoint;
             }
-            Ok(())
+            Ok(!ended)
         })?;
         Ok(from)
     }
