@@ -13,6 +13,7 @@ use crate::host::RowStream;
 use crate::key::{RowKey, RowSet, compare_keys};
 use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
 use crate::scan::TableScan;
+use crate::seek_join::{FEW_ROWS, SeekJoin};
 
 /// Rows an operator gives out at a time, at most.
 pub const BATCH_ROWS: usize = 256;
@@ -21,6 +22,11 @@ pub const BATCH_ROWS: usize = 256;
 pub enum Operator<'p> {
     Rows(VecDeque<Row>),
     Stream(RowStream),
+    /// Rows that were read ahead, then the rest.
+    Buffered {
+        first: VecDeque<Row>,
+        rest: Box<Operator<'p>>,
+    },
     Scan(Box<TableScan<'p>>),
     Filter(Box<Operator<'p>>, &'p Expr),
     Project(Box<Operator<'p>>, &'p [Expr]),
@@ -272,6 +278,13 @@ impl Operator<'_> {
                 let n = rows.len().min(BATCH_ROWS);
                 Ok((n > 0).then(|| rows.drain(..n).collect()))
             }
+            Operator::Buffered { first, rest } => {
+                let n = first.len().min(BATCH_ROWS);
+                match n {
+                    0 => rest.next(cx),
+                    n => Ok(Some(first.drain(..n).collect())),
+                }
+            }
             Operator::Scan(scan) => scan.next(cx),
             Operator::Filter(input, predicate) => {
                 while let Some(batch) = input.next(cx)? {
@@ -416,6 +429,7 @@ pub struct Join<'p> {
     right: Vec<Row>,
     right_matched: Vec<bool>,
     table: Option<crate::key::KeyIndex>,
+    seek: Option<SeekJoin<'p>>,
     hash: &'p [(Expr, Expr)],
     on: Option<&'p Expr>,
     kind: JoinKind,
@@ -439,9 +453,36 @@ impl<'p> Join<'p> {
         else {
             unreachable!("Join::open is called for join nodes")
         };
-        let rows = if *apply { Vec::new() } else { right.rows(cx)? };
+        let mut input = open(left, cx)?;
+        let mut seek = match *apply {
+            true => None,
+            false => SeekJoin::find(right, hash, *kind),
+        };
+        if seek.is_some() {
+            let mut first = VecDeque::new();
+            let mut ended = false;
+            while first.len() <= FEW_ROWS && !ended {
+                match input.next(cx)? {
+                    Some(batch) => first.extend(batch),
+                    None => ended = true,
+                }
+            }
+            if ended {
+                input = Operator::Rows(first);
+            } else {
+                seek = None;
+                input = Operator::Buffered {
+                    first,
+                    rest: Box::new(input),
+                };
+            }
+        }
+        let rows = match *apply || seek.is_some() {
+            true => Vec::new(),
+            false => right.rows(cx)?,
+        };
         let mut table = None;
-        if !hash.is_empty() {
+        if !hash.is_empty() && seek.is_none() {
             let mut index = crate::key::KeyIndex::default();
             for (i, row) in rows.iter().enumerate() {
                 let mut key = Vec::with_capacity(hash.len());
@@ -455,7 +496,8 @@ impl<'p> Join<'p> {
             table = Some(index);
         }
         Ok(Join {
-            left: open(left, cx)?,
+            left: input,
+            seek,
             right_plan: right,
             right_matched: vec![false; rows.len()],
             right: rows,
@@ -497,6 +539,32 @@ impl<'p> Join<'p> {
         Ok((n > 0).then(|| self.pending.drain(..n).collect()))
     }
 
+    /// Fetches the partners of a row by the right side's key.
+    fn sought(&mut self, left: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.right.clear();
+        let mut key = Vec::with_capacity(self.hash.len());
+        for (l, _) in self.hash {
+            key.push(l.eval(left, cx)?);
+        }
+        if let Some(seek) = &self.seek
+            && !key.iter().any(Value::is_null)
+        {
+            let wanted = RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0));
+            for row in seek.rows(&key, cx)? {
+                let mut own = Vec::with_capacity(self.hash.len());
+                for (_, r) in self.hash {
+                    own.push(r.eval(&row, cx)?);
+                }
+                let same = wanted == RowKey::of_exprs(&own, self.hash.iter().map(|h| &h.1));
+                if same && !own.iter().any(Value::is_null) {
+                    self.right.push(row);
+                }
+            }
+        }
+        self.right_matched = vec![false; self.right.len()];
+        Ok(())
+    }
+
     fn probe(&mut self, left: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         if self.apply {
             cx.push_outer(&left);
@@ -504,6 +572,9 @@ impl<'p> Join<'p> {
             cx.pop_outer();
             self.right = rows?;
             self.right_matched = vec![false; self.right.len()];
+        }
+        if self.seek.is_some() {
+            self.sought(&left, cx)?;
         }
         let candidates: Vec<usize> = match &self.table {
             Some(index) => {

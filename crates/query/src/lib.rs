@@ -18,6 +18,7 @@ pub mod memory;
 mod output;
 mod plan;
 mod scan;
+mod seek_join;
 mod table_functions;
 mod window;
 

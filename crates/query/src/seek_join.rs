@@ -1,0 +1,87 @@
+//! Joins that seek: few rows on the left, and a key of the table on the right that starts with the join's columns.
+//!
+//! The left side is read first. When it ends within [`FEW_ROWS`], each of its rows seeks its partners instead of the
+//! whole right table being read and hashed.
+
+use duramen_base::SqlResult;
+use duramen_types::Value;
+
+use crate::cx::Cx;
+use crate::expr::{Expr, Kind};
+use crate::host::{Bounds, TableSource};
+use crate::locking::ScanLock;
+use crate::plan::{JoinKind, Node, Plan, Row};
+
+/// A left side with more rows than this reads the right side once, as a hash join.
+pub const FEW_ROWS: usize = 512;
+
+/// How the right side is sought.
+pub struct SeekJoin<'p> {
+    table: &'p TableSource,
+    lock: ScanLock,
+    path: usize,
+    /// For each column of the key sought, the join's equality that gives its value.
+    equalities: Vec<usize>,
+}
+
+impl<'p> SeekJoin<'p> {
+    /// The best key of the right side for the equalities of an inner or left join, if there is one.
+    pub fn find(right: &'p Plan, hash: &[(Expr, Expr)], kind: JoinKind) -> Option<SeekJoin<'p>> {
+        let Node::Scan {
+            table,
+            seek: None,
+            lock,
+            ..
+        } = &right.node
+        else {
+            return None;
+        };
+        let columns = table.def.columns();
+        // The target of an UPDATE gives its rows' places out as one more column.
+        let plain = right.columns.len() == columns.len();
+        if !plain || !matches!(kind, JoinKind::Inner | JoinKind::Left) {
+            return None;
+        }
+        let gives = |ordinal: usize| {
+            let ty = columns[ordinal].ty;
+            hash.iter().position(|(l, r)| {
+                let column = matches!(r.kind, Kind::Column { depth: 0, index } if index == ordinal);
+                let same_type = l.ty.id == ty.id
+                    || (l.ty.id.is_char() && ty.id.is_char())
+                    || (l.ty.id.is_nchar() && ty.id.is_nchar());
+                // A key is in the order of its column's collation and of no other.
+                let same_order = !ty.id.is_string()
+                    || (r.ty.collation == ty.collation && l.ty.collation == ty.collation);
+                column && same_type && same_order
+            })
+        };
+        let found = table.def.paths().iter().enumerate().map(|(path, p)| {
+            let keys = p.keys.iter().map(|(ordinal, _)| gives(*ordinal));
+            let equalities: Vec<usize> = keys.map_while(|e| e).collect();
+            (equalities, path, p.covers_all)
+        });
+        let best = found.max_by_key(|(equalities, _, covers)| (equalities.len(), *covers))?;
+        (!best.0.is_empty()).then_some(SeekJoin {
+            table,
+            lock: *lock,
+            path: best.1,
+            equalities: best.0,
+        })
+    }
+
+    /// The rows on the right whose key starts with these values of the join's equalities.
+    pub fn rows(&self, values: &[Value], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+        let equal = self.equalities.iter().map(|i| values[*i].clone());
+        let bounds = Bounds {
+            path: self.path,
+            equal: equal.collect(),
+            ..Bounds::default()
+        };
+        let mut cursor = self.table.def.open(Some(&bounds), self.lock, cx)?;
+        let mut rows = Vec::new();
+        while let Some((_, row)) = cursor.next(cx)? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+}
