@@ -110,11 +110,12 @@ fn tables(kind: Kind) -> [(&'static str, i32); 2] {
     }
 }
 
-/// A text of many lengths, so that pages split and updates move rows.
+/// A text of many lengths, so that pages split, updates move rows, and some are kept outside their rows.
 fn text(session: usize, number: i64, part: i32) -> String {
-    let length = match number % 23 {
-        0 => 2500,
-        n => (n * 37 + i64::from(part) * 11) % 300,
+    let length = match (number % 23, number % 17) {
+        (_, 9) => 20_000,
+        (0, _) => 2500,
+        (n, _) => (n * 37 + i64::from(part) * 11) % 300,
     };
     let mut text = format!("{session}.{number}.{part}.");
     text.extend(std::iter::repeat_n('x', length as usize));
@@ -235,11 +236,11 @@ const SETUP: [&str; 7] = [
     "CREATE DATABASE la",
     "CREATE DATABASE lb",
     "USE la; CREATE TABLE dbo.entry (session int NOT NULL, number bigint NOT NULL, part int NOT NULL, \
-     version int NOT NULL, text varchar(3000) NOT NULL, PRIMARY KEY (session, number, part))",
+     version int NOT NULL, text varchar(max) NOT NULL, PRIMARY KEY (session, number, part))",
     "USE lb; CREATE TABLE dbo.entry (session int NOT NULL, number bigint NOT NULL, part int NOT NULL, \
-     version int NOT NULL, text varchar(3000) NOT NULL, PRIMARY KEY (session, number, part))",
+     version int NOT NULL, text varchar(max) NOT NULL, PRIMARY KEY (session, number, part))",
     "USE la; CREATE TABLE dbo.mirror (session int NOT NULL, number bigint NOT NULL, part int NOT NULL, \
-     version int NOT NULL, text varchar(3000) NOT NULL)",
+     version int NOT NULL, text varchar(max) NOT NULL)",
     "USE la; CREATE TABLE dbo.counter (session int NOT NULL PRIMARY KEY, value bigint NOT NULL)",
     "USE la; CREATE TABLE dbo.total (id int NOT NULL PRIMARY KEY, value bigint NOT NULL)",
 ];
