@@ -357,14 +357,15 @@ impl Rowset {
         }))
     }
 
-    /// What an entry with an equal key means for an insert.
+    /// What an entry with an equal key means for an insert. S tells whether it is committed, and is what the caller waits
+    /// for when it is not: a stronger mode here than there would let it spin on a reader's lock.
     fn judge(&self, tx: &Transaction, row: &[u8]) -> SqlResult<Equal> {
         let key = self.keys.of_leaf(&self.def.layout, row)?;
         let resource = self.key_resource(&key);
         let e = self.entity();
         if !self
             .db
-            .try_lock(tx, &e, &resource, LockMode::X, LockDuration::Instant)
+            .try_lock(tx, &e, &resource, LockMode::S, LockDuration::Instant)
         {
             return Ok(Equal::Locked(resource));
         }
