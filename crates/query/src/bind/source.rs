@@ -227,6 +227,9 @@ impl Binder<'_> {
         scope: &mut Scope<'_>,
         outer: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
+        if let Some(hint) = &j.hint {
+            return Err(unsupported(&format!("{hint} JOIN"), j.line));
+        }
         let (first, base) = (scope.sources.len(), scope.width());
         let left = self.table_source(&j.left, scope, outer)?;
         let middle = scope.sources.len();
