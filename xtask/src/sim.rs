@@ -1,16 +1,33 @@
 //! `cargo xtask sim`: crash and recovery of the whole engine under the simulator, one process a processor.
 
+use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use crate::root;
+use crate::test::Tally;
 
-/// Passes its words on to the `sim` program; without `--seed` two processes share the seeds between them.
+/// `cargo xtask sim WORDS`.
 pub fn run(words: &[&str]) -> ExitCode {
+    if passes(words) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The simulator's part of the test command: a thousand seeds.
+pub fn in_test(tally: &mut Tally) {
+    let seeds = passes(&["--seeds", "1000"]);
+    tally.step("1,000 seeds of crash and recovery", seeds);
+}
+
+/// Passes the words on to the `sim` program; without `--seed` two processes share the seeds between them.
+fn passes(words: &[&str]) -> bool {
     let alone = words.contains(&"--seed");
     let processes: u64 = if alone { 1 } else { 2 };
     let first = value(words, "--first").unwrap_or(1);
     if !build() {
-        return ExitCode::FAILURE;
+        return false;
     }
     let mut children = Vec::new();
     for n in 0..processes {
@@ -31,11 +48,7 @@ pub fn run(words: &[&str]) -> ExitCode {
     for mut child in children {
         ok &= child.wait().is_ok_and(|s| s.success());
     }
-    if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    ok
 }
 
 fn build() -> bool {
@@ -45,10 +58,14 @@ fn build() -> bool {
 }
 
 fn cargo(verb: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(cargo_program());
     command.args(verb).current_dir(root());
     command.args(["--profile", "sim", "-p", "duramen-sim", "--bin", "sim"]);
     command
+}
+
+fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The number after a flag.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, root, sources};
+use crate::{clients, root, sim, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -44,6 +44,7 @@ pub fn run(install: bool) -> ExitCode {
         tally.step(name, ok);
     }
     cargo_test(&mut tally);
+    sim::in_test(&mut tally);
     let built = cargo(&["build", "--release"])
         .status()
         .is_ok_and(|s| s.success());
