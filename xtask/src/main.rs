@@ -23,7 +23,7 @@ cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
                                crash and recovery of the whole engine, seed after seed; --seed runs one again
 cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole
-cargo xtask sources            run the scripts of the published experiments (below DURAMEN_MATERIAL)
+cargo xtask sources [--built]  run the scripts of the published experiments (below DURAMEN_MATERIAL)
 cargo xtask bench              measure the figures of the README, PostgreSQL beside them
                                [--built] [--rounds N] [--seconds S] [--only WORD]
 cargo xtask connections [--count 1000]
@@ -43,7 +43,8 @@ fn main() -> ExitCode {
         ["connections", options @ ..] => connections::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["ledger", options @ ..] => ledger::run(options),
-        ["sources"] => sources::run(),
+        ["sources"] => sources::run(false),
+        ["sources", "--built"] => sources::run(true),
         ["bench", rest @ ..] => bench::run(rest),
         ["rooms"] => {
             let wrong = rooms::violations();
