@@ -300,6 +300,26 @@ impl Sealer {
         side.budget.store(budget, Ordering::Relaxed);
     }
 
+    /// A copy of record `slot` (from 1) of the open block, with its padding.
+    pub fn record(&self, slot: u16) -> Option<Vec<u8>> {
+        let word = self.head.word();
+        let index = usize::from(slot).checked_sub(1)?;
+        if index >= word.slots() {
+            return None;
+        }
+        let side = &self.head.sides[word.side()];
+        let from = usize::from(side.entry(index));
+        let to = match index + 1 < word.slots() {
+            true => usize::from(side.entry(index + 1)),
+            false => word.used(),
+        };
+        let start = side.start.load(Ordering::Relaxed);
+        // SAFETY: record `index` is published and ends at `to <= used`; as in `copy`, nobody takes the buffer away or
+        // writes below `used` again.
+        let bytes = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
+        Some(bytes.to_vec())
+    }
+
     /// A copy of the open block's records, and where each begins.
     pub fn copy(&self) -> (Vec<u8>, Vec<u16>) {
         let word = self.head.word();

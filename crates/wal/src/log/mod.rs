@@ -80,6 +80,7 @@ pub struct Log {
     cfg: LogConfig,
     planted: Planted,
     counters: DbCounters,
+    read_last: Mutex<Option<read::ReadLast>>,
     head: Arc<Head>,
     state: Mutex<State>,
     /// Something became durable, or failed, or there is room again.

@@ -112,6 +112,7 @@ impl Log {
             cfg,
             planted,
             counters,
+            read_last: Mutex::new(None),
             head: s.sealer.head().clone(),
             state: Mutex::new(s),
             progress: Condvar::new(),

@@ -22,7 +22,7 @@ pub struct LogRecord {
 
 enum Held {
     Memory(Arc<Sealed>),
-    File(OpenBlock),
+    File(Arc<OpenBlock>),
 }
 
 impl Held {
@@ -149,12 +149,49 @@ impl Log {
     }
 }
 
+/// One record. A rollback walks backwards over many of the same block: the open one is not copied whole for each of
+/// them, and one that had to come from the file is kept until another one has to.
 pub(super) fn read_one(log: &Arc<Log>, lsn: Lsn) -> Result<Vec<u8>, LogError> {
-    let mut chunk = ChunkReader::new();
-    let held = fetch(log, lsn, &mut chunk)?;
+    let key = (lsn.vlf, lsn.block);
+    if let Some(record) = open_record(log, lsn) {
+        return Ok(record);
+    }
+    let kept = log.read_last.lock().clone();
+    let held = match kept.filter(|k| k.key == key) {
+        Some(kept) => Held::File(kept.block),
+        None => fetch(log, lsn, &mut ChunkReader::one_block())?,
+    };
+    if let Held::File(block) = &held {
+        *log.read_last.lock() = Some(ReadLast {
+            key,
+            block: block.clone(),
+        });
+    }
     held.record(lsn.slot)
         .map(<[u8]>::to_vec)
         .ok_or(LogError::NotFound(lsn))
+}
+
+/// A record of the block that is being filled.
+fn open_record(log: &Log, lsn: Lsn) -> Option<Vec<u8>> {
+    let s = log.lock();
+    let head = s.next_lsn();
+    if (lsn.vlf, lsn.block) != (head.vlf, head.block) {
+        return None;
+    }
+    let mut record = s.sealer.record(lsn.slot)?;
+    if let Some(length) = RecordView::parse(&record).map(|v| v.length()) {
+        record.truncate(length);
+    }
+    Some(record)
+}
+
+/// The block that was last read from a file for a single record. What stands at a sequence number and block never
+/// changes while the log is open.
+#[derive(Clone)]
+pub(super) struct ReadLast {
+    key: (u32, u32),
+    block: Arc<OpenBlock>,
 }
 
 /// The block of `at`.
@@ -203,12 +240,12 @@ fn fetch(log: &Arc<Log>, at: Lsn, chunk: &mut ChunkReader) -> Result<Held, LogEr
         cause,
     };
     if let Some(found) = chunk.block(&file, &vlf, offset, true).map_err(io)? {
-        return Ok(Held::File(found));
+        return Ok(Held::File(Arc::new(found)));
     }
     // What was read ahead may be older than what has been written since.
     chunk.forget();
     if let Some(found) = chunk.block(&file, &vlf, offset, true).map_err(io)? {
-        return Ok(Held::File(found));
+        return Ok(Held::File(Arc::new(found)));
     }
     // The VLF may have been reused under our feet, or the LSN may point into the middle of a block.
     if log.vlf_bytes(at.vlf).is_none() {

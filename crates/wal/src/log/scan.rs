@@ -22,11 +22,15 @@ use crate::planted::{Bug, Planted};
 use crate::vlf::HEADER_BYTES;
 
 const CHUNK_BYTES: u64 = 1 << 20;
+/// Enough for any block, wherever it begins.
+const BLOCK_BYTES: u64 = 64 << 10;
 const ALIGN: u64 = 4096;
 const UNIT64: u64 = UNIT as u64;
 
 /// Reads a file forward in large pieces.
 pub(super) struct ChunkReader {
+    /// Bytes that one read takes.
+    piece: u64,
     buf: AlignedBuf,
     file: usize,
     start: u64,
@@ -35,7 +39,17 @@ pub(super) struct ChunkReader {
 
 impl ChunkReader {
     pub fn new() -> ChunkReader {
+        ChunkReader::of(CHUNK_BYTES)
+    }
+
+    /// For one block: nothing that lies ahead is wanted.
+    pub fn one_block() -> ChunkReader {
+        ChunkReader::of(BLOCK_BYTES)
+    }
+
+    fn of(piece: u64) -> ChunkReader {
         ChunkReader {
+            piece,
             buf: AlignedBuf::zeroed(0),
             file: usize::MAX,
             start: 0,
@@ -62,7 +76,7 @@ impl ChunkReader {
             && at + bytes as u64 <= self.start + self.bytes as u64;
         if !held {
             let start = at / ALIGN * ALIGN;
-            let end = limit.min(start + CHUNK_BYTES).max(at + bytes as u64);
+            let end = limit.min(start + self.piece).max(at + bytes as u64);
             let want = (end - start) as usize;
             if self.buf.len() < want {
                 self.buf = AlignedBuf::zeroed(want.next_multiple_of(ALIGN as usize));
