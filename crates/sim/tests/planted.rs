@@ -32,6 +32,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn every_planted_bug_is_caught() {
+    // The prepared disk is made by a sound engine.
+    duramen_sim::crash::image::prepared();
     let seeds = number("DURAMEN_SEEDS", SEEDS);
     let only = std::env::var("DURAMEN_BUG").ok();
     // What a planted bug brings down says so itself; the text is in the result.
