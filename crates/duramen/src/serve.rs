@@ -8,7 +8,7 @@ use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
 use crate::options::{self, Options, Parsed};
-use crate::server_log::{ServerLog, say_start};
+use crate::server_log::{ServerLog, say, say_start};
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -69,20 +69,22 @@ fn serve(options: &Options) -> Result<(), String> {
     config.handle_signals = true;
     let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
     let address = server.address();
-    println!("SQL Server is now ready for client connections. ({address})");
-    println!(
+    say(&format!(
+        "SQL Server is now ready for client connections. ({address})"
+    ));
+    say(&format!(
         "connect: sqlcmd -S {},{} -U sa -C    certificate: {}",
         address.ip(),
         address.port(),
         certificate.display()
-    );
+    ));
     if let Some(password) = made {
-        println!("password of sa, shown this once: {password}");
+        say(&format!("password of sa, shown this once: {password}"));
     }
     server.wait();
     instance.shutdown().map_err(|e| text(&e))?;
     drop(log);
-    println!("SQL Server is terminating; all databases are closed.");
+    say("SQL Server is terminating; all databases are closed.");
     Ok(())
 }
 

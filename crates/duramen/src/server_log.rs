@@ -3,6 +3,7 @@
 //! Lines come from events (`duramen_observe::events`), a few times a second, so that nobody in the engine waits for a
 //! terminal.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,12 +47,15 @@ impl ServerLog {
                 let last = stopped.load(Ordering::SeqCst);
                 for event in ring.drain() {
                     if let Some(text) = line(&event, &instance) {
-                        println!("{}", stamped(&event, &text));
+                        say(&stamped(&event, &text));
                     }
                 }
                 let dropped = ring.dropped();
                 if dropped > missed {
-                    println!("{} events came too fast to be written.", dropped - missed);
+                    say(&format!(
+                        "{} events came too fast to be written.",
+                        dropped - missed
+                    ));
                     missed = dropped;
                 }
                 if last {
@@ -150,7 +154,7 @@ fn stamped(event: &Event, text: &str) -> String {
 pub fn say_start(instance: &Instance) {
     let now = duramen_os::time::wall();
     for text in instance.databases.startup_messages() {
-        println!("{}", stamp(now, "Server", &text));
+        say(&stamp(now, "Server", &text));
     }
 }
 
@@ -165,4 +169,10 @@ fn stamp(at: WallTime, from: &str, text: &str) -> String {
         second % 60,
         at.subsec_nanos() / 10_000_000
     )
+}
+
+/// A line on standard output. Whoever read it may have gone: the server lives on.
+pub fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
