@@ -15,10 +15,16 @@ pub fn run(words: &[&str]) -> ExitCode {
     }
 }
 
-/// The simulator's part of the test command: a thousand seeds.
+/// The simulator's part of the test command: a thousand seeds, and the bugs planted to be found.
 pub fn in_test(tally: &mut Tally) {
     let seeds = passes(&["--seeds", "1000"]);
     tally.step("1,000 seeds of crash and recovery", seeds);
+    let mut command = Command::new(cargo_program());
+    command.args(["test", "--profile", "sim", "-p", "duramen-sim"]);
+    command.args(["--features", "planted", "--test", "planted"]);
+    command.args(["--", "--nocapture"]).current_dir(root());
+    let caught = command.status().is_ok_and(|s| s.success());
+    tally.step("every planted bug is caught", caught);
 }
 
 /// Passes the words on to the `sim` program; without `--seed` two processes share the seeds between them.
