@@ -47,6 +47,9 @@ struct Loser {
     decision: Option<Decision>,
 }
 
+/// The name under which recovery undoes a system transaction.
+const UNDO_OF_SYSTEM: &str = "UndoOfSystem";
+
 /// Names of the system transactions: their undo is physical and comes first.
 fn is_system(name: &[u8]) -> bool {
     let units: Vec<u16> = name
@@ -72,6 +75,7 @@ pub(crate) fn is_system_name(name: &str) -> bool {
             | "AddFilegroup"
             | "RemoveFilegroup"
             | "ModifyFilegroup"
+            | UNDO_OF_SYSTEM
     )
 }
 
@@ -125,7 +129,11 @@ impl Database {
         let mut losers: Vec<(XdesId, Loser)> = active.into_iter().collect();
         losers.sort_by_key(|(_, l)| (!l.system, std::cmp::Reverse(l.last)));
         for (xdes, loser) in losers {
-            let tx = self.own_transaction("recovery");
+            // Undo of a half-made split moves rows back: their number does not change (`row_counts`).
+            let tx = self.own_transaction(match loser.system {
+                true => UNDO_OF_SYSTEM,
+                false => "recovery",
+            });
             self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
             if let Some(decision) = loser.decision
                 && !planted::on(Bug::PreparedIsAborted)
