@@ -282,7 +282,11 @@ fn a_growth_cut_short_is_cut_off() {
     assert_eq!(log.file_sizes(), [(FileId(2), 1 << 20)]);
     log.grow_file(FileId(2), 4 << 20).unwrap();
     assert_eq!(log.vlfs().len(), 5);
-    let mut second = f.spec.clone();
+    // Nothing grows from here on, not in the background either: the second file has to be used.
+    let mut first = f.spec.clone();
+    first.growth = Growth::None;
+    log.set_growth(&first);
+    let mut second = first.clone();
     second.path = f.dir.join("t_log2.ldf");
     second.file_id = FileId(3);
     log.add_file(&second, &[0; 8192]).unwrap();
