@@ -313,9 +313,8 @@ fn store(table: &Arc<dyn Table>, row: &mut Row, statement: &str, cx: &Cx<'_>) ->
         if !(column.ty.id.is_string() || column.ty.id.is_binary()) {
             continue;
         }
-        let full = table.full_name();
         let target = Target::Column {
-            table: &full,
+            table: table.full_name(),
             column: &column.name,
         };
         let given = std::mem::take(value);
@@ -521,7 +520,7 @@ pub(crate) fn column_values(
 fn identity_insert(host: &dyn Host, table: &Arc<dyn Table>) -> bool {
     let on = host.global("identity_insert").ok();
     on.and_then(|v| v.as_text())
-        .is_some_and(|name| same_name(&name, &table.full_name()))
+        .is_some_and(|name| same_name(&name, table.full_name()))
 }
 
 pub(crate) fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {

@@ -64,7 +64,7 @@ pub trait RowCursor {
 pub trait Table: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
     /// `db.schema.table`, for messages 515 and 2627.
-    fn full_name(&self) -> String;
+    fn full_name(&self) -> &str;
     fn columns(&self) -> &[TableColumn];
     fn paths(&self) -> &[AccessPath];
     fn open(

@@ -175,8 +175,8 @@ impl Table for MemoryTable {
         &self.def.name
     }
 
-    fn full_name(&self) -> String {
-        self.def.name.clone()
+    fn full_name(&self) -> &str {
+        &self.def.name
     }
 
     fn columns(&self) -> &[TableColumn] {

@@ -50,6 +50,8 @@ pub(crate) fn changed(def: &TableDef) -> SqlError {
 struct Names {
     table: String,
     database: String,
+    /// `db.schema.table`
+    full: String,
 }
 
 impl Names {
@@ -90,6 +92,7 @@ impl StoredTable {
         let names = Arc::new(Names {
             table: format!("{}.{}", def.schema_name, def.name),
             database: db.db.name.clone(),
+            full: format!("{}.{}.{}", db.db.name, def.schema_name, def.name),
         });
         StoredTable {
             db,
@@ -257,11 +260,8 @@ impl Table for StoredTable {
         &self.def.name
     }
 
-    fn full_name(&self) -> String {
-        format!(
-            "{}.{}.{}",
-            self.db.db.name, self.def.schema_name, self.def.name
-        )
+    fn full_name(&self) -> &str {
+        &self.names.full
     }
 
     fn columns(&self) -> &[TableColumn] {

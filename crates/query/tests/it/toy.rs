@@ -16,6 +16,7 @@ use duramen_types::{ConvertCtx, SqlType, Value, compare, to_display};
 #[derive(Debug)]
 pub struct ToyTable {
     name: &'static str,
+    full_name: String,
     columns: Vec<TableColumn>,
     paths: Vec<AccessPath>,
     state: Mutex<State>,
@@ -40,6 +41,7 @@ impl ToyTable {
         };
         Arc::new(ToyTable {
             name,
+            full_name: format!("toy.dbo.{name}"),
             columns,
             paths: if key.is_empty() { vec![] } else { vec![path] },
             state: Mutex::new(State::default()),
@@ -84,8 +86,8 @@ impl Table for ToyTable {
         self.name
     }
 
-    fn full_name(&self) -> String {
-        format!("toy.dbo.{}", self.name)
+    fn full_name(&self) -> &str {
+        &self.full_name
     }
 
     fn columns(&self) -> &[TableColumn] {

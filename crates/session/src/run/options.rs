@@ -53,7 +53,7 @@ impl Run<'_> {
             let error = SqlError::new(&messages::NO_IDENTITY_PROPERTY, &[&name.display()]);
             return Err(error);
         }
-        let full = table.full_name();
+        let full = table.full_name().to_owned();
         let current = &mut self.session.state.identity_insert;
         let mine = current.as_deref() == Some(full.as_str());
         match (on, current.as_deref()) {
