@@ -1,21 +1,29 @@
-//! GROUP BY: one state a group, in the order of the keys.
+//! GROUP BY: one state a group, found by hashing its key. Few groups leave in the order of their keys, as those of a
+//! sorting plan do; many in the order in which they were met.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::{BinaryOp, Decimal, SqlType, TypeId, Value};
+use duramen_types::{BinaryOp, CollationId, Decimal, SqlType, TypeId, Value};
 
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::key::{RowKey, compare_keys, compare_nullable};
+use crate::hash;
+use crate::key::{KeySet, RowKey, compare_keys, compare_nullable};
 use crate::plan::{Aggregate, AggregateKind, Row};
 
 pub struct Groups<'p> {
     by: &'p [Expr],
     aggregates: &'p [Aggregate],
-    groups: BTreeMap<RowKey, Group>,
+    collations: Arc<[CollationId]>,
+    numbers: HashMap<RowKey, usize, hash::Build>,
+    groups: Vec<Group>,
     kept: usize,
 }
+
+/// More groups than these are not put in order.
+pub(crate) const ORDERED_GROUPS: usize = 1 << 16;
 
 struct Group {
     /// The first columns of the first row.
@@ -30,7 +38,7 @@ pub(crate) struct State {
     /// Count, mean and sum of squared distances, for the variances.
     mean: f64,
     squares: f64,
-    seen: Option<std::collections::BTreeSet<RowKey>>,
+    seen: Option<KeySet>,
     /// STRING_AGG: sort keys and texts.
     parts: Vec<(Vec<Value>, Value)>,
     separator: Value,
@@ -42,18 +50,23 @@ impl<'p> Groups<'p> {
             kept,
             by,
             aggregates,
-            groups: BTreeMap::new(),
+            collations: by.iter().map(|e| e.ty.collation).collect(),
+            numbers: HashMap::default(),
+            groups: Vec::new(),
         }
     }
 
     pub fn add(&mut self, row: &Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let key = crate::exec::eval_all(self.by, row, cx)?;
-        let key = RowKey::new(key, self.by.iter().map(|e| e.ty.collation).collect());
-        let fresh = || Group {
-            first: row[..self.kept].to_vec(),
-            states: self.aggregates.iter().map(State::for_aggregate).collect(),
-        };
-        let group = self.groups.entry(key).or_insert_with(fresh);
+        let key = RowKey::new(key, self.collations.clone());
+        let at = *self.numbers.entry(key).or_insert_with(|| {
+            self.groups.push(Group {
+                first: row[..self.kept].to_vec(),
+                states: self.aggregates.iter().map(State::for_aggregate).collect(),
+            });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[at];
         for (state, aggregate) in group.states.iter_mut().zip(self.aggregates) {
             state.take(aggregate, row, cx)?;
         }
@@ -65,12 +78,22 @@ impl<'p> Groups<'p> {
         if self.by.is_empty() && self.groups.is_empty() {
             let states = self.aggregates.iter().map(State::for_aggregate).collect();
             let first = vec![Value::Null; self.kept];
-            let group = Group { first, states };
-            self.groups
-                .insert(RowKey::new(Vec::new(), Vec::new()), group);
+            self.groups.push(Group { first, states });
+            self.numbers
+                .insert(RowKey::new(Vec::new(), self.collations), 0);
         }
-        let mut rows = Vec::with_capacity(self.groups.len());
-        for (key, group) in self.groups {
+        let mut keys: Vec<(RowKey, usize)> = self.numbers.into_iter().collect();
+        if keys.len() <= ORDERED_GROUPS {
+            keys.sort_unstable();
+        } else {
+            keys.sort_unstable_by_key(|(_, at)| *at);
+        }
+        let mut groups: Vec<Option<Group>> = self.groups.into_iter().map(Some).collect();
+        let mut rows = Vec::with_capacity(keys.len());
+        for (key, at) in keys {
+            let Some(group) = groups[at].take() else {
+                continue;
+            };
             let mut row = group.first;
             row.extend_from_slice(key.values());
             for (state, aggregate) in group.states.into_iter().zip(self.aggregates) {
@@ -125,7 +148,7 @@ impl State {
 
     fn add(&mut self, aggregate: &Aggregate, value: Value, ty: &SqlType) -> SqlResult<()> {
         if let Some(seen) = &mut self.seen
-            && !seen.insert(RowKey::new(vec![value.clone()], vec![ty.collation]))
+            && !seen.insert(RowKey::new(vec![value.clone()], Arc::new([ty.collation])))
         {
             return Ok(());
         }

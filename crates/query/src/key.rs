@@ -2,22 +2,25 @@
 //! decide about strings), and ordering as ORDER BY means it (NULL first).
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use duramen_types::{CollationId, Value};
+use duramen_types::{CollationId, Value, hash_key};
 
 use crate::expr::Expr;
+use crate::hash;
 use crate::plan::{OutColumn, Row, SortKey};
 
 /// A list of values with the collations to compare them by.
 #[derive(Clone, Debug)]
 pub struct RowKey {
     values: Vec<Value>,
-    collations: Vec<CollationId>,
+    collations: Arc<[CollationId]>,
 }
 
 impl RowKey {
-    pub fn new(values: Vec<Value>, collations: Vec<CollationId>) -> RowKey {
+    pub fn new(values: Vec<Value>, collations: Arc<[CollationId]>) -> RowKey {
         RowKey { values, collations }
     }
 
@@ -52,7 +55,7 @@ impl Ord for RowKey {
         self.values
             .iter()
             .zip(&other.values)
-            .zip(&self.collations)
+            .zip(self.collations.iter())
             .map(|((a, b), c)| compare_nullable(a, b, *c))
             .find(|o| o.is_ne())
             .unwrap_or(Ordering::Equal)
@@ -73,10 +76,21 @@ impl PartialEq for RowKey {
 
 impl Eq for RowKey {}
 
+impl Hash for RowKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for (v, c) in self.values.iter().zip(self.collations.iter()) {
+            hash_key(v, *c, hasher);
+        }
+    }
+}
+
+/// Keys without duplicates.
+pub type KeySet = HashSet<RowKey, hash::Build>;
+
 /// Row numbers by key.
 #[derive(Default)]
 pub struct KeyIndex {
-    rows: BTreeMap<RowKey, Vec<usize>>,
+    rows: HashMap<RowKey, Vec<usize>, hash::Build>,
 }
 
 impl KeyIndex {
@@ -91,8 +105,8 @@ impl KeyIndex {
 
 /// A set of whole rows.
 pub struct RowSet {
-    collations: Vec<CollationId>,
-    rows: std::collections::BTreeSet<RowKey>,
+    collations: Arc<[CollationId]>,
+    rows: KeySet,
 }
 
 impl RowSet {

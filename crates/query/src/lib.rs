@@ -11,6 +11,7 @@ pub mod dml;
 mod exec;
 mod expr;
 mod functions;
+mod hash;
 pub mod host;
 mod key;
 mod locking;
