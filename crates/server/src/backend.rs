@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
-use duramen_session::ResultSink;
+use duramen_session::{ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 /// Set when the client has cancelled or gone; requests look at it where they loop or wait.
@@ -144,6 +144,14 @@ pub trait BackendSession: Send {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> ProcedureOutcome;
+
+    /// A request of the transaction manager.
+    fn manage_transaction(
+        &mut self,
+        request: &TransactionRequest,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    );
 
     /// The session reset that pooling clients ask for; the transaction may be kept.
     fn reset(&mut self, keep_transaction: bool);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use duramen_base::{SessionId, SqlResult};
 use duramen_observe::{SessionWaits, attach};
 use duramen_session::{
-    CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, version,
+    CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, TransactionRequest,
+    version,
 };
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
@@ -168,6 +169,17 @@ impl BackendSession for EngineSession {
         let given = given(parameters);
         let session = &mut self.session;
         outcome(session.execute_procedure(name, &given, sink, &token))
+    }
+
+    fn manage_transaction(
+        &mut self,
+        request: &TransactionRequest,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) {
+        let _attached = attach(&self.outlet.waits, 0);
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        self.session.manage_transaction(request, sink, &token);
     }
 
     fn reset(&mut self, keep_transaction: bool) {

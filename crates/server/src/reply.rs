@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::SqlError;
-use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 use duramen_tds::packet::{PacketType, PacketWriter};
 use duramen_tds::token::{
     Column, DoneKind, DoneToken, Env, FLAG_EXPRESSION, FLAG_IDENTITY, FLAG_NULLABLE,
@@ -33,8 +33,10 @@ pub struct Reply<'a> {
     types: Vec<SqlType>,
     /// The last DONE, kept back.
     kept: Option<DoneToken>,
-    /// Statements end with DONEINPROC.
-    in_procedure: bool,
+    /// A remote call runs: its DONEPROC tells its end.
+    in_call: bool,
+    /// A result set has been begun since the last DONE.
+    rows_open: bool,
     /// An ERROR has been written since the last DONE.
     error_open: bool,
     /// An ERROR has been written at all since this part of the message began.
@@ -57,7 +59,8 @@ impl<'a> Reply<'a> {
             server: connection.shared.backend.server_name(),
             types: Vec::new(),
             kept: None,
-            in_procedure: false,
+            in_call: false,
+            rows_open: false,
             error_open: false,
             failed: false,
             held_bytes: 0,
@@ -66,10 +69,10 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Statements that follow are those of a procedure.
+    /// What follows belongs to one call of several.
     pub fn enter_procedure(&mut self) {
-        self.in_procedure = true;
         self.failed = false;
+        self.in_call = true;
     }
 
     /// RETURNSTATUS, RETURNVALUEs and the DONEPROC of a call.
@@ -93,7 +96,8 @@ impl<'a> Reply<'a> {
             rows: 0,
         });
         self.error_open = false;
-        self.in_procedure = false;
+        self.rows_open = false;
+        self.in_call = false;
     }
 
     /// Marks the kept DONEPROC as one of several calls in a message.
@@ -220,6 +224,7 @@ impl ResultSink for Reply<'_> {
         if columns.len() > MAX_COLUMNS {
             return self.defect("too many columns");
         }
+        self.rows_open = true;
         self.types = columns.iter().map(|column| column.ty).collect();
         let columns: Vec<Column> = columns
             .iter()
@@ -260,7 +265,25 @@ impl ResultSink for Reply<'_> {
     }
 
     fn done(&mut self, done: &Done) {
+        let rows_open = std::mem::take(&mut self.rows_open);
+        if done.scope == Scope::Inside && done.quiet && !rows_open && !done.error {
+            return;
+        }
+        if self.in_call && done.scope != Scope::Inside {
+            // An error of the call itself.
+            return;
+        }
         self.release_kept();
+        let kind = match done.scope {
+            Scope::Batch => DoneKind::Done,
+            Scope::Inside => DoneKind::InProc,
+            Scope::Call(status) => {
+                if let Some(code) = status {
+                    put_return_status(self.packets.body(), code);
+                }
+                DoneKind::Proc
+            }
+        };
         let mut bits = 0;
         if done.rows.is_some() {
             bits |= status::COUNT;
@@ -270,11 +293,7 @@ impl ResultSink for Reply<'_> {
         }
         self.error_open = false;
         self.kept = Some(DoneToken {
-            kind: if self.in_procedure {
-                DoneKind::InProc
-            } else {
-                DoneKind::Done
-            },
+            kind,
             status: bits,
             command: done.command,
             rows: done.rows.unwrap_or(0),

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
 use duramen_observe::{Counter, count};
-use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink};
+use duramen_session::{Begin, ResultSink, TransactionRequest};
 use duramen_tds::TdsError;
 use duramen_tds::packet::{Message, PacketType, to_packets};
-use duramen_tds::request::{Batch, TransactionRequest};
+use duramen_tds::request::{Batch, TransactionRequest as Asked};
 use duramen_tds::rpc;
 use duramen_tds::token::{DoneKind, DoneToken, put_done, status};
-use duramen_types::Value;
+use duramen_txn::IsolationLevel;
 
 use crate::backend::{BackendSession, Submission};
 use crate::connection::Connection;
@@ -207,12 +207,9 @@ fn answer(
             procedures::run(connection, session, calls, reply);
         }
         PacketType::TransactionManager => {
-            let (_, request) = TransactionRequest::parse(&message.body)?;
-            match transaction_text(&request) {
-                Some(text) => {
-                    let mut quiet = OnlyMessages(reply);
-                    session.execute_batch(&text, &mut quiet, &connection.cancel);
-                }
+            let (_, request) = Asked::parse(&message.body)?;
+            match managed(request) {
+                Some(request) => session.manage_transaction(&request, reply, &connection.cancel),
                 None => reply.error(&SqlError::new(
                     &messages::NOT_SUPPORTED,
                     &[&"distributed transactions"],
@@ -224,67 +221,26 @@ fn answer(
     Ok(())
 }
 
-/// A transaction manager request as the statements it stands for.
-fn transaction_text(request: &TransactionRequest) -> Option<String> {
-    let begin = |isolation: u8, name: &str| {
-        let level = match isolation {
-            1 => "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED; ",
-            2 => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ",
-            3 => "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ",
-            4 => "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; ",
-            5 => "SET TRANSACTION ISOLATION LEVEL SNAPSHOT; ",
-            _ => "",
-        };
-        format!("{level}BEGIN TRANSACTION{}", quoted(name))
-    };
-    let again = |next: &Option<(u8, String)>| match next {
-        Some((isolation, name)) => format!("; {}", begin(*isolation, name)),
-        None => String::new(),
+/// A transaction manager request as the session knows it; `None` for those of distributed transactions.
+fn managed(request: Asked) -> Option<TransactionRequest> {
+    let begin = |(isolation, name): (u8, String)| Begin {
+        isolation: match isolation {
+            1 => Some(IsolationLevel::ReadUncommitted),
+            2 => Some(IsolationLevel::ReadCommitted),
+            3 => Some(IsolationLevel::RepeatableRead),
+            4 => Some(IsolationLevel::Serializable),
+            5 => Some(IsolationLevel::Snapshot),
+            _ => None,
+        },
+        name,
     };
     Some(match request {
-        TransactionRequest::Begin { isolation, name } => begin(*isolation, name),
-        TransactionRequest::Commit { name, begin } => {
-            format!("COMMIT TRANSACTION{}{}", quoted(name), again(begin))
+        Asked::Begin { isolation, name } => TransactionRequest::Begin(begin((isolation, name))),
+        Asked::Commit { begin: again, .. } => TransactionRequest::Commit(again.map(begin)),
+        Asked::Rollback { name, begin: again } => {
+            TransactionRequest::Rollback(name, again.map(begin))
         }
-        TransactionRequest::Rollback { name, begin } => {
-            format!("ROLLBACK TRANSACTION{}{}", quoted(name), again(begin))
-        }
-        TransactionRequest::Save { name } => format!("SAVE TRANSACTION{}", quoted(name)),
-        TransactionRequest::GetDtcAddress
-        | TransactionRequest::Propagate
-        | TransactionRequest::Promote => return None,
+        Asked::Save { name } => TransactionRequest::Save(name),
+        Asked::GetDtcAddress | Asked::Propagate | Asked::Promote => return None,
     })
-}
-
-fn quoted(name: &str) -> String {
-    if name.is_empty() {
-        String::new()
-    } else {
-        format!(" [{}]", name.replace(']', "]]"))
-    }
-}
-
-/// Passes messages and transaction changes on; the statements' own DONEs are not part of the reply.
-struct OnlyMessages<'a, 'b>(&'a mut Reply<'b>);
-
-impl ResultSink for OnlyMessages<'_, '_> {
-    fn columns(&mut self, _: &[ColumnMeta]) {}
-    fn row(&mut self, _: &[Value]) {}
-    fn done(&mut self, _: &Done) {}
-
-    fn error(&mut self, error: &SqlError) {
-        self.0.error(error);
-    }
-
-    fn info(&mut self, message: &SqlError) {
-        self.0.info(message);
-    }
-
-    fn env_change(&mut self, change: &EnvChange) {
-        self.0.env_change(change);
-    }
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }

@@ -14,6 +14,7 @@ mod globals;
 mod host;
 mod instance;
 mod kill;
+mod manager;
 mod metadata;
 mod names;
 mod options;
@@ -37,8 +38,9 @@ mod views;
 
 pub use databases::StorageConfig;
 pub use instance::{Instance, InstanceConfig};
+pub use manager::{Begin, TransactionRequest};
 pub use rpc::{RpcOutcome, RpcParameter};
 pub use session::{CancelToken, LoginRequest, Session};
-pub use sink::{ColumnMeta, Done, EnvChange, ResultSink};
+pub use sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 pub use text::TextSink;
 pub use unavailable::{DatabaseState, Unavailable};

@@ -30,7 +30,7 @@ pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
-use crate::sink::{Done, ResultSink};
+use crate::sink::{Done, ResultSink, Scope};
 
 /// Where to go on.
 enum Next {
@@ -184,10 +184,29 @@ impl<'r> Run<'r> {
     }
 
     fn done(&mut self, rows: Option<u64>, command: u16, error: bool) {
+        let scope = match self.session.state.nesting {
+            0 => Scope::Batch,
+            _ => Scope::Inside,
+        };
+        self.done_in(scope, rows, command, error);
+    }
+
+    /// The end of an EXECUTE: inside a procedure it is a statement like others.
+    fn done_call(&mut self, status: Option<i32>) {
+        let scope = match self.session.state.nesting {
+            0 => Scope::Call(status),
+            _ => Scope::Inside,
+        };
+        self.done_in(scope, None, command::EXECUTE, false);
+    }
+
+    fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
         self.reported = true;
-        let rows = rows.filter(|_| !self.session.options.nocount);
+        let quiet = self.session.options.nocount;
         self.sink.done(&Done {
-            rows,
+            scope,
+            quiet,
+            rows: rows.filter(|_| !quiet),
             command,
             error,
             in_transaction: self.session.in_transaction(),
@@ -234,7 +253,7 @@ impl<'r> Run<'r> {
         }
         outcome::report(self.sink, &error);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
-            if let Err(e) = self.session.rollback_all() {
+            if let Err(e) = self.session.rollback_told(self.sink) {
                 outcome::report(self.sink, &e);
             }
         } else if outcome::says_terminated(&error, reach) && self.writes(at) {

@@ -160,10 +160,8 @@ impl Session {
         self.state.error = error.number;
         sink.error(&error);
         sink.done(&Done {
-            rows: None,
-            command: 0,
             error: true,
-            in_transaction: false,
+            ..Done::default()
         });
         None
     }
@@ -181,10 +179,9 @@ impl Session {
                 self.state.error = error.number;
                 crate::outcome::report(sink, &error);
                 sink.done(&Done {
-                    rows: None,
-                    command: 0,
                     error: true,
                     in_transaction: self.in_transaction(),
+                    ..Done::default()
                 });
             }
         }
@@ -344,6 +341,17 @@ impl Session {
             }
             None => Ok(()),
         }
+    }
+
+    /// As [`Session::rollback_all`], and the client is told that its transaction is gone.
+    pub(crate) fn rollback_told(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        let descriptor = self.transaction.as_ref().map(|t| t.id);
+        self.activity.note_transaction(None);
+        let result = self.rollback_all();
+        if let Some(descriptor) = descriptor {
+            sink.env_change(&EnvChange::RollbackTran { descriptor });
+        }
+        result
     }
 
     fn forget_definitions(&mut self) {

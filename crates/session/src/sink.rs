@@ -15,9 +15,24 @@ pub struct ColumnMeta {
     pub updatable: bool,
 }
 
+/// Whose end a [`Done`] tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// A statement of the client's batch.
+    #[default]
+    Batch,
+    /// A statement inside a procedure, or inside a string that EXECUTE runs.
+    Inside,
+    /// An EXECUTE of the client's batch, after everything inside; with the return status, if a procedure gave one.
+    Call(Option<i32>),
+}
+
 /// The end of one statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
+    pub scope: Scope,
+    /// NOCOUNT is on: nothing is told of a statement inside a procedure, unless it has sent a result set or an error.
+    pub quiet: bool,
     /// Rows returned or affected; `None` when the statement counts none or NOCOUNT is on.
     pub rows: Option<u64>,
     /// The current-command number of a DONE token (193 SELECT, 195 INSERT, 196 DELETE, 197 UPDATE...).

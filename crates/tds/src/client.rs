@@ -250,11 +250,16 @@ impl<S: Read + Write> Client<S> {
 
     /// Sends a batch. Then call [`Client::next_event`] until it gives `None`.
     pub fn query(&mut self, sql: &str) -> Result<(), ClientError> {
-        let headers = AllHeaders {
+        let body = Batch::build(sql, self.headers());
+        self.send(PacketType::SqlBatch, &body)
+    }
+
+    /// The headers that the next request begins with.
+    pub fn headers(&self) -> AllHeaders {
+        AllHeaders {
             transaction: self.transaction,
             outstanding_requests: 1,
-        };
-        self.send(PacketType::SqlBatch, &Batch::build(sql, headers))
+        }
     }
 
     /// Sends any request message; the body includes its headers.

@@ -1,11 +1,15 @@
 //! RPC requests: calls by name or number with typed parameters, table-valued ones included.
 
+mod build;
+
 use duramen_types::{SqlType, Value};
 
 use crate::bytes::{Reader, TdsError, TdsResult};
 use crate::request::AllHeaders;
 use crate::typeinfo::{Place, TypeInfo};
 use crate::value::parse_value;
+
+pub use build::CallBuilder;
 
 /// More parameters than this in one call are refused.
 pub const MAX_PARAMETERS: usize = 2_100;

@@ -48,10 +48,10 @@ fn count_panics() {
 }
 
 /// The server over a simulated disk.
-struct Stack {
+pub struct Stack {
     disk: Arc<SimDisk>,
-    instance: Arc<Instance>,
-    server: Server,
+    pub instance: Arc<Instance>,
+    pub server: Server,
 }
 
 impl Stack {
@@ -83,11 +83,11 @@ impl Stack {
         })
     }
 
-    fn over(disk: Arc<SimDisk>) -> Stack {
+    pub fn over(disk: Arc<SimDisk>) -> Stack {
         Stack::start(disk).unwrap_or_else(|error| panic!("the server starts: {error}"))
     }
 
-    fn connect(&self) -> Client<Stream> {
+    pub fn connect(&self) -> Client<Stream> {
         let options = ConnectOptions {
             host: "127.0.0.1".into(),
             port: self.server.address().port(),
@@ -114,7 +114,7 @@ impl Stack {
         after
     }
 
-    fn close(self) -> Arc<SimDisk> {
+    pub fn close(self) -> Arc<SimDisk> {
         self.server.stop();
         self.instance.shutdown().expect("a clean end");
         assert_eq!(
@@ -172,7 +172,7 @@ fn ask(client: &mut Client<Stream>, sql: &str) -> Answer {
 }
 
 /// A batch that must succeed.
-fn run(client: &mut Client<Stream>, sql: &str) -> Vec<Vec<Value>> {
+pub fn run(client: &mut Client<Stream>, sql: &str) -> Vec<Vec<Value>> {
     let answer = ask(client, sql);
     assert!(
         answer.errors.is_empty() && !answer.ended,

@@ -1,6 +1,7 @@
 //! The edge over a real socket, with a toy engine behind it: what a client sees must not depend on the engine.
 
 mod faults;
+mod replies;
 mod toy;
 mod wire;
 

@@ -11,7 +11,7 @@ use duramen_server::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
-use duramen_session::{ColumnMeta, Done, ResultSink};
+use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
@@ -234,6 +234,17 @@ impl BackendSession for ToySession {
     ) -> ProcedureOutcome {
         sink.error(&SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name]));
         ProcedureOutcome::default()
+    }
+
+    fn manage_transaction(
+        &mut self,
+        request: &TransactionRequest,
+        sink: &mut dyn ResultSink,
+        _: &Cancel,
+    ) {
+        if let TransactionRequest::Begin(_) = request {
+            sink.env_change(&EnvChange::BeginTran { descriptor: 7 });
+        }
     }
 
     fn reset(&mut self, _: bool) {}

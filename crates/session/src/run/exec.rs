@@ -90,7 +90,9 @@ impl Run<'_> {
             let slot = self.slot(variable)?;
             self.store_variable(slot, &SqlType::INT, Value::Int(status.unwrap_or(0)))?;
         }
-        self.done(None, command::EXECUTE, false);
+        // A string has no return status.
+        let status = status.filter(|_| !matches!(stmt.call, ast::ExecCall::Text { .. }));
+        self.done_call(status);
         Ok(Next::Step)
     }
 

@@ -1,0 +1,270 @@
+//! What replies are made of, token by token, with the engine behind the edge.
+
+use duramen_os::sim::SimDisk;
+use duramen_server::client::Stream;
+use duramen_tds::bytes::{put_u16, put_utf16};
+use duramen_tds::client::Client;
+use duramen_tds::packet::PacketType;
+use duramen_tds::rpc::{CallBuilder, ProcId};
+use duramen_tds::token::{DoneKind, Env, Token, status};
+use duramen_types::{SqlType, Value};
+
+use crate::faults::{Stack, run};
+
+/// The running reply, a short word a token: rows and messages by content, DONEs by kind, bits, command and count.
+pub fn tokens(client: &mut Client<Stream>) -> Vec<String> {
+    let mut out = Vec::new();
+    while let Some(token) = client.next_event().unwrap() {
+        out.push(match token {
+            Token::Columns(columns) => {
+                let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+                format!("columns {}", names.join(","))
+            }
+            Token::Row(row) => {
+                let cell = |v: &Value| match (v.as_text(), v.as_i64()) {
+                    (Some(text), _) => text,
+                    (None, Some(n)) => n.to_string(),
+                    (None, None) => format!("{v:?}"),
+                };
+                let cells: Vec<String> = row.iter().map(cell).collect();
+                format!("row {}", cells.join(","))
+            }
+            Token::Done(done) => {
+                let kind = match done.kind {
+                    DoneKind::Done => "done",
+                    DoneKind::Proc => "doneproc",
+                    DoneKind::InProc => "doneinproc",
+                };
+                let mut word = format!("{kind} {:X}", done.command);
+                if let Some(n) = done.count() {
+                    word += &format!(" n={n}");
+                }
+                if done.is_error() {
+                    word += " error";
+                }
+                if done.has_more() {
+                    word += " more";
+                }
+                if done.status & status::RPC_IN_BATCH != 0 {
+                    word += " rpc";
+                }
+                word
+            }
+            Token::Error(e) => format!("error {} line {} {}", e.number, e.line, e.procedure)
+                .trim_end()
+                .to_owned(),
+            Token::Info(e) => format!("info {} {}", e.number, e.text),
+            Token::Env(Env::BeginTransaction(d)) => format!("begin {}", d != 0),
+            Token::Env(Env::CommitTransaction(d)) => format!("commit {}", d != 0),
+            Token::Env(Env::RollbackTransaction(d)) => format!("rollback {}", d != 0),
+            Token::Env(env) => format!("env {env:?}"),
+            Token::ReturnStatus(n) => format!("status {n}"),
+            Token::ReturnValue { name, value, .. } => format!("value {name} {value:?}"),
+            other => format!("{other:?}"),
+        });
+    }
+    out
+}
+
+/// A batch's reply.
+pub fn batch(client: &mut Client<Stream>, sql: &str) -> Vec<String> {
+    client.query(sql).unwrap();
+    tokens(client)
+}
+
+/// A call's reply.
+pub fn call(
+    client: &mut Client<Stream>,
+    build: impl FnOnce(CallBuilder) -> CallBuilder,
+) -> Vec<String> {
+    let body = build(CallBuilder::new(client.headers())).finish();
+    client.send(PacketType::Rpc, &body).unwrap();
+    tokens(client)
+}
+
+/// A transaction manager request's reply.
+fn manage(client: &mut Client<Stream>, request: &[u8]) -> Vec<String> {
+    let mut body = Vec::new();
+    client.headers().put(&mut body);
+    body.extend_from_slice(request);
+    client.send(PacketType::TransactionManager, &body).unwrap();
+    tokens(client)
+}
+
+pub const TEXT: SqlType = SqlType::nvarchar(200);
+
+#[test]
+fn statements_of_procedures_end_with_doneinproc() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(&mut client, "CREATE TABLE t (a int)");
+    run(
+        &mut client,
+        "CREATE PROCEDURE p @o int OUTPUT AS SELECT 1 AS x; INSERT t VALUES (1), (2); SET @o = 5; RETURN 7",
+    );
+    run(
+        &mut client,
+        "CREATE PROCEDURE quiet AS SET NOCOUNT ON; INSERT t VALUES (3); SELECT 2 AS y; EXEC ('DELETE t')",
+    );
+    let inside = [
+        "columns x",
+        "row 1",
+        "doneinproc C1 n=1 more",
+        "doneinproc C3 n=2 more",
+    ];
+    let reply = batch(
+        &mut client,
+        "DECLARE @v int; EXEC p @v OUTPUT; SELECT @v AS v",
+    );
+    assert_eq!(reply[..4], inside);
+    let rest = [
+        "status 7",
+        "doneproc E0 more",
+        "columns v",
+        "row 5",
+        "done C1 n=1",
+    ];
+    assert_eq!(reply[4..], rest);
+
+    let int = |b: CallBuilder, output| {
+        b.parameter("@o", output, &SqlType::INT, &Value::Null)
+            .unwrap()
+    };
+    let reply = call(&mut client, |b| int(b.named("p"), true));
+    assert_eq!(reply[..4], inside);
+    assert_eq!(reply[4..], ["status 7", "value @o Int(5)", "doneproc E0"]);
+
+    // NOCOUNT: only what has rows is told, and without a number.
+    let reply = batch(&mut client, "EXEC quiet");
+    let expected = [
+        "columns y",
+        "row 2",
+        "doneinproc C1 more",
+        "status 0",
+        "doneproc E0",
+    ];
+    assert_eq!(reply, expected);
+
+    // A string is no procedure: it has no status.
+    let reply = batch(&mut client, "EXEC ('SELECT 1 AS x'); SELECT 2 AS y");
+    let expected = [
+        "columns x",
+        "row 1",
+        "doneinproc C1 n=1 more",
+        "doneproc E0 more",
+    ];
+    assert_eq!(reply[..4], expected);
+
+    // Two calls in one message.
+    let reply = call(&mut client, |b| {
+        int(int(b.named("p"), false).named("p"), true)
+    });
+    let ends: Vec<&String> = reply.iter().filter(|t| t.starts_with("doneproc")).collect();
+    assert_eq!(ends, ["doneproc E0 more rpc", "doneproc E0"]);
+    // One that is not there.
+    let reply = call(&mut client, |b| b.named("nobody"));
+    assert_eq!(reply[0], "error 2812 line 1");
+    assert_eq!(reply.last().unwrap(), "doneproc E0 error");
+    stack.close();
+}
+
+#[test]
+fn transactions_are_told_from_their_begin_to_their_end() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(&mut client, "CREATE TABLE t (a int NOT NULL)");
+    // Begin at SERIALIZABLE, named.
+    let mut request = vec![5, 0, 4, 4];
+    put_utf16(&mut request, "tn");
+    assert_eq!(manage(&mut client, &request), ["begin true", "done 0"]);
+    assert!(client.in_transaction());
+    // A second begin only counts.
+    assert_eq!(manage(&mut client, &[5, 0, 0, 0]), ["done 0"]);
+    let mut save = vec![9, 0, 4];
+    put_utf16(&mut save, "sp");
+    assert_eq!(manage(&mut client, &save), ["done 0"]);
+    let level =
+        "SELECT transaction_isolation_level FROM sys.dm_exec_sessions WHERE session_id = @@SPID";
+    assert_eq!(batch(&mut client, level)[1], "row 4");
+    let mut back = vec![8, 0, 4];
+    put_utf16(&mut back, "sp");
+    back.push(0);
+    assert_eq!(manage(&mut client, &back), ["done 0"]);
+    assert_eq!(manage(&mut client, &[7, 0, 0, 0]), ["done 0"]);
+    // Commit, and begin again at once.
+    assert_eq!(
+        manage(&mut client, &[7, 0, 0, 1, 2, 0]),
+        ["commit true", "begin true", "done 0"]
+    );
+    assert_eq!(
+        manage(&mut client, &[8, 0, 0, 0]),
+        ["rollback true", "done 0"]
+    );
+    assert_eq!(
+        manage(&mut client, &[7, 0, 0, 0]),
+        ["error 3902 line 1", "done 0 error"]
+    );
+    let mut promote = Vec::new();
+    put_u16(&mut promote, 6);
+    assert_eq!(manage(&mut client, &promote)[0], "error 40517 line 0");
+
+    // An error that rolls back says so; the driver must not send the dead descriptor again.
+    let reply = batch(
+        &mut client,
+        "SET XACT_ABORT ON; BEGIN TRAN; INSERT t VALUES (NULL); SELECT 1",
+    );
+    let expected = [
+        "done BE more",
+        "begin true",
+        "done D4 more",
+        "error 515 line 1",
+        "rollback true",
+    ];
+    assert_eq!(reply[..5], expected);
+    assert!(!client.in_transaction());
+    stack.close();
+}
+
+#[test]
+fn prepared_statements_and_their_parameters() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    let text =
+        |b: CallBuilder, s: &str| b.parameter("", false, &TEXT, &Value::nvarchar(s)).unwrap();
+    let int = |b: CallBuilder, n: Value| b.parameter("", false, &SqlType::INT, &n).unwrap();
+    let reply = call(&mut client, |b| {
+        let b = b.procedure(ProcId::PrepExec);
+        let b = b.parameter("", true, &SqlType::INT, &Value::Null).unwrap();
+        int(text(text(b, "@p int"), "SELECT @p + 1 AS n"), Value::Int(4))
+    });
+    let expected = [
+        "columns n",
+        "row 5",
+        "doneinproc C1 n=1 more",
+        "status 0",
+        "value  Int(1)",
+        "doneproc E0",
+    ];
+    assert_eq!(reply, expected);
+    // Twice in one message.
+    let reply = call(&mut client, |b| {
+        let first = int(
+            int(b.procedure(ProcId::Execute), Value::Int(1)),
+            Value::Int(10),
+        );
+        int(
+            int(first.procedure(ProcId::Execute), Value::Int(1)),
+            Value::Null,
+        )
+    });
+    assert_eq!((&*reply[1], &*reply[6]), ("row 11", "row Null"));
+    let reply = call(&mut client, |b| {
+        int(b.procedure(ProcId::Unprepare), Value::Int(1))
+    });
+    assert_eq!(reply, ["status 0", "doneproc E0"]);
+    let reply = call(&mut client, |b| {
+        int(b.procedure(ProcId::Execute), Value::Int(1))
+    });
+    assert_eq!(reply[0], "error 8179 line 0");
+    stack.close();
+}
