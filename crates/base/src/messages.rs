@@ -228,6 +228,7 @@ messages! {
     TOP_NOT_INTEGER = 1060, 15, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     TIES_WITHOUT_ORDER_BY = 1062, 15, "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
     NOLOCK_ON_TARGET = 1065, 15, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.";
+    SHOWPLAN_ALONE = 1067, 15, "The SET SHOWPLAN statements must be the only statements in the batch.";
     INTEGER_OUT_OF_RANGE = 1080, 15, "The integer value %.*ls is out of range.";
     TABLE_VARIABLE_NOT_DECLARED = 1087, 15, "Must declare the table variable \"%.*ls\".";
     OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
@@ -345,6 +346,9 @@ messages! {
     ARITHMETIC_OVERFLOW_OCCURRED = 3606, 10, "Arithmetic overflow occurred.";
     DIVISION_BY_ZERO_OCCURRED = 3607, 10, "Division by zero occurred.";
     TRANSACTION_ENDED_IN_TRIGGER = 3609, 16, "The transaction ended in the trigger. The batch has been aborted.";
+    EXECUTION_TIMES = 3612, 10, "\r\n SQL Server Execution Times:\r\n   CPU time = %lu ms,  elapsed time = %lu ms.";
+    COMPILE_TIMES = 3613, 10, "SQL Server parse and compile time: \r\n   CPU time = %lu ms, elapsed time = %lu ms.";
+    STATISTICS_IO = 3615, 10, "Table '%.*ls'. Scan count %d, logical reads %d, physical reads %d, page server reads %d, read-ahead reads %d, page server read-ahead reads %d, lob logical reads %d, lob physical reads %d, lob page server reads %d, lob read-ahead reads %d, lob page server read-ahead reads %d.";
     ERROR_IN_TRIGGER = 3616, 16, "An error was raised during trigger execution. The batch has been aborted and the user transaction, if any, has been rolled back.";
     STATEMENT_TERMINATED = 3621, 10, "The statement has been terminated.";
     INVALID_FLOATING_POINT = 3623, 16, "An invalid floating point operation occurred.";

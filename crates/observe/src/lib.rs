@@ -16,6 +16,7 @@ mod counters;
 pub mod events;
 mod files;
 mod latches;
+mod reads;
 mod session;
 mod waits;
 
@@ -25,6 +26,7 @@ pub use counters::{
 };
 pub use files::{FileIo, FileIoSnapshot, file_io, file_io_stats};
 pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};
+pub use reads::{UnitReads, meter_reads, metered_reads, metering_reads, note_page_read, note_scan};
 pub use session::{Attached, SessionWaits, WaitingTask, attach, current_session, waiting_tasks};
 pub use waits::{
     WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, record_wait, wait, wait_on,

@@ -29,6 +29,8 @@ pub struct Options {
     pub date_order: DateOrder,
     pub language: String,
     pub deadlock_priority: i8,
+    pub statistics_io: bool,
+    pub statistics_time: bool,
 }
 
 impl Default for Options {
@@ -54,6 +56,8 @@ impl Default for Options {
             date_order: DateOrder::Mdy,
             language: "us_english".to_owned(),
             deadlock_priority: 0,
+            statistics_io: false,
+            statistics_time: false,
         }
     }
 }
@@ -94,6 +98,11 @@ impl Options {
             _ => return refused(),
         }
         Ok(())
+    }
+
+    /// Something is told after each statement.
+    pub fn measured(&self) -> bool {
+        self.statistics_io || self.statistics_time
     }
 
     /// What conversions look at.

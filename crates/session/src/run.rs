@@ -13,6 +13,7 @@ mod options;
 mod query;
 mod raise;
 mod scoped;
+mod statistics;
 mod temp;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use duramen_types::{SqlType, Value};
 
 pub(crate) use self::bind::Bound;
 pub(crate) use self::exec::{Called, Given, callable};
+pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
@@ -91,6 +93,8 @@ pub struct Run<'r> {
     /// The error at hand comes from THROW, which ends the batch.
     thrown: bool,
     reported: bool,
+    /// When the statement at hand began, while somebody wants to know.
+    clock: Option<Stopwatch>,
 }
 
 /// What a program's steps have bound, with the schema version of the binding.
@@ -116,6 +120,7 @@ impl<'r> Run<'r> {
             from_inside: false,
             thrown: false,
             reported: false,
+            clock: None,
         }
     }
 
@@ -136,7 +141,10 @@ impl<'r> Run<'r> {
             if self.cancel.is_set() {
                 break Ended::Stopped;
             }
-            let step = self.step(at);
+            let step = match self.session.options.measured() {
+                false => self.step(at),
+                true => self.measured(at),
+            };
             let next = match step {
                 Ok(next) => next,
                 Err(error) => self.failed(at, error),

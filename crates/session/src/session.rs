@@ -12,7 +12,7 @@ use crate::instance::Instance;
 use crate::options::Options;
 use crate::program::{BodyOf, compile};
 use crate::programs::ProgramCache;
-use crate::run::{Run, TemporaryTable};
+use crate::run::{Run, Stopwatch, TemporaryTable};
 use crate::sink::{Done, EnvChange, ResultSink};
 
 /// The SID of `sa`, the only login.
@@ -171,10 +171,16 @@ impl Session {
             quoted_identifier: self.options.quoted_identifier,
         };
         duramen_observe::count(duramen_observe::Counter::SqlCompilations, 1);
+        let clock = self.options.statistics_time.then(Stopwatch::start);
         let program = duramen_tsql::parse_batch(text, &options)
             .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));
         match program {
-            Ok(program) => Run::new(self, &program, sink, cancel).batch(),
+            Ok(program) => {
+                if let Some(clock) = clock {
+                    sink.info(&clock.compiled().at_line(1));
+                }
+                Run::new(self, &program, sink, cancel).batch()
+            }
             Err(error) => {
                 self.state.error = error.number;
                 crate::outcome::report(sink, &error);

@@ -79,6 +79,10 @@ impl Cursor {
             locking.row = locking.point();
         }
         rowset.lock_for_read(tx, &locking, &spec.reading)?;
+        if duramen_observe::metering_reads() {
+            let point = is_point(&rowset, &spec);
+            duramen_observe::note_scan(rowset.db.id, rowset.def.au, point);
+        }
         let pages = if rowset.def.is_heap() {
             let iam = rowset.storage.roots.lock().first_iam;
             rowset.db.pages_of(iam)?

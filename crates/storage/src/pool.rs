@@ -34,7 +34,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
-use duramen_observe::{Counter, LatchClass, WaitType, count, latch_wait, wait_on};
+use duramen_observe::{
+    Counter, LatchClass, WaitType, count, latch_wait, metering_reads, note_page_read, wait_on,
+};
 use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use duramen_os::{ArenaPage, PageArena};
 
@@ -42,7 +44,7 @@ use crate::doublewrite::DoubleWrite;
 use crate::error::io_error;
 use crate::files::DbStore;
 use crate::format::PageBytes;
-use crate::format::page::{PageMut, PageRef};
+use crate::format::page::{PageMut, PageRef, page_type};
 use replace::Replacer;
 pub(crate) use write::Why;
 
@@ -324,17 +326,23 @@ impl Pool {
 
     pub fn read(&self, store: &DbStore, page: PageId) -> SqlResult<PageRead<'_>> {
         let key = key_of(store.id, page);
+        let mut from_disk = false;
         loop {
             let guard = match self.find(key, |f| f.data.try_read()) {
                 Found::Latched((guard, _)) => guard,
                 Found::Taken(pin) => Self::wait_latch(pin.0, key, false, || pin.0.data.read()),
                 Found::Missing => {
                     drop(self.load(store, page, Some(false))?);
+                    from_disk = true;
                     continue;
                 }
             };
             if guard.valid {
-                return Ok(PageRead { guard });
+                let read = PageRead { guard };
+                if metering_reads() {
+                    note_read(store.id, read.page(), from_disk);
+                }
+                return Ok(read);
             }
             // Its read has failed: it is being taken out.
             drop(guard);
@@ -366,16 +374,25 @@ impl Pool {
                     (Self::wait_latch(pin.0, key, true, latch), pin.0)
                 }
                 Found::Missing => match self.load(store, page, read.then_some(true))? {
-                    Some(loaded) => return Ok(loaded),
+                    Some(loaded) => {
+                        if read && metering_reads() {
+                            note_read(store.id, loaded.page(), true);
+                        }
+                        return Ok(loaded);
+                    }
                     None => continue,
                 },
             };
             if guard.valid {
-                return Ok(PageWrite {
+                let write = PageWrite {
                     guard,
                     frame,
                     pool: self,
-                });
+                };
+                if read && metering_reads() {
+                    note_read(store.id, write.page(), false);
+                }
+                return Ok(write);
             }
             drop(guard);
             duramen_os::thread::yield_now();
@@ -491,6 +508,16 @@ impl Pool {
     pub fn dirty_count(&self, db: DbId) -> u32 {
         self.dirty[usize::from(db.0) % MAX_DATABASES].load(Ordering::Relaxed)
     }
+}
+
+/// For SET STATISTICS IO, which counts no allocation pages.
+#[cold]
+fn note_read(db: DbId, page: PageRef<'_>, from_disk: bool) {
+    if page.page_type() == page_type::IAM {
+        return;
+    }
+    let lob = matches!(page.page_type(), page_type::TEXT_MIX | page_type::TEXT_TREE);
+    note_page_read(db, page.alloc_unit(), lob, from_disk);
 }
 
 fn io_latch(exclusive: bool) -> WaitType {

@@ -69,6 +69,7 @@ impl Run<'_> {
     }
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {
+        self.note_bound(at, &bound);
         self.bound[at] = Some((self.session.instance.schema_version(), bound));
     }
 

@@ -78,6 +78,7 @@ impl Run<'_> {
             from_inside: false,
             thrown: false,
             reported: true,
+            clock: None,
         };
         let next = run.exec(at, exec);
         let (vars, from_inside) = (std::mem::take(&mut run.vars), run.from_inside);

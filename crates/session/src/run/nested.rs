@@ -58,6 +58,7 @@ impl Run<'_> {
             from_inside: false,
             thrown: false,
             reported: false,
+            clock: None,
         };
         let ended = run.execute();
         let (vars, bound) = (run.vars, run.bound);

@@ -33,11 +33,7 @@ impl Run<'_> {
                 let value = self.constant(value)?;
                 self.set_value(at, name, &value)
             }
-            ast::SetOption::Statistics { names, on: false } if !names.is_empty() => Ok(()),
-            ast::SetOption::Statistics { names, .. } => Err(not_supported(&format!(
-                "SET STATISTICS {}",
-                names.join(", ")
-            ))),
+            ast::SetOption::Statistics { names, on } => self.set_statistics(names, *on),
             ast::SetOption::IdentityInsert { table, on } => self.identity_insert(table, *on),
         }
     }

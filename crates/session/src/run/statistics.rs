@@ -1,0 +1,149 @@
+//! SET STATISTICS IO and TIME: what a statement read and how long it took, told after it.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::UnitReads;
+use duramen_os::time::{self, Instant};
+use duramen_tsql::ast::{self, StatementKind};
+use std::time::Duration;
+
+use super::{Bound, Next, Run, not_supported};
+use crate::program::Op;
+
+/// Processor and clock time since something began.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch {
+    cpu: Duration,
+    start: Instant,
+}
+
+impl Stopwatch {
+    pub fn start() -> Stopwatch {
+        Stopwatch {
+            cpu: time::thread_cpu(),
+            start: time::now(),
+        }
+    }
+
+    /// The message with both times, in milliseconds.
+    fn told(&self, message: &'static messages::Message) -> SqlError {
+        let cpu = time::thread_cpu().saturating_sub(self.cpu).as_millis();
+        let elapsed = self.start.elapsed().as_millis();
+        SqlError::new(message, &[&cpu, &elapsed])
+    }
+
+    /// 3613
+    pub fn compiled(&self) -> SqlError {
+        self.told(&messages::COMPILE_TIMES)
+    }
+}
+
+impl Run<'_> {
+    /// SET STATISTICS IO, TIME ON | OFF.
+    pub(super) fn set_statistics(&mut self, names: &[String], on: bool) -> SqlResult<()> {
+        let known = |n: &&String| !matches!(n.as_str(), "IO" | "TIME");
+        if let Some(other) = names.iter().find(known).filter(|_| on) {
+            return Err(not_supported(&format!("SET STATISTICS {other}")));
+        }
+        for name in names {
+            match name.as_str() {
+                "IO" => self.session.options.statistics_io = on,
+                "TIME" => self.session.options.statistics_time = on,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A step whose reads or times are wanted.
+    pub(super) fn measured(&mut self, at: usize) -> SqlResult<Next> {
+        let op = &self.program.steps[at].op;
+        let calls = match op {
+            Op::Run(StatementKind::Exec(_)) => true,
+            Op::Run(StatementKind::Insert(i)) => matches!(i.source, ast::InsertSource::Exec(_)),
+            Op::Run(_) | Op::Assign { .. } => false,
+            _ => return self.step(at),
+        };
+        // The statements of a call tell of themselves.
+        let io = self.session.options.statistics_io && !calls;
+        let outside = self.clock.replace(Stopwatch::start());
+        if io {
+            duramen_observe::meter_reads();
+        }
+        let next = self.step(at);
+        let reads = match io {
+            true => duramen_observe::metered_reads(),
+            false => Vec::new(),
+        };
+        let clock = std::mem::replace(&mut self.clock, outside);
+        let next = next?;
+        for message in self.tables_read(&reads) {
+            self.say(&message, at);
+        }
+        if let Some(clock) = clock
+            && self.session.options.statistics_time
+        {
+            self.say(&clock.told(&messages::EXECUTION_TIMES), at);
+        }
+        Ok(next)
+    }
+
+    /// A statement has been bound: what follows is its execution.
+    pub(super) fn note_bound(&mut self, at: usize, bound: &Bound) {
+        if let (Some(clock), Bound::Plan(_) | Bound::Dml(_)) = (self.clock, bound) {
+            if self.session.options.statistics_time {
+                self.say(&clock.compiled(), at);
+            }
+            self.clock = Some(Stopwatch::start());
+        }
+    }
+
+    /// 3615 for each table of users that was read, in the order of the first read. Reads of base tables are no
+    /// statement's own: the catalog is in memory. Pages are read one at a time, so read-ahead reads are none; nor are
+    /// there page servers.
+    fn tables_read(&self, reads: &[UnitReads]) -> Vec<SqlError> {
+        let mut tables: Vec<(duramen_base::DbId, String, UnitReads)> = Vec::new();
+        for r in reads {
+            let Some(db) = self.session.instance.databases.get(r.db) else {
+                continue;
+            };
+            let Ok(snapshot) = db.catalog.snapshot() else {
+                continue;
+            };
+            let own = |d: &duramen_storage::RowsetDef| d.au == r.unit || d.lob_au == Some(r.unit);
+            let mut all = snapshot.tables.values();
+            let found = all.find(|t| own(&t.data) || t.indexes.iter().any(|i| own(&i.rowset)));
+            let Some(table) = found else { continue };
+            let known = tables
+                .iter_mut()
+                .find(|(d, name, _)| *d == r.db && *name == table.name);
+            match known {
+                Some((_, _, sum)) => {
+                    sum.scans += r.scans;
+                    sum.logical += r.logical;
+                    sum.physical += r.physical;
+                    sum.lob_logical += r.lob_logical;
+                    sum.lob_physical += r.lob_physical;
+                }
+                None => tables.push((r.db, table.name.clone(), *r)),
+            }
+        }
+        let message = |(_, name, r): (_, String, UnitReads)| {
+            let args: [&dyn std::fmt::Display; 12] = [
+                &name,
+                &r.scans,
+                &r.logical,
+                &r.physical,
+                &0,
+                &0,
+                &0,
+                &r.lob_logical,
+                &r.lob_physical,
+                &0,
+                &0,
+                &0,
+            ];
+            SqlError::new(&messages::STATISTICS_IO, &args)
+        };
+        tables.into_iter().map(message).collect()
+    }
+}
