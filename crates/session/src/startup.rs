@@ -216,9 +216,15 @@ impl Databases {
         self.admit(master, catalog.clone(), master_entry);
         for (opened, entry) in opened.into_iter().zip(entries) {
             match opened {
-                Ok((db, catalog)) => {
-                    self.admit(db, catalog, entry);
-                }
+                Ok((db, catalog)) => match self.in_doubt(&db) {
+                    None => {
+                        self.admit(db, catalog, entry);
+                    }
+                    Some(error) => {
+                        db.detach();
+                        self.set_aside(entry, error)?;
+                    }
+                },
                 Err(error) => self.set_aside(entry, error)?,
             }
         }

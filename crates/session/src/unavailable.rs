@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::DatabaseEntry;
 use duramen_os::IoError;
+use duramen_storage::Database;
 
 use crate::databases::{Databases, OpenDb, os_error};
 
@@ -116,6 +117,20 @@ impl Databases {
         let id = unavailable.entry.id;
         self.unavailable.write().insert(id, Arc::new(unavailable));
         Ok(())
+    }
+
+    /// Why a database that has been recovered cannot be used yet: a transaction over several databases is prepared in it
+    /// and the log that has the decision is not to be had. Nobody may see its changes before that log can be asked.
+    pub(crate) fn in_doubt(&self, db: &Database) -> Option<SqlError> {
+        let coordinator = db.waits_for()?;
+        let name = match self.get(coordinator) {
+            Some(open) => open.db.name.clone(),
+            None => match self.unavailable.read().get(&coordinator) {
+                Some(gone) => gone.entry.name.clone(),
+                None => db.name.clone(),
+            },
+        };
+        Some(SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]))
     }
 
     /// Remembers a database as one that ALTER DATABASE has closed.

@@ -51,7 +51,7 @@ pub struct Cursor {
 enum Read {
     /// The page is done; go on with this one (NULL: the end).
     Page(PageId),
-    /// Enough rows for now; go on behind `last`.
+    /// As many rows as one look takes; go on behind `last`.
     Enough,
     /// Something that somebody holds.
     Blocked(Wanted),

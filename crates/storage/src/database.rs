@@ -195,7 +195,11 @@ impl Database {
         }
         engine.register(&db);
         for open in engine.open_databases() {
-            open.resolve_in_doubt()?;
+            let settled = open.resolve_in_doubt();
+            // What another database cannot settle it keeps in doubt.
+            if open.id == spec.id {
+                settled?;
+            }
         }
         Ok(db)
     }

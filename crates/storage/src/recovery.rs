@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{Lsn, PageId, SqlResult, XdesId};
+use duramen_base::{DbId, Lsn, PageId, SqlResult, XdesId};
 use duramen_os::time;
+use duramen_txn::Transaction;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
@@ -31,6 +32,8 @@ use crate::row_counts::Recovered;
 pub struct RecoverySummary {
     pub rolled_forward: u64,
     pub rolled_back: u64,
+    /// Splits, allocations and the like that were cut in two.
+    pub system_undone: u64,
     pub records: u64,
     /// Finding out where to begin. Who was active is noted during redo.
     pub analysis: Duration,
@@ -119,6 +122,7 @@ impl Database {
         self.keep_recovered_counts(counts);
         *self.drops.lock() =
             doomed.remaining(|xdes| active.get(&xdes).is_some_and(|l| l.decision.is_none()));
+        summary.system_undone = active.values().filter(|l| l.system).count() as u64;
         summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
         // Ids of the lost end of the log are not given again either: `next_xdes` of the boot page may be behind.
         let floor = self
@@ -170,26 +174,41 @@ impl Database {
     }
 
     /// Ends the prepared transactions whose coordinator is open: committed when its log has their COMMIT, else undone.
+    /// One that cannot be ended stays in doubt; the error is that of the first.
     pub(crate) fn resolve_in_doubt(&self) -> SqlResult<()> {
         let waiting = std::mem::take(&mut *self.in_doubt.lock());
+        let mut result = Ok(());
         for (tx, decision) in waiting {
-            let Some(coordinator) = self.engine.database(decision.coordinator) else {
-                self.in_doubt.lock().push((tx, decision));
-                continue;
+            let settled = match self.engine.database(decision.coordinator) {
+                Some(coordinator) => self.settle(&tx, &decision, &coordinator).map(|()| true),
+                None => Ok(false),
             };
-            if coordinator.has_committed(&decision)? {
-                let xdes = tx.part(self.id).map(|p| p.xdes);
-                txlog::commit(&tx, Some(false))?;
-                if let Some(xdes) = xdes
-                    && let Err(e) = self.release_chains(&tx, xdes)
-                {
-                    // The chains stay noted.
-                    let _ = e;
-                }
-            } else {
-                self.undo(&tx, Lsn::NULL)?;
-                txlog::abort(&tx);
+            if !matches!(settled, Ok(true)) {
+                self.in_doubt.lock().push((tx, decision));
             }
+            result = result.and(settled.map(|_| ()));
+        }
+        result
+    }
+
+    /// The database whose log must tell how a transaction of this one has ended, and could not be asked.
+    pub fn waits_for(&self) -> Option<DbId> {
+        self.in_doubt.lock().first().map(|(_, d)| d.coordinator)
+    }
+
+    fn settle(&self, tx: &Transaction, decision: &Decision, by: &Database) -> SqlResult<()> {
+        if by.has_committed(decision)? {
+            let xdes = tx.part(self.id).map(|p| p.xdes);
+            txlog::commit(tx, Some(false))?;
+            if let Some(xdes) = xdes
+                && let Err(e) = self.release_chains(tx, xdes)
+            {
+                // The chains stay noted.
+                let _ = e;
+            }
+        } else {
+            self.undo(tx, Lsn::NULL)?;
+            txlog::abort(tx);
         }
         Ok(())
     }

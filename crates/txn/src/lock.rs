@@ -404,7 +404,7 @@ impl LockManager {
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        if held.map.is_empty() {
+        if held.map.is_empty() || held.for_ever {
             return;
         }
         let mut kept = Vec::new();
@@ -435,6 +435,9 @@ impl LockManager {
     pub fn release_session(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
+        if held.for_ever {
+            return;
+        }
         for (resource, lock) in std::mem::take(&mut held.map) {
             self.dropped(&mut held, &resource, lock.mode);
             self.partition(&resource).release(&resource, owner);

@@ -17,6 +17,8 @@ struct MemoryState {
     durable: usize,
     reserved: i64,
     broken: bool,
+    /// Takes records and hardens none.
+    deaf: bool,
     flushes: usize,
 }
 
@@ -43,6 +45,10 @@ impl MemoryLog {
 
     pub fn break_down(&self) {
         self.state.lock().broken = true;
+    }
+
+    pub fn break_flushes(&self) {
+        self.state.lock().deaf = true;
     }
 }
 
@@ -73,7 +79,7 @@ impl RecordLog for MemoryLog {
 
     fn flush(&self, lsn: Lsn) -> SqlResult<()> {
         let mut state = self.state.lock();
-        if state.broken {
+        if state.broken || state.deaf {
             return Err(broken());
         }
         state.durable = state.durable.max(lsn.block as usize);

@@ -426,9 +426,11 @@ fn commit_two_phase(
         .log
         .append_commit(coordinator, Durability::Full)?;
     if let Err(error) = coordinator.log.log.flush(decided) {
-        // Whether the decision is on disk is known only after the restart: nobody may roll the participants back now.
-        // They stay in their tables, in doubt.
+        // Whether the decision is on disk is known only after the restart: nobody may roll the participants back now,
+        // or see what they did. They stay in their tables, in doubt, with their locks and versions.
+        tx.owner.keep_for_ever();
         state.parts.clear();
+        state.writer = None;
         return Err(error);
     }
     lsns.push((coordinator.db, decided));

@@ -208,6 +208,11 @@ impl Databases {
         let opened = Database::open(&self.engine, &self.open_spec(&entry));
         match opened {
             Ok(db) => {
+                if let Some(error) = self.in_doubt(&db) {
+                    db.detach();
+                    self.set_aside(entry, error.clone())?;
+                    return Err(error);
+                }
                 let catalog = CatalogDb::open(&db);
                 self.unavailable.write().remove(&entry.id);
                 self.admit(db, catalog, entry);

@@ -11,6 +11,7 @@ use duramen_types::Value;
 
 use super::Run;
 use crate::host::HostView;
+use crate::sink::ResultSink;
 
 /// What a step has bound, kept while the schema stays as it is: a statement in a loop is bound once.
 #[derive(Clone, Debug)]
@@ -101,6 +102,27 @@ impl Run<'_> {
         Ok(bound)
     }
 
+    /// Calls `f` with what evaluation needs and with the sink; the batch's variables are in the context meanwhile.
+    pub(super) fn with_cx<T>(
+        &mut self,
+        transaction: Option<Arc<Transaction>>,
+        f: impl FnOnce(&mut Cx<'_>, &mut dyn ResultSink) -> T,
+    ) -> T {
+        let mut vars = std::mem::take(&mut self.vars);
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            &self.tables,
+            transaction,
+            self.cancel,
+        );
+        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
+        let result = f(&mut cx, self.sink);
+        drop(cx);
+        self.vars = vars;
+        result
+    }
+
     pub(super) fn evaluate<T>(
         &mut self,
         e: &Expr,
@@ -109,18 +131,7 @@ impl Run<'_> {
         let transaction = e
             .reads_tables()
             .then(|| self.statement_transaction("SELECT"));
-        let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(
-            self.session,
-            &self.program.variables,
-            &self.tables,
-            transaction.clone(),
-            self.cancel,
-        );
-        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
-        let result = f(e, &mut cx);
-        drop(cx);
-        self.vars = vars;
+        let result = self.with_cx(transaction.clone(), |cx, _| f(e, cx));
         if let Some(t) = transaction {
             self.end_statement(t, result.is_ok())?;
         }

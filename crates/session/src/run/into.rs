@@ -16,7 +16,6 @@ use duramen_types::TypeId;
 use super::temp::is_temporary;
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
-use crate::host::HostView;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
 type Made = Option<(usize, Identity)>;
@@ -60,24 +59,14 @@ impl Run<'_> {
                 text: &self.program.text,
             };
             create(&ddl, &target, &shown, columns)?;
-            let mut vars = std::mem::take(&mut self.vars);
-            let host = HostView::new(
-                self.session,
-                &self.program.variables,
-                &self.tables,
-                Some(transaction.clone()),
-                self.cancel,
-            );
-            let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
-            let limit = self.session.options.row_limit();
-            let filled = match instance.table(&database, &target)? {
-                Some(Source::Table(t)) => fill(&plan, &t, &made, limit, &mut cx),
-                _ => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
+            let Some(Source::Table(table)) = instance.table(&database, &target)? else {
+                return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
             };
-            let identity = cx.identity;
-            drop(cx);
-            self.vars = vars;
-            filled.map(|n| (n, identity))
+            let limit = self.session.options.row_limit();
+            self.with_cx(Some(transaction.clone()), |cx, _| {
+                let n = fill(&plan, &table, &made, limit, cx)?;
+                Ok((n, cx.identity))
+            })
         })();
         if transaction.kind != TxnKind::Autocommit {
             match &result {

@@ -10,7 +10,7 @@ use duramen_types::SqlType;
 
 use super::{Bound, Run, command};
 use crate::host::HostView;
-use crate::sink::ColumnMeta;
+use crate::sink::{ColumnMeta, ResultSink};
 use crate::versioning;
 
 /// How often a statement is bound again because its tables were defined anew while it waited for their locks.
@@ -88,39 +88,11 @@ impl Run<'_> {
         assigns: bool,
         transaction: &Arc<Transaction>,
     ) -> SqlResult<u64> {
-        let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(
-            self.session,
-            &self.program.variables,
-            &self.tables,
-            Some(transaction.clone()),
-            self.cancel,
-        );
-        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         let limit = self.session.options.row_limit();
-        let sink = &mut *self.sink;
-        let mut n = 0;
-        let result = (|| {
-            let mut operator = plan.start(&mut cx)?;
-            while n < limit
-                && let Some(mut batch) = operator.next(&mut cx)?
-            {
-                batch.truncate(usize::try_from(limit - n).unwrap_or(usize::MAX));
-                n += batch.len() as u64;
-                if !assigns {
-                    batch.iter().for_each(|row| sink.row(row));
-                }
-            }
-            Ok(n)
-        })();
-        // A statement that has told something cannot begin again.
-        let result = match result {
-            Err(e) if n > 0 && versioning::is_stale(&e) => Err(e.with_state(2)),
-            other => other,
-        };
-        let null_eliminated = cx.null_eliminated;
-        drop(cx);
-        self.vars = vars;
+        let (result, null_eliminated) = self.with_cx(Some(transaction.clone()), |cx, sink| {
+            let sink = (!assigns).then_some(sink);
+            (send(plan, limit, sink, cx), cx.null_eliminated)
+        });
         if null_eliminated && result.is_ok() {
             self.null_eliminated(at);
         }
@@ -174,34 +146,11 @@ impl Run<'_> {
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
-        let mut vars = std::mem::take(&mut self.vars);
-        let host = HostView::new(
-            self.session,
-            &self.program.variables,
-            &self.tables,
-            Some(transaction.clone()),
-            self.cancel,
-        );
-        let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
-        cx.row_limit = self.session.options.row_limit();
-        if let Some(columns) = dml.output_columns() {
-            let columns: Vec<ColumnMeta> = columns.iter().map(meta).collect();
-            self.sink.columns(&columns);
-        }
-        let result = match dml.run(&mut cx) {
-            // Its heading is told.
-            Err(e) if versioning::is_stale(&e) && dml.output_columns().is_some() => {
-                Err(e.with_state(2))
-            }
-            other => other,
-        };
-        let identity = cx.identity;
-        let output = std::mem::take(&mut cx.output);
-        drop(cx);
-        self.vars = vars;
-        if result.is_ok() {
-            output.iter().for_each(|row| self.sink.row(row));
-        }
+        let limit = self.session.options.row_limit();
+        let (result, identity) = self.with_cx(Some(transaction.clone()), |cx, sink| {
+            cx.row_limit = limit;
+            (change_rows(&dml, sink, cx), cx.identity)
+        });
         dml.statement_ended(result.is_ok());
         if number == command::INSERT {
             let state = &mut self.session.state;
@@ -217,6 +166,52 @@ impl Run<'_> {
         self.done(Some(n), number, false);
         Ok(())
     }
+}
+
+/// Gives a plan's rows to the sink, at most `limit`, or only counts them when there is none.
+fn send(
+    plan: &Plan,
+    limit: u64,
+    mut sink: Option<&mut dyn ResultSink>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<u64> {
+    let mut n = 0;
+    let mut rows = || {
+        let mut operator = plan.start(cx)?;
+        while n < limit
+            && let Some(mut batch) = operator.next(cx)?
+        {
+            batch.truncate(usize::try_from(limit - n).unwrap_or(usize::MAX));
+            n += batch.len() as u64;
+            if let Some(sink) = &mut sink {
+                batch.iter().for_each(|row| sink.row(row));
+            }
+        }
+        Ok(())
+    };
+    match rows() {
+        Ok(()) => Ok(n),
+        // A statement that has told something cannot begin again.
+        Err(e) if n > 0 && versioning::is_stale(&e) => Err(e.with_state(2)),
+        Err(e) => Err(e),
+    }
+}
+
+/// Runs an INSERT, UPDATE or DELETE; what its OUTPUT clause makes for the client goes out when it has succeeded.
+fn change_rows(dml: &Dml, sink: &mut dyn ResultSink, cx: &mut Cx<'_>) -> SqlResult<u64> {
+    let heading = dml.output_columns();
+    if let Some(columns) = &heading {
+        let columns: Vec<ColumnMeta> = columns.iter().map(meta).collect();
+        sink.columns(&columns);
+    }
+    let n = dml.run(cx).map_err(|e| {
+        let told = heading.is_some() && versioning::is_stale(&e);
+        if told { e.with_state(2) } else { e }
+    })?;
+    std::mem::take(&mut cx.output)
+        .iter()
+        .for_each(|row| sink.row(row));
+    Ok(n)
 }
 
 fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {

@@ -6,6 +6,7 @@ mod database_files;
 mod dbcc;
 mod full;
 mod golden;
+mod in_doubt;
 mod isolation;
 mod reference;
 mod versions;

@@ -99,3 +99,51 @@ fn recovery_says_what_it_did() {
     let summary = db.recovery_summary().unwrap();
     assert_eq!((summary.rolled_forward, summary.rolled_back), (0, 0));
 }
+
+/// A split whose first records another session's flush made durable, and whose end the power failure took: undoing it
+/// moves rows back, and the number of rows is what it was.
+#[test]
+fn undo_of_a_half_made_split_keeps_the_number_of_rows() {
+    let mut undone = 0;
+    for seed in 15..23u64 {
+        let disk = Simulation::new(seed).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let db = create(&engine).unwrap();
+            db.checkpoint().unwrap();
+            sim.disk().power_off_after(10 + seed * 3);
+            let flushed = db.clone();
+            let flusher = duramen_os::thread::spawn("flusher", move || {
+                while flushed.log().unwrap().flush_all().is_ok() {
+                    duramen_os::thread::yield_now();
+                }
+            });
+            let table = db.rowset(&clustered());
+            for id in 0..2_000 {
+                let tx = begin(&engine, 51);
+                let key = id * 7_919 % 2_003;
+                if table.insert(&tx, &row(key, 1500, None)).is_err()
+                    || engine.commit(&tx, None).is_err()
+                {
+                    break;
+                }
+            }
+            flusher.join().unwrap();
+            sim.disk()
+        });
+        undone += Simulation::new(1_000 + seed)
+            .on_disk(disk.crash(seed))
+            .run(move |sim| {
+                let env = duramen_os::Env::with_disk(sim.disk());
+                let engine = engine(&env, 4 << 20);
+                let db = open(&engine).unwrap();
+                let table = db.rowset(&clustered());
+                let tx = begin(&engine, 60);
+                let rows = all(&table, &tx).len() as u64;
+                assert_eq!(table.row_count().unwrap(), rows, "seed {seed}");
+                engine.commit(&tx, None).unwrap();
+                db.recovery_summary().unwrap().system_undone
+            });
+    }
+    assert!(undone > 0, "no split was cut in two");
+}

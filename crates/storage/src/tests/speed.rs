@@ -1,5 +1,5 @@
-//! How long the hot path takes. Run by hand, optimised: `cargo test -p duramen-storage --profile sim speed -- --ignored
-//! --nocapture`.
+//! The hot path, right and measured: `DURAMEN_SPEED=1 cargo test -p duramen-storage --profile sim speed -- --nocapture`
+//! takes enough turns for the printed times to mean something; otherwise a few, for the answers.
 
 use duramen_os::sim::SimDisk;
 use duramen_types::Value;
@@ -7,8 +7,16 @@ use duramen_types::Value;
 use super::fixture::*;
 use crate::{LockHint, RowLocator, ScanSpec};
 
+/// How many turns to take.
+fn turns(few: i32, many: i32) -> i32 {
+    if std::env::var_os("DURAMEN_SPEED").is_some() {
+        many
+    } else {
+        few
+    }
+}
+
 #[test]
-#[ignore = "a measurement"]
 fn autocommit_inserts_into_a_table_with_one_index() {
     let disk = SimDisk::new(1);
     let engine = engine(&disk.env(), 256 << 20);
@@ -16,7 +24,7 @@ fn autocommit_inserts_into_a_table_with_one_index() {
     let table = db.rowset(&clustered());
     let index = db.rowset(&index());
     let owner = engine.locks.owner(duramen_base::SessionId(60));
-    let rows = 200_000;
+    let rows = turns(2_000, 200_000);
     let start = duramen_os::time::now();
     for i in 0..rows {
         let tx = duramen_txn::Transaction::new(
@@ -46,12 +54,12 @@ fn autocommit_inserts_into_a_table_with_one_index() {
     while cursor.next(&tx).unwrap().is_some() {
         n += 1;
     }
+    assert_eq!(n, rows as u128);
     let per = start.elapsed().as_nanos() / n;
     println!("scan: {per} ns a row");
 }
 
 #[test]
-#[ignore = "a measurement"]
 fn fix_and_unfix() {
     let disk = SimDisk::new(1);
     let engine = engine(&disk.env(), 256 << 20);
@@ -62,7 +70,7 @@ fn fix_and_unfix() {
         .filter(|p| db.read_page(*p).is_ok())
         .collect();
     for _ in 0..3 {
-        let turns = 5_000_000 / pages.len();
+        let turns = turns(50_000, 5_000_000) as usize / pages.len();
         let start = duramen_os::time::now();
         let mut sum = 0u64;
         for _ in 0..turns {
@@ -70,6 +78,11 @@ fn fix_and_unfix() {
                 sum += u64::from(db.read_page(*p).unwrap().bytes()[1]);
             }
         }
+        let kinds: u64 = pages
+            .iter()
+            .map(|p| u64::from(db.read_page(*p).unwrap().bytes()[1]))
+            .sum();
+        assert_eq!(sum, kinds * turns as u64);
         let per = start.elapsed().as_nanos() as f64 / (turns * pages.len()) as f64;
         println!("fix and unfix, shared: {per:.1} ns ({sum})");
     }

@@ -53,6 +53,8 @@ pub(super) struct Held {
     /// Table locks that stand for fine locks: while there are none, nobody looks for them.
     coarse: u32,
     counts: Vec<FineCount>,
+    /// A transaction in doubt holds them: none is given back until the process ends.
+    pub for_ever: bool,
 }
 
 #[derive(Debug)]
@@ -220,6 +222,11 @@ impl LockOwner {
     /// A new request begins: an attention of the previous one no longer counts.
     pub fn clear_cancel(&self) {
         self.0.cancelled.store(false, Ordering::SeqCst);
+    }
+
+    /// The locks stay until the process ends: what they protect is in doubt, and only a restart can tell.
+    pub fn keep_for_ever(&self) {
+        self.0.held.lock().for_ever = true;
     }
 
     /// A new statement begins: escalation counts start again.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use duramen_base::{DbId, Lsn, SessionId, XdesId};
+use duramen_base::{DbId, Lsn, RowsetId, SessionId, XdesId};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder, RecordView};
 
 use super::{Decision, TransactionLog, abort, commit, forget, save};
 use crate::durability::{DelayedDurability, Durability};
-use crate::lock::{LockManager, LockMark};
+use crate::lock::{Entity, LockDuration, LockManager, LockMark, LockMode, Resource};
 use crate::testing::MemoryLog;
 use crate::transaction::{IsolationLevel, Transaction, TxnKind, XactState};
 
@@ -201,6 +201,41 @@ fn a_participant_that_cannot_prepare_stops_the_commit() {
     assert!(!w.ops(0).contains(&Lop::COMMIT_XACT));
     assert_eq!(abort(&tx).len(), 1);
     assert_eq!(w.ops(0).last(), Some(&Lop::ABORT_XACT));
+}
+
+#[test]
+fn a_decision_in_doubt_keeps_the_participants_locked() {
+    let w = world(&[5, 6]);
+    let tx = w.begin(TxnKind::Explicit, "user_transaction");
+    for db in &w.dbs {
+        db.append(&tx, &mut row(), 100).expect("append");
+    }
+    let key = Resource::Key(DbId(6), RowsetId(1), 0);
+    let taken = w.locks.try_lock_in(
+        &tx.owner,
+        &Entity::default(),
+        &key,
+        LockMode::X,
+        LockDuration::Normal,
+    );
+    assert!(taken.is_some());
+    w.logs[0].break_flushes();
+    assert_eq!(commit(&tx, None).expect_err("broken").number, 9001);
+    assert!(w.ops(0).contains(&Lop::COMMIT_XACT));
+    // What the session does with a commit that failed, and then with itself.
+    assert!(abort(&tx).is_empty());
+    w.locks.release_all(&tx.owner);
+    w.locks.release_session(&tx.owner);
+    assert!(!w.dbs[1].table.is_empty(), "in doubt");
+    let other = w.locks.owner(SessionId(52));
+    let theirs = w.locks.try_lock_in(
+        &other,
+        &Entity::default(),
+        &key,
+        LockMode::S,
+        LockDuration::Normal,
+    );
+    assert!(theirs.is_none(), "nobody reads what may be undone");
 }
 
 #[test]
