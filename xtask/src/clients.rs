@@ -1,12 +1,25 @@
-//! Drivers other people wrote, against the release build: each is a program of `tests/clients` that exits 0 when
-//! everything it checks held. A driver that is not there is skipped by name, or installed when asked to.
+//! Drivers other people wrote, against the release build. Each is a program of `tests/clients` that runs the cases of
+//! `cases.md` in a database of its own; two run at a time against one server. A driver that is not there is skipped by
+//! name, or installed when asked to.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+mod install;
+mod kill;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use crate::server::{PASSWORD, Server, scratch};
+use crate::sql::{self, Sql};
 use crate::test::Tally;
 use crate::{root, target_dir};
+use report::Outcome;
+
+/// A driver whose program is not done after this long is ended.
+const LONGEST: Duration = Duration::from_secs(150);
 
 /// One foreign client: how to get it and how to run it.
 struct Client {
@@ -18,37 +31,158 @@ struct Client {
 const CLIENTS: &[Client] = &[
     Client {
         name: "pymssql",
-        prepare: python,
+        prepare: install::pymssql,
     },
     Client {
-        name: "go-mssqldb",
-        prepare: go,
+        name: "python-tds",
+        prepare: install::python_tds,
     },
     Client {
-        name: "mssql-jdbc",
-        prepare: java,
+        name: "mssql-python",
+        prepare: install::mssql_python,
     },
 ];
 
+/// Drivers whose programs check a few things in their own way and tell by their exit code.
+const SHORT: &[Client] = &[
+    Client {
+        name: "mssql-jdbc",
+        prepare: install::java,
+    },
+    Client {
+        name: "go-mssqldb",
+        prepare: install::go,
+    },
+];
+
+/// What every program is told, beside the name of its database.
+struct Place<'a> {
+    port: u16,
+    certificate: PathBuf,
+    cases: PathBuf,
+    names: &'a [String],
+    not_yet: &'a BTreeSet<(String, String)>,
+}
+
+/// What came of one driver.
+enum Ran {
+    Missing(String),
+    Done {
+        outcomes: BTreeMap<String, Outcome>,
+        printed: String,
+        seconds: f64,
+    },
+}
+
+/// `cargo xtask clients [--install] [NAME...]`: the drivers alone.
+pub fn alone(words: &[&str]) -> ExitCode {
+    let install = words.contains(&"--install");
+    let only: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|w| *w != "--install")
+        .collect();
+    let mut tally = Tally::default();
+    drivers(install, &only, &mut tally);
+    if only.is_empty() {
+        kill::run(install, &mut tally);
+    }
+    tally.end()
+}
+
 pub fn run(install: bool, tally: &mut Tally) {
+    drivers(install, &[], tally);
+    kill::run(install, tally);
+}
+
+fn drivers(install: bool, only: &[&str], tally: &mut Tally) {
     let dir = match scratch("clients") {
         Ok(dir) => dir,
         Err(e) => return tally.step(&format!("scratch directory: {e}"), false),
     };
     match Server::start(&dir) {
         Ok(server) => {
-            for client in CLIENTS {
-                one(client, install, &server, tally);
+            if let Err(e) = against(&server, &dir, install, only, tally) {
+                tally.step(&format!("foreign drivers: {e}"), false);
             }
             tally.step("SIGTERM ends the server cleanly", server.stop());
         }
         Err(e) => tally.step(&format!("server starts: {e}"), false),
     }
-    kill_nine(install, tally);
     let _ = std::fs::remove_dir_all(dir);
 }
 
-fn one(client: &Client, install: bool, server: &Server, tally: &mut Tally) {
+fn against(
+    server: &Server,
+    data: &Path,
+    install: bool,
+    only: &[&str],
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let folder = client_folder();
+    let names = report::cases(&report::read(&folder, "cases.md")?);
+    let not_yet = report::not_yet(&report::read(&folder, "not-yet.txt")?);
+    let place = Place {
+        port: server.port,
+        certificate: data.join("server-certificate.pem"),
+        cases: folder,
+        names: &names,
+        not_yet: &not_yet,
+    };
+    for client in SHORT
+        .iter()
+        .filter(|c| only.is_empty() || only.contains(&c.name))
+    {
+        short(client, install, server, tally);
+    }
+    let queue: VecDeque<&Client> = CLIENTS
+        .iter()
+        .filter(|c| only.is_empty() || only.contains(&c.name))
+        .collect();
+    let queue = Mutex::new(queue);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("no thread panics").pop_front();
+                    let Some(client) = next else { break };
+                    let ran = one(client, install, &place);
+                    done.lock()
+                        .expect("no thread panics")
+                        .push((client.name, ran));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no thread panics");
+    done.sort_by_key(|(name, _)| CLIENTS.iter().position(|c| c.name == *name));
+    let mut columns = Vec::new();
+    for (name, ran) in done {
+        match ran {
+            Ran::Missing(why) => tally.skipped.push(format!("driver {name}: {why}")),
+            Ran::Done {
+                outcomes,
+                printed,
+                seconds,
+            } => {
+                tell(name, &outcomes, &printed, seconds, tally);
+                columns.push((name.to_owned(), outcomes));
+            }
+        }
+    }
+    print!("{}", report::table(&names, &columns));
+    for (name, outcomes) in &columns {
+        for (case, outcome) in outcomes {
+            if let Outcome::Skipped(why) = outcome {
+                println!("- {name} {case}: {why}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn short(client: &Client, install: bool, server: &Server, tally: &mut Tally) {
     match (client.prepare)(install) {
         Ok(command) => {
             let ok = Command::new(&command[0])
@@ -63,91 +197,118 @@ fn one(client: &Client, install: bool, server: &Server, tally: &mut Tally) {
     }
 }
 
-/// A driver inserts in a loop and writes down what was acknowledged; the server is killed; the rows are there again.
-fn kill_nine(install: bool, tally: &mut Tally) {
-    let name = "kill -9 under a writing driver loses nothing acknowledged";
-    let python = match python(install) {
-        Ok(command) => command[0].clone(),
-        Err(why) => return tally.skipped.push(format!("{name}: {why}")),
-    };
-    let result = (|| -> Result<(), String> {
-        let dir = scratch("kill")?;
-        let script = client_file("ledger.py");
-        let ledger = dir.join("ledger.txt");
-        let data = dir.join("data");
-        for round in 0..3 {
-            let server = Server::start(&data)?;
-            let port = server.port.to_string();
-            let verify = run_python(
-                &python,
-                &script,
-                &["verify", "127.0.0.1", &port, PASSWORD],
-                &ledger,
-            )?;
-            if !verify {
-                return Err(format!("round {round}: the ledger does not agree"));
+/// The lines of one driver: what failed, and the counts.
+fn tell(
+    name: &str,
+    outcomes: &BTreeMap<String, Outcome>,
+    printed: &str,
+    seconds: f64,
+    tally: &mut Tally,
+) {
+    let mut counts = [0u32; 4];
+    for (case, outcome) in outcomes {
+        match outcome {
+            Outcome::Passed => {
+                tally.passed += 1;
+                counts[0] += 1;
             }
-            let mut writer = Command::new(&python)
-                .arg(&script)
-                .args(["write", "127.0.0.1", &port, PASSWORD])
-                .arg(&ledger)
-                .stdin(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .map_err(|e| e.to_string())?;
-            std::thread::sleep(std::time::Duration::from_millis(1500));
-            server.kill();
-            let _ = writer.wait();
+            Outcome::Failed(why) => {
+                counts[1] += 1;
+                tally.step(&format!("driver {name}, {case}: {why}"), false);
+            }
+            Outcome::Skipped(_) => counts[2] += 1,
+            Outcome::NotYet(_) => counts[3] += 1,
         }
-        let server = Server::start(&data)?;
-        let port = server.port.to_string();
-        let ok = run_python(
-            &python,
-            &script,
-            &["verify", "127.0.0.1", &port, PASSWORD],
-            &ledger,
-        )?;
-        let _ = std::fs::remove_dir_all(dir);
-        if ok {
-            Ok(())
-        } else {
-            Err("the ledger does not agree".to_owned())
-        }
-    })();
-    if let Err(e) = &result {
-        println!("{e}");
     }
-    tally.step(name, result.is_ok());
+    if counts[0] == 0 {
+        // It did not come far: whatever it said helps.
+        print!("{printed}");
+    }
+    let [passed, failed, skipped, not_yet] = counts;
+    println!(
+        "driver {name}: {passed} passed, {failed} failed, {skipped} it cannot, {not_yet} not yet ({seconds:.1} s)"
+    );
 }
 
-fn run_python(
-    python: &str,
-    script: &str,
-    args: &[&str],
-    ledger: &std::path::Path,
-) -> Result<bool, String> {
-    let status = Command::new(python)
-        .arg(script)
-        .args(args)
-        .arg(ledger)
-        .stdin(Stdio::null())
-        .status();
-    status.map(|s| s.success()).map_err(|e| e.to_string())
+fn one(client: &Client, install: bool, place: &Place<'_>) -> Ran {
+    let command = match (client.prepare)(install) {
+        Ok(command) => command,
+        Err(why) => return Ran::Missing(why),
+    };
+    let started = Instant::now();
+    let printed = match database(client.name, place) {
+        Ok(database) => program(client.name, &command, &database, place),
+        Err(e) => format!("setup: {e}"),
+    };
+    Ran::Done {
+        outcomes: report::outcomes(client.name, &printed, place.names, place.not_yet),
+        printed,
+        seconds: started.elapsed().as_secs_f64(),
+    }
 }
 
-fn client_file(name: &str) -> String {
-    root()
-        .join("tests")
-        .join("clients")
-        .join(name)
-        .to_string_lossy()
-        .into_owned()
+/// A database for a driver, with what `setup.sql` makes.
+fn database(client: &str, place: &Place<'_>) -> Result<String, String> {
+    let name = format!("clients_{}", client.replace('-', "_"));
+    let sql = Sql { port: place.port };
+    sql.query(
+        "master",
+        &format!("CREATE DATABASE {name}; ALTER DATABASE {name} SET ALLOW_SNAPSHOT_ISOLATION ON"),
+    )?;
+    sql::finish(&mut sql.script(&name, &place.cases.join("setup.sql"), &[]))?;
+    Ok(name)
 }
 
+/// Runs a driver's program to its end, or ends it; what it printed, errors last.
+fn program(client: &str, command: &[String], database: &str, place: &Place<'_>) -> String {
+    let out = clients_dir().join(format!("{client}.out"));
+    let run = || -> std::io::Result<String> {
+        std::fs::create_dir_all(clients_dir())?;
+        let file = std::fs::File::create(&out)?;
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .args(["127.0.0.1", &place.port.to_string(), PASSWORD, database])
+            .arg(&place.certificate)
+            .arg(&place.cases)
+            .stdin(Stdio::null())
+            .stderr(file.try_clone()?)
+            .stdout(file)
+            .spawn()?;
+        let limit = Instant::now() + LONGEST;
+        let mut ended = None;
+        while ended.is_none() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(20));
+            ended = child.try_wait()?;
+        }
+        if ended.is_none() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let mut printed = String::from_utf8_lossy(&std::fs::read(&out)?).into_owned();
+        if ended.is_none() {
+            printed.push_str(&format!("ended after {} s\n", LONGEST.as_secs()));
+        }
+        Ok(printed)
+    };
+    run().unwrap_or_else(|e| format!("{}: {e}", command[0]))
+}
+
+/// The folder of the programs.
+fn client_folder() -> PathBuf {
+    root().join("tests").join("clients")
+}
+
+/// A file of it, by its path there.
+fn client_file(path: &str) -> String {
+    client_folder().join(path).to_string_lossy().into_owned()
+}
+
+/// Where clients are installed and built.
 fn clients_dir() -> PathBuf {
     target_dir().join("clients")
 }
 
+/// Whether a command without output ends well.
 fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -155,104 +316,4 @@ fn succeeds(command: &mut Command) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|s| s.success())
-}
-
-/// pymssql in a virtual environment of its own.
-fn python(install: bool) -> Result<Vec<String>, String> {
-    let venv = clients_dir().join("venv");
-    let python = venv.join("bin").join("python");
-    let has = |p: &PathBuf| succeeds(Command::new(p).args(["-c", "import pymssql"]));
-    if !has(&python) {
-        if !install {
-            return Err("pymssql is not installed (cargo xtask test --install)".to_owned());
-        }
-        if !succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv)) {
-            return Err("python3 -m venv fails".to_owned());
-        }
-        if !succeeds(Command::new(&python).args(["-m", "pip", "install", "--quiet", "pymssql"]))
-            || !has(&python)
-        {
-            return Err("pip install pymssql fails".to_owned());
-        }
-    }
-    Ok(vec![
-        python.to_string_lossy().into_owned(),
-        client_file("pymssql_smoke.py"),
-    ])
-}
-
-/// The Go program, built with the module cache that `go` keeps.
-fn go(install: bool) -> Result<Vec<String>, String> {
-    let binary = clients_dir().join("gosmoke");
-    let source = root().join("tests").join("clients").join("go");
-    if !source.join("go.mod").exists() {
-        return Err("tests/clients/go is not there".to_owned());
-    }
-    let mut build = Command::new("go");
-    build
-        .args(["build", "-o"])
-        .arg(&binary)
-        .arg(".")
-        .current_dir(&source);
-    if !install {
-        build.env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
-    }
-    if !succeeds(&mut build) {
-        return Err(
-            "go build fails (go missing, or its modules: cargo xtask test --install)".to_owned(),
-        );
-    }
-    Ok(vec![binary.to_string_lossy().into_owned()])
-}
-
-/// The Java class, with the driver jar fetched by Maven.
-fn java(install: bool) -> Result<Vec<String>, String> {
-    let dir = clients_dir().join("java");
-    let jar = dir.join("mssql-jdbc.jar");
-    let source = root()
-        .join("tests")
-        .join("clients")
-        .join("java")
-        .join("Smoke.java");
-    if !source.exists() {
-        return Err("tests/clients/java is not there".to_owned());
-    }
-    std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-    if !jar.exists() {
-        if !install {
-            return Err("the jar is not installed (cargo xtask test --install)".to_owned());
-        }
-        let get = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
-        let fetched = succeeds(
-            Command::new("mvn")
-                .args([
-                    "-q",
-                    "-B",
-                    get,
-                    "-Dartifact=com.microsoft.sqlserver:mssql-jdbc:12.8.1.jre11",
-                ])
-                .arg(format!("-DoutputDirectory={}", dir.display()))
-                .arg("-Dmdep.stripVersion=true"),
-        );
-        if !fetched || !jar.exists() {
-            return Err("Maven does not fetch mssql-jdbc".to_owned());
-        }
-    }
-    if !succeeds(
-        Command::new("javac")
-            .arg("-cp")
-            .arg(&jar)
-            .arg("-d")
-            .arg(&dir)
-            .arg(&source),
-    ) {
-        return Err("javac fails".to_owned());
-    }
-    let classpath = format!("{}:{}", jar.display(), dir.display());
-    Ok(vec![
-        "java".to_owned(),
-        "-cp".to_owned(),
-        classpath,
-        "Smoke".to_owned(),
-    ])
 }

@@ -19,6 +19,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--install]   run every test this machine can, name what is skipped
                                --install adds missing foreign clients below the target folder
+cargo xtask clients [--install] [NAME...]
+                               the drivers that other people wrote, all or some, against the release build
 cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
                                crash and recovery of the whole engine, seed after seed; --seed runs one again
 cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test::run(false),
         ["test", "--install"] => test::run(true),
+        ["clients", words @ ..] => clients::alone(words),
         ["sim", rest @ ..] => sim::run(rest),
         ["connections", options @ ..] => connections::run(options),
         ["fuzz", options @ ..] => fuzz::run(options),

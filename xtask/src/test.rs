@@ -22,6 +22,19 @@ impl Tally {
             self.failed += 1;
         }
     }
+
+    /// The closing lines, and the exit code.
+    pub fn end(&self) -> ExitCode {
+        for skipped in &self.skipped {
+            println!("skipped: {skipped}");
+        }
+        println!("{} passed, {} failed", self.passed, self.failed);
+        if self.failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
 }
 
 pub fn run(install: bool) -> ExitCode {
@@ -53,18 +66,11 @@ pub fn run(install: bool) -> ExitCode {
         clients::run(install, &mut tally);
         sources::small(&mut tally);
     }
-    for skipped in &tally.skipped {
-        println!("skipped: {skipped}");
-    }
     if std::env::var_os("DURAMEN_MATERIAL").is_none() {
-        println!("skipped: tests over real files and source scripts (DURAMEN_MATERIAL is not set)");
+        let what = "tests over real files and source scripts (DURAMEN_MATERIAL is not set)";
+        tally.skipped.push(what.to_owned());
     }
-    println!("{} passed, {} failed", tally.passed, tally.failed);
-    if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    tally.end()
 }
 
 fn cargo(args: &[&str]) -> Command {

@@ -264,6 +264,10 @@ impl Expr {
         cx: &mut Cx<'_>,
     ) -> SqlResult<Value> {
         let value = input.eval(row, cx)?;
+        // The binder has checked the pair of types; a bare NULL, int by name, goes into any.
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
         let style = match style {
             Some(e) => match e.eval(row, cx)?.as_i64() {
                 Some(n) => Some(n as i32),

@@ -1,0 +1,108 @@
+"""pymssql (FreeTDS' DB-Library) against a running server; the cases are those of cases.md."""
+import datetime
+
+import pymssql
+from pymssql import _mssql
+
+from dbapi import MANY_ROWS, Driver
+from harness import Skip, check
+
+
+class Pymssql(Driver):
+    Error = pymssql.Error
+
+    def connect(self, mode="tls", password=None, database=None, autocommit=True, timeout=30):
+        if mode == "strict":
+            raise Skip("the driver has no TDS 8.0")
+        a = self.arguments
+        encryption = {"clear": "off", "login-only": "request", "tls": "require"}[mode]
+        return pymssql.connect(
+            server=a.host, port=a.port, user="sa", password=password or a.password, database=database or a.database,
+            autocommit=autocommit, timeout=timeout, login_timeout=10, encryption=encryption, use_datetime2=True,
+            tds_version="7.4")
+
+    def fields(self, error):
+        # A refused login has its number one level deeper. The driver tells no more than number and text.
+        first = error.args[0]
+        number, text = first if isinstance(first, tuple) else error.args[:2]
+        text = text.decode() if isinstance(text, bytes) else text
+        return {"number": number, "message": text.split("DB-Lib error")[0].rstrip()}
+
+    def parameter(self, value, wanted):
+        # Parameters are written into the text: bytes as a string unless they are a bytearray, and a datetime with six
+        # digits, which only datetime2 takes.
+        if isinstance(value, bytes):
+            return bytearray(value)
+        if isinstance(value, datetime.datetime) and wanted.type.startswith(("datetime", "smalldatetime")):
+            return wanted.text
+        return value
+
+    def types_sql_variant(self):
+        raise Skip("the driver gives the bytes of a sql_variant, not its value")
+
+    def types_surrogate(self):
+        raise Skip("the driver decodes whole characters")
+
+    def messages(self, text):
+        a = self.arguments
+        found = []
+        connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)
+        connection.set_msghandler(lambda state, severity, server, procedure, line, text: found.append(text.decode()))
+        connection.execute_query(text)
+        list(connection)
+        connection.close()
+        return found
+
+    def error_fields(self):
+        super().error_fields()
+        a = self.arguments
+        connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)
+        try:
+            connection.execute_non_query("\n\nEXEC dbo.fails 42")
+        except _mssql.MSSQLDatabaseException as error:
+            check("fields", (error.number, error.severity, error.state, error.line, error.procname.decode().split(".")[-1]),
+                  (50000, 12, 7, 4, "fails"))
+        else:
+            raise AssertionError("no error")
+        connection.close()
+
+    def procedure_output(self):
+        a = self.arguments
+        connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)
+        call = connection.init_procedure("dbo.outputs")
+        call.bind(3, _mssql.SQLINT4, "@a")
+        call.bind("in", _mssql.SQLVARCHAR, "@b", output=True, max_length=50)
+        call.bind(None, _mssql.SQLFLT8, "@c", null=True, output=True)
+        call.bind(None, _mssql.SQLDATETIME, "@d", null=True, output=True)
+        check("status", call.execute(), 4)
+        check("values", (call.parameters["@b"], call.parameters["@c"]), ("in-3", 4.5))
+        connection.close()
+
+    def procedure_status(self):
+        cursor = self.connection.cursor()
+        cursor.callproc("dbo.rows_and_status", (5,))
+        check("first", cursor.fetchall(), [(5, "first")])
+        cursor.nextset()
+        check("second", cursor.fetchall(), [(6,)])
+        cursor.close()
+        a = self.arguments
+        connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)
+        call = connection.init_procedure("dbo.status")
+        call.bind(6, _mssql.SQLINT4, "@n")
+        check("status", call.execute(), 7)
+        connection.close()
+
+    def cancel_request(self):
+        a = self.arguments
+        connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)
+        connection.execute_query(MANY_ROWS)
+        connection.cancel()
+        check("usable", connection.execute_scalar("SELECT 7"), 7)
+        connection.close()
+
+    def copy(self, rows):
+        self.connection.bulk_copy("dbo.copied", rows)
+
+
+if __name__ == "__main__":
+    Pymssql().main()

@@ -1,0 +1,139 @@
+//! How each foreign client is got and built, below the target folder, in the versions that the lock files pin.
+//!
+//! Each function gives the command that runs the driver's program, or says what is missing. Nothing is fetched unless
+//! `install` permits it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use super::{client_file, client_folder, clients_dir, succeeds};
+
+/// Python programs share one virtual environment: one thread makes it.
+static PYTHON: Mutex<()> = Mutex::new(());
+
+fn missing(what: &str) -> String {
+    format!("{what} is not installed (cargo xtask test --install)")
+}
+
+pub fn pymssql(install: bool) -> Result<Vec<String>, String> {
+    python(install, "pymssql", "python/pymssql_cases.py")
+}
+
+pub fn python_tds(install: bool) -> Result<Vec<String>, String> {
+    python(install, "pytds", "python/python_tds.py")
+}
+
+pub fn mssql_python(install: bool) -> Result<Vec<String>, String> {
+    python(install, "mssql_python", "python/mssql_python_cases.py")
+}
+
+/// A script in the virtual environment that `requirements.txt` describes.
+fn python(install: bool, module: &str, script: &str) -> Result<Vec<String>, String> {
+    let _one_at_a_time = PYTHON.lock().map_err(|_| "an earlier attempt panicked")?;
+    let venv = clients_dir().join("venv");
+    let python = venv.join("bin").join("python");
+    let requirements = client_folder().join("python").join("requirements.txt");
+    let has = |p: &Path| succeeds(Command::new(p).args(["-c", &format!("import {module}")]));
+    if !same(&requirements, &venv.join("requirements.txt")) || !has(&python) {
+        if !install {
+            return Err(missing(module));
+        }
+        if !succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv)) {
+            return Err("python3 -m venv fails".to_owned());
+        }
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "-r"])
+            .arg(&requirements);
+        if !succeeds(&mut pip) || !has(&python) {
+            return Err("pip install fails".to_owned());
+        }
+        keep(&requirements, &venv.join("requirements.txt"))?;
+    }
+    Ok(vec![
+        python.to_string_lossy().into_owned(),
+        client_file(script),
+    ])
+}
+
+/// Whether two files hold the same: a lock file and the one that was installed.
+fn same(wanted: &Path, installed: &Path) -> bool {
+    match (std::fs::read(wanted), std::fs::read(installed)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn keep(wanted: &Path, installed: &Path) -> Result<(), String> {
+    std::fs::copy(wanted, installed)
+        .map(|_| ())
+        .map_err(|e| format!("{}: {e}", installed.display()))
+}
+
+/// The Go program, built with the module cache that `go` keeps.
+pub fn go(install: bool) -> Result<Vec<String>, String> {
+    let binary = clients_dir().join("gocases");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-o"])
+        .arg(&binary)
+        .arg(".")
+        .current_dir(client_folder().join("go"));
+    if !install {
+        build.env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
+    }
+    if !succeeds(&mut build) {
+        return Err(
+            "go build fails (go missing, or its modules: cargo xtask test --install)".to_owned(),
+        );
+    }
+    Ok(vec![binary.to_string_lossy().into_owned()])
+}
+
+/// The Java program, with the driver's jar that `pom.xml` names, fetched by Maven.
+pub fn java(install: bool) -> Result<Vec<String>, String> {
+    let dir = clients_dir().join("java");
+    let source = client_folder().join("java");
+    let pom = source.join("pom.xml");
+    let jars = dir.join("jars");
+    std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+    if !same(&pom, &dir.join("pom.xml")) {
+        if !install {
+            return Err(missing("mssql-jdbc"));
+        }
+        let fetched = succeeds(
+            Command::new("mvn")
+                .args(["-q", "-B", "-f"])
+                .arg(&pom)
+                .arg("dependency:copy-dependencies")
+                .arg(format!("-DoutputDirectory={}", jars.display())),
+        );
+        if !fetched {
+            return Err("Maven does not fetch mssql-jdbc".to_owned());
+        }
+        keep(&pom, &dir.join("pom.xml"))?;
+    }
+    let classpath = format!("{}/*:{}", jars.display(), dir.display());
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(&source)
+        .map_err(|e| e.to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "java"))
+        .collect();
+    sources.sort();
+    let mut javac = Command::new("javac");
+    javac
+        .arg("-cp")
+        .arg(&classpath)
+        .arg("-d")
+        .arg(&dir)
+        .args(&sources);
+    if !succeeds(&mut javac) {
+        return Err("javac fails".to_owned());
+    }
+    Ok(vec![
+        "java".to_owned(),
+        "-cp".to_owned(),
+        classpath,
+        "Smoke".to_owned(),
+    ])
+}
