@@ -571,6 +571,7 @@ messages! {
     TIME_ZONE_INVALID = 9820, 16, "The time zone parameter '%.*ls' provided to AT TIME ZONE clause is invalid.";
     TRANSLATE_LENGTHS_DIFFER = 9828, 16, "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.";
     STRING_AGG_LIMIT = 9829, 16, "STRING_AGG aggregation result exceeded the limit of 8000 bytes. Use LOB types to avoid result truncation.";
+    BUCKET_WIDTH_INVALID = 9834, 16, "Invalid bucket width value passed to date_bucket function. Only positive values are allowed.";
     TVP_READONLY = 10700, 16, "The table-valued parameter \"%.*ls\" is READONLY and cannot be modified.";
     THROW_OUTSIDE_CATCH = 10704, 15, "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.";
     SUBQUERY_IN_OUTPUT = 10705, 15, "Subqueries are not allowed in the OUTPUT clause.";
@@ -619,6 +620,8 @@ messages! {
     CONFIGURATION_CHANGED = 15457, 10, "Configuration option '%ls' changed from %ld to %ld. Run the RECONFIGURE statement to install.";
     RENAME_CAUTION = 15477, 10, "Caution: Changing any part of an object name could break scripts and stored procedures.";
     INVALID_PROCEDURE_OPTION = 15600, 15, "An invalid parameter or option was specified for procedure '%s'.";
+    SESSION_CONTEXT_READ_ONLY = 15664, 16, "Cannot set key '%.*ls' in the session context. The key has been set as read_only for this session.";
+    SESSION_CONTEXT_FULL = 15665, 16, "The value was not set for key '%.*ls' because the total size of keys and values in the session context would exceed the 1 MB limit.";
     CURSOR_PROCEDURE_PARAMETERS = 16903, 16, "The \"%ls\" procedure was called with an incorrect number of parameters.";
     CURSOR_ALREADY_OPEN = 16905, 16, "The cursor is already open.";
     CURSOR_ID_INVALID = 16909, 16, "%ls: The cursor identifier value provided (%x) is not valid.";

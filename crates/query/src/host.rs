@@ -184,6 +184,10 @@ pub trait Host {
     }
     /// The type of a session function; `None` when there is none of that (lower-case) name.
     fn function_type(&self, name: &str) -> Option<SqlType>;
+    /// How many arguments a session function takes, at least and at most.
+    fn function_arguments(&self, _name: &str) -> (usize, usize) {
+        (0, usize::MAX)
+    }
     fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value>;
     /// The name kept and type of a global such as `@@rowcount`.
     fn global_type(&self, name: &str) -> Option<(&'static str, SqlType)>;
@@ -194,6 +198,11 @@ pub trait Host {
     /// Nanoseconds since 1970-01-01 UTC and the offset of local time in minutes.
     fn now(&self) -> (u64, i16);
     fn random(&self) -> u64;
+    /// RAND: the next number of the session's sequence, begun anew at `seed`.
+    fn rand(&self, seed: Option<i32>) -> f64 {
+        let bits = seed.map_or_else(|| self.random(), |s| (s as u64) << 11) >> 11;
+        bits as f64 / (1u64 << 53) as f64
+    }
     fn cancelled(&self) -> bool;
     /// Keeps an expression bound from a column's DEFAULT text.
     fn bind_default(&self, text: &str) -> SqlResult<Expr>;

@@ -1,204 +1,326 @@
 //! Functions only a session can answer: names, ids, properties, the error of a CATCH block.
 
+mod people;
+mod server;
+pub(crate) mod session_context;
+
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::{SqlType, Value};
+use duramen_types::{Decimal, SqlType, Value};
 
 use crate::metadata;
 use crate::session::Session;
 
-struct Function {
-    name: &'static str,
-    ty: SqlType,
-    run: fn(&Session, &[Value]) -> Value,
+/// The code of a session function.
+pub(crate) type Run = fn(&Session, &Args<'_>) -> SqlResult<Value>;
+
+/// A session function: name in lower case, least and most arguments, type of the result, code.
+pub(crate) struct Function {
+    pub name: &'static str,
+    pub min: usize,
+    pub max: usize,
+    pub ty: SqlType,
+    pub run: Run,
 }
 
+pub(crate) const fn function(
+    name: &'static str,
+    (min, max): (usize, usize),
+    ty: SqlType,
+    run: Run,
+) -> Function {
+    Function {
+        name,
+        min,
+        max,
+        ty,
+        run,
+    }
+}
+
+/// Arguments; one that is missing is as one that is NULL.
+pub(crate) struct Args<'a>(pub &'a [Value]);
+
+impl Args<'_> {
+    pub fn text(&self, i: usize) -> Option<String> {
+        self.0.get(i).and_then(Value::as_text)
+    }
+
+    /// The text without trailing blanks, in lower case: names of properties.
+    pub fn property(&self, i: usize) -> Option<String> {
+        self.text(i).map(|t| t.trim_end().to_lowercase())
+    }
+
+    pub fn int(&self, i: usize) -> Option<i32> {
+        let whole = match self.0.get(i)? {
+            Value::Decimal(d) => i64::try_from(d.trunc()).ok()?,
+            Value::VarChar(_) | Value::NVarChar(_) => self.text(i)?.trim().parse().ok()?,
+            other => other.as_i64()?,
+        };
+        i32::try_from(whole).ok()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+pub(crate) fn text(s: Option<&str>) -> SqlResult<Value> {
+    Ok(s.map_or(Value::Null, Value::nvarchar))
+}
+
+pub(crate) fn int(n: Option<i32>) -> SqlResult<Value> {
+    Ok(n.map_or(Value::Null, Value::Int))
+}
+
+/// A `sql_variant` of a name or of a number, as properties come.
+pub(crate) fn variant_text(s: &str) -> Value {
+    Value::Variant(Box::new((SqlType::SYSNAME, Value::nvarchar(s))))
+}
+
+pub(crate) fn variant_int(n: i32) -> Value {
+    Value::Variant(Box::new((SqlType::INT, Value::Int(n))))
+}
+
+const NONE: (usize, usize) = (0, 0);
+const OPTIONAL: (usize, usize) = (0, 1);
+const ONE: (usize, usize) = (1, 1);
+
 const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "db_name",
-        ty: SqlType::SYSNAME,
-        run: db_name,
-    },
-    Function {
-        name: "db_id",
-        ty: SqlType::SMALLINT,
-        run: db_id,
-    },
-    Function {
-        name: "suser_sname",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.user),
-    },
-    Function {
-        name: "suser_name",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.user),
-    },
-    Function {
-        name: "system_user",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.user),
-    },
-    Function {
-        name: "original_login",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.user),
-    },
-    Function {
-        name: "user_name",
-        ty: SqlType::SYSNAME,
-        run: |_, _| Value::nvarchar("dbo"),
-    },
-    Function {
-        name: "current_user",
-        ty: SqlType::SYSNAME,
-        run: |_, _| Value::nvarchar("dbo"),
-    },
-    Function {
-        name: "session_user",
-        ty: SqlType::SYSNAME,
-        run: |_, _| Value::nvarchar("dbo"),
-    },
-    Function {
-        name: "app_name",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.app),
-    },
-    Function {
-        name: "host_name",
-        ty: SqlType::SYSNAME,
-        run: |s, _| Value::nvarchar(&s.login.host),
-    },
-    Function {
-        name: "scope_identity",
-        ty: SqlType::numeric(38, 0),
-        run: |s, _| crate::globals::numeric(s.state.scope_identity),
-    },
-    Function {
-        name: "xact_state",
-        ty: SqlType::SMALLINT,
-        run: xact_state,
-    },
-    Function {
-        name: "error_number",
-        ty: SqlType::INT,
-        run: |s, _| caught(s, |e| Value::Int(e.number)),
-    },
-    Function {
-        name: "error_severity",
-        ty: SqlType::INT,
-        run: |s, _| caught(s, |e| Value::Int(e.severity as i32)),
-    },
-    Function {
-        name: "error_state",
-        ty: SqlType::INT,
-        run: |s, _| caught(s, |e| Value::Int(e.state as i32)),
-    },
-    Function {
-        name: "error_line",
-        ty: SqlType::INT,
-        run: |s, _| caught(s, |e| Value::Int(e.line)),
-    },
-    Function {
-        name: "error_message",
-        ty: SqlType::nvarchar(4000),
-        run: |s, _| caught(s, |e| Value::nvarchar(&e.message)),
-    },
-    Function {
-        name: "error_procedure",
-        ty: SqlType::SYSNAME,
-        run: |s, _| {
-            caught(s, |e| {
-                e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)
-            })
-        },
-    },
-    Function {
-        name: "databaseproperty",
-        ty: SqlType::INT,
-        run: |_, _| Value::Null,
-    },
-    Function {
-        name: "serverproperty",
-        ty: SqlType::nvarchar(256),
-        run: server_property,
-    },
+    function("app_name", NONE, SqlType::SYSNAME, |s, _| {
+        text(Some(&s.login.app))
+    }),
+    function(
+        "collationproperty",
+        (2, 2),
+        SqlType::VARIANT,
+        server::collation_property,
+    ),
+    function(
+        "connectionproperty",
+        ONE,
+        SqlType::VARIANT,
+        server::connection_property,
+    ),
+    function(
+        "context_info",
+        NONE,
+        SqlType::varbinary(128),
+        session_context::context_info,
+    ),
+    function("current_request_id", NONE, SqlType::SMALLINT, |_, _| {
+        Ok(Value::SmallInt(0))
+    }),
+    function("current_timezone", NONE, SqlType::varchar(128), |_, _| {
+        Ok(Value::varchar("(UTC) Coordinated Universal Time"))
+    }),
+    function(
+        "current_timezone_id",
+        NONE,
+        SqlType::varchar(128),
+        |_, _| Ok(Value::varchar("UTC")),
+    ),
+    function("current_transaction_id", NONE, SqlType::BIGINT, |s, _| {
+        Ok(Value::BigInt(
+            s.transaction.as_ref().map_or(0, |t| t.id as i64),
+        ))
+    }),
+    function("current_user", NONE, SqlType::SYSNAME, |_, _| {
+        text(Some("dbo"))
+    }),
+    function(
+        "database_principal_id",
+        OPTIONAL,
+        SqlType::INT,
+        people::database_principal_id,
+    ),
+    function("databaseproperty", (2, 2), SqlType::INT, database_property),
+    function("db_id", OPTIONAL, SqlType::SMALLINT, db_id),
+    function("db_name", OPTIONAL, SqlType::SYSNAME, db_name),
+    function("error_line", NONE, SqlType::INT, |s, _| {
+        caught(s, |e| Value::Int(e.line))
+    }),
+    function("error_message", NONE, SqlType::nvarchar(4000), |s, _| {
+        caught(s, |e| Value::nvarchar(&e.message))
+    }),
+    function("error_number", NONE, SqlType::INT, |s, _| {
+        caught(s, |e| Value::Int(e.number))
+    }),
+    function("error_procedure", NONE, SqlType::SYSNAME, |s, _| {
+        caught(s, |e| {
+            e.procedure.as_deref().map_or(Value::Null, Value::nvarchar)
+        })
+    }),
+    function("error_severity", NONE, SqlType::INT, |s, _| {
+        caught(s, |e| Value::Int(e.severity as i32))
+    }),
+    function("error_state", NONE, SqlType::INT, |s, _| {
+        caught(s, |e| Value::Int(e.state as i32))
+    }),
+    function(
+        "formatmessage",
+        (1, 21),
+        SqlType::nvarchar(2048),
+        server::format_message,
+    ),
+    function(
+        "getansinull",
+        OPTIONAL,
+        SqlType::SMALLINT,
+        server::get_ansi_null,
+    ),
+    function("has_dbaccess", ONE, SqlType::INT, people::has_dbaccess),
+    function(
+        "has_perms_by_name",
+        (3, 5),
+        SqlType::INT,
+        people::has_perms_by_name,
+    ),
+    function("host_id", NONE, SqlType::char(10), |_, _| Ok(Value::Null)),
+    function("host_name", NONE, SqlType::SYSNAME, |s, _| {
+        text(Some(&s.login.host))
+    }),
+    function("is_member", ONE, SqlType::INT, people::is_member),
+    function("is_rolemember", (1, 2), SqlType::INT, people::is_rolemember),
+    function(
+        "is_srvrolemember",
+        (1, 2),
+        SqlType::INT,
+        people::is_srvrolemember,
+    ),
+    function(
+        "newsequentialid",
+        NONE,
+        SqlType::GUID,
+        server::new_sequential_id,
+    ),
+    function("original_db_name", NONE, SqlType::SYSNAME, |s, _| {
+        text(Some(&s.login.database))
+    }),
+    function("original_login", NONE, SqlType::SYSNAME, |s, _| {
+        text(Some(&s.login.user))
+    }),
+    function("permissions", (0, 2), SqlType::INT, |_, _| {
+        Ok(Value::Int(-1))
+    }),
+    function("rowcount_big", NONE, SqlType::BIGINT, |s, _| {
+        Ok(Value::BigInt(s.state.rowcount as i64))
+    }),
+    function("scope_identity", NONE, SqlType::numeric(38, 0), |s, _| {
+        Ok(number(s.state.scope_identity))
+    }),
+    function(
+        "serverproperty",
+        ONE,
+        SqlType::VARIANT,
+        server::server_property,
+    ),
+    function(
+        "session_context",
+        ONE,
+        SqlType::VARIANT,
+        session_context::session_context,
+    ),
+    function("session_user", NONE, SqlType::SYSNAME, |_, _| {
+        text(Some("dbo"))
+    }),
+    function("suser_id", OPTIONAL, SqlType::INT, people::suser_id),
+    function("suser_name", OPTIONAL, SqlType::SYSNAME, people::suser_name),
+    function(
+        "suser_sid",
+        (0, 2),
+        SqlType::varbinary(85),
+        people::suser_sid,
+    ),
+    function(
+        "suser_sname",
+        OPTIONAL,
+        SqlType::SYSNAME,
+        people::suser_sname,
+    ),
+    function("system_user", NONE, SqlType::SYSNAME, |s, _| {
+        text(Some(&s.login.user))
+    }),
+    function("trigger_nestlevel", (0, 3), SqlType::INT, |_, _| {
+        Ok(Value::Int(0))
+    }),
+    function("user", NONE, SqlType::SYSNAME, |_, _| text(Some("dbo"))),
+    function(
+        "user_id",
+        OPTIONAL,
+        SqlType::INT,
+        people::database_principal_id,
+    ),
+    function("user_name", OPTIONAL, SqlType::SYSNAME, people::user_name),
+    function("xact_state", NONE, SqlType::SMALLINT, xact_state),
 ];
 
+fn find(name: &str) -> Option<&'static Function> {
+    every().find(|f| f.name.eq_ignore_ascii_case(name))
+}
+
+/// Every session function.
+pub(crate) fn every() -> impl Iterator<Item = &'static Function> {
+    FUNCTIONS.iter().chain(metadata::FUNCTIONS)
+}
+
 pub fn type_of(name: &str) -> Option<SqlType> {
-    FUNCTIONS
-        .iter()
-        .find(|f| f.name.eq_ignore_ascii_case(name))
-        .map(|f| f.ty)
-        .or_else(|| metadata::type_of(name))
+    find(name).map(|f| f.ty)
+}
+
+/// Least and most arguments; a name that is not in the list takes any.
+pub fn arguments_of(name: &str) -> (usize, usize) {
+    find(name).map_or((0, usize::MAX), |f| (f.min, f.max))
 }
 
 pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
-    if name.eq_ignore_ascii_case("databaseproperty") {
-        return database_property(session, args);
+    match find(name) {
+        Some(f) => (f.run)(session, &Args(args)),
+        None => Ok(Value::Null),
     }
-    if let Some(value) = metadata::call(session, name, args) {
-        return value;
-    }
-    let found = FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name));
-    Ok(found.map_or(Value::Null, |f| (f.run)(session, args)))
+}
+
+/// An identity value as the functions give it: numeric(38,0).
+pub(crate) fn number(n: Option<i64>) -> Value {
+    let decimal = n.and_then(|n| Decimal::new(i128::from(n), 38, 0));
+    decimal.map_or(Value::Null, Value::Decimal)
 }
 
 /// DATABASEPROPERTY: NULL for a database that is not there.
-fn database_property(s: &Session, args: &[Value]) -> SqlResult<Value> {
-    let text = |i: usize| args.get(i).and_then(Value::as_text).unwrap_or_default();
-    if !text(1).eq_ignore_ascii_case("version") {
-        let what = format!("DATABASEPROPERTY('{}')", text(1));
+fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let property = args.property(1).unwrap_or_default();
+    if property != "version" {
+        let shown = args.text(1).unwrap_or_default();
+        let what = format!("DATABASEPROPERTY('{shown}')");
         return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
     }
     let version = i32::from(duramen_storage::format::boot::DATABASE_VERSION);
-    Ok(s.instance
-        .database_id(&text(0))
-        .map_or(Value::Null, |_| Value::Int(version)))
+    let found = args.text(0).and_then(|n| s.instance.database_id(&n));
+    int(found.map(|_| version))
 }
 
-fn caught(s: &Session, f: impl FnOnce(&duramen_base::SqlError) -> Value) -> Value {
-    s.state.caught.last().map_or(Value::Null, f)
+fn caught(s: &Session, f: impl FnOnce(&SqlError) -> Value) -> SqlResult<Value> {
+    Ok(s.state.caught.last().map_or(Value::Null, f))
 }
 
-fn xact_state(s: &Session, _: &[Value]) -> Value {
-    Value::SmallInt(s.transaction.as_ref().map_or(0, |t| t.xact_state() as i16))
+fn xact_state(s: &Session, _: &Args<'_>) -> SqlResult<Value> {
+    let state = s.transaction.as_ref().map_or(0, |t| t.xact_state() as i16);
+    Ok(Value::SmallInt(state))
 }
 
-fn db_name(s: &Session, args: &[Value]) -> Value {
-    let name = match args.first() {
-        None => Some(s.database.to_string()),
-        Some(v) => v.as_i64().and_then(|id| s.instance.database_name_of(id)),
+fn db_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let name = match args.len() {
+        0 => Some(s.database.to_string()),
+        _ => args
+            .int(0)
+            .and_then(|id| s.instance.database_name_of(i64::from(id))),
     };
-    name.map_or(Value::Null, |n| Value::nvarchar(&n))
+    text(name.as_deref())
 }
 
-fn db_id(s: &Session, args: &[Value]) -> Value {
-    let id = match args.first() {
-        None => s.instance.database_id(&s.database),
-        Some(v) => v.as_text().and_then(|n| s.instance.database_id(&n)),
+fn db_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let id = match args.len() {
+        0 => s.instance.database_id(&s.database),
+        _ => args.text(0).and_then(|n| s.instance.database_id(&n)),
     };
-    id.map_or(Value::Null, |id| Value::SmallInt(id.0 as i16))
-}
-
-fn server_property(s: &Session, args: &[Value]) -> Value {
-    let name = args
-        .first()
-        .and_then(Value::as_text)
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    match name.as_str() {
-        "productversion" => Value::nvarchar(&crate::version::product_version()),
-        "productlevel" => Value::nvarchar("RTM"),
-        "productmajorversion" => Value::nvarchar(&crate::version::VERSION.0.to_string()),
-        "productminorversion" => Value::nvarchar(&crate::version::VERSION.1.to_string()),
-        "productbuild" => Value::nvarchar(&crate::version::VERSION.2.to_string()),
-        "edition" => Value::nvarchar("Duramen"),
-        "engineedition" => Value::nvarchar("3"),
-        "servername" | "machinename" => Value::nvarchar(s.instance.server_name()),
-        "collation" => Value::nvarchar("SQL_Latin1_General_CP1_CI_AS"),
-        "isintegratedsecurityonly" | "isclustered" | "issingleuser" | "ishadrenabled" => {
-            Value::nvarchar("0")
-        }
-        _ => Value::Null,
-    }
+    Ok(id.map_or(Value::Null, |id| Value::SmallInt(id.0 as i16)))
 }

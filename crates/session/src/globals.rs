@@ -24,7 +24,7 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "identity",
         ty: SqlType::numeric(38, 0),
-        value: |s| numeric(s.state.identity),
+        value: |s| crate::functions::number(s.state.identity),
     },
     Global {
         name: "trancount",
@@ -97,12 +97,6 @@ const GLOBALS: &[Global] = &[
         value: |_| Value::nvarchar("MSSQLSERVER"),
     },
 ];
-
-/// An identity value as the functions give it: numeric(38,0).
-pub fn numeric(n: Option<i64>) -> Value {
-    let decimal = n.and_then(|n| duramen_types::Decimal::new(i128::from(n), 38, 0));
-    decimal.map_or(Value::Null, Value::Decimal)
-}
 
 pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
     GLOBALS

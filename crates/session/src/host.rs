@@ -8,7 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
 use duramen_query::host::{Host, InlineFunction, Source, Table, UserFunction, VirtualTable};
 use duramen_query::memory::MemoryTable;
-use duramen_query::{Binder, Expr, Row};
+use duramen_query::{Binder, Expr, Kind, Row};
 use duramen_tsql::ast;
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{ReadView, Transaction};
@@ -197,6 +197,10 @@ impl Host for HostView<'_> {
         functions::type_of(name)
     }
 
+    fn function_arguments(&self, name: &str) -> (usize, usize) {
+        functions::arguments_of(name)
+    }
+
     fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value> {
         functions::call(self.session, name, args)
     }
@@ -233,6 +237,10 @@ impl Host for HostView<'_> {
         duramen_os::random::next_u64()
     }
 
+    fn rand(&self, seed: Option<i32>) -> f64 {
+        self.session.state.random.next(seed)
+    }
+
     fn cancelled(&self) -> bool {
         self.cancel.is_set()
     }
@@ -246,6 +254,20 @@ impl Host for HostView<'_> {
             quoted_identifier: true,
         };
         let parsed = duramen_tsql::parse_expression(text, &options)?;
+        // The one place where NEWSEQUENTIALID may stand, and only by itself.
+        if let ast::ExprKind::Function(call) = &parsed.kind
+            && call.name.name().eq_ignore_ascii_case("newsequentialid")
+            && call.args.is_empty()
+        {
+            return Ok(Expr {
+                kind: Kind::Session {
+                    name: "newsequentialid".to_owned(),
+                    args: Vec::new(),
+                },
+                ty: SqlType::GUID,
+                nullable: false,
+            });
+        }
         Binder::new(self).scalar(&parsed)
     }
 }

@@ -21,6 +21,7 @@ mod options;
 mod outcome;
 mod program;
 mod programs;
+mod random;
 pub mod reference;
 mod rpc;
 mod run;

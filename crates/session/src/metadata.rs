@@ -1,85 +1,118 @@
 //! Functions that answer from the catalog and from the list of databases and files: OBJECT_ID, COL_LENGTH, FILEPROPERTY...
 //!
 //! They see what is committed and what the own transaction has defined, and give NULL for whatever is not there.
-//! SQL Server gives the properties of databases as `sql_variant`; here they are `nvarchar(128)` (*assumed* to serve
-//! those who compare and print them).
+
+mod properties;
 
 use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::system_tables::system_tables;
 use duramen_catalog::{ColumnDef, FileEntry, FileKind, Snapshot, TableDef, fold};
-use duramen_types::{CollationId, Decimal, SqlType, Value};
+use duramen_types::{CollationId, SqlType, TypeId, Value};
 
 use crate::databases::{OpenDb, option};
+use crate::functions::{Args, Function, function, int, number, text, variant_int, variant_text};
 use crate::session::Session;
 use crate::unavailable::DatabaseState;
 use crate::views;
 
-struct Function {
-    name: &'static str,
-    ty: SqlType,
-    run: fn(&Session, &Args<'_>) -> SqlResult<Value>,
-}
-
-const FUNCTIONS: &[Function] = &[
-    function("object_id", SqlType::INT, object_id),
-    function("object_name", SqlType::SYSNAME, object_name),
-    function("object_schema_name", SqlType::SYSNAME, object_schema_name),
-    function("schema_id", SqlType::INT, schema_id),
-    function("schema_name", SqlType::SYSNAME, schema_name),
-    function("col_name", SqlType::SYSNAME, col_name),
-    function("col_length", SqlType::SMALLINT, col_length),
-    function("columnproperty", SqlType::INT, column_property),
-    function("type_id", SqlType::INT, type_id),
-    function("type_name", SqlType::SYSNAME, type_name),
-    function("file_id", SqlType::SMALLINT, file_id),
-    function("file_idex", SqlType::INT, file_id),
-    function("file_name", SqlType::SYSNAME, file_name),
-    function("fileproperty", SqlType::INT, file_property),
+pub(crate) const FUNCTIONS: &[Function] = &[
+    function("col_length", (2, 2), SqlType::SMALLINT, col_length),
+    function("col_name", (2, 2), SqlType::SYSNAME, col_name),
+    function("columnproperty", (3, 3), SqlType::INT, column_property),
     function(
         "databasepropertyex",
-        SqlType::nvarchar(128),
+        (2, 2),
+        SqlType::VARIANT,
         database_property,
     ),
-    function("ident_current", SqlType::numeric(38, 0), ident_current),
-    function("ident_seed", SqlType::numeric(38, 0), ident_seed),
-    function("ident_incr", SqlType::numeric(38, 0), ident_incr),
+    function("file_id", (1, 1), SqlType::SMALLINT, file_id),
+    function("file_idex", (1, 1), SqlType::INT, file_idex),
+    function("file_name", (1, 1), SqlType::SYSNAME, file_name),
+    function(
+        "filegroup_id",
+        (1, 1),
+        SqlType::INT,
+        properties::filegroup_id,
+    ),
+    function(
+        "filegroup_name",
+        (1, 1),
+        SqlType::SYSNAME,
+        properties::filegroup_name,
+    ),
+    function(
+        "filegroupproperty",
+        (2, 2),
+        SqlType::INT,
+        properties::filegroup_property,
+    ),
+    function("fileproperty", (2, 2), SqlType::INT, file_property),
+    function(
+        "ident_current",
+        (1, 1),
+        SqlType::numeric(38, 0),
+        ident_current,
+    ),
+    function("ident_incr", (1, 1), SqlType::numeric(38, 0), ident_incr),
+    function("ident_seed", (1, 1), SqlType::numeric(38, 0), ident_seed),
+    function("index_col", (3, 3), SqlType::SYSNAME, properties::index_col),
+    function(
+        "indexkey_property",
+        (4, 4),
+        SqlType::INT,
+        properties::index_key_property,
+    ),
+    function(
+        "indexproperty",
+        (3, 3),
+        SqlType::INT,
+        properties::index_property,
+    ),
+    function(
+        "object_definition",
+        (1, 1),
+        SqlType::NVARCHAR_MAX,
+        properties::object_definition,
+    ),
+    function("object_id", (1, 2), SqlType::INT, object_id),
+    function("object_name", (1, 2), SqlType::SYSNAME, object_name),
+    function(
+        "object_schema_name",
+        (1, 2),
+        SqlType::SYSNAME,
+        object_schema_name,
+    ),
+    function(
+        "objectproperty",
+        (2, 2),
+        SqlType::INT,
+        properties::object_property,
+    ),
+    function(
+        "objectpropertyex",
+        (2, 2),
+        SqlType::VARIANT,
+        properties::object_property_ex,
+    ),
+    function("schema_id", (0, 1), SqlType::INT, schema_id),
+    function("schema_name", (0, 1), SqlType::SYSNAME, schema_name),
+    function(
+        "stats_date",
+        (2, 2),
+        SqlType::DATETIME,
+        properties::stats_date,
+    ),
+    function("type_id", (1, 1), SqlType::INT, type_id),
+    function("type_name", (1, 1), SqlType::SYSNAME, type_name),
+    function(
+        "typeproperty",
+        (2, 2),
+        SqlType::INT,
+        properties::type_property,
+    ),
 ];
-
-const fn function(
-    name: &'static str,
-    ty: SqlType,
-    run: fn(&Session, &Args<'_>) -> SqlResult<Value>,
-) -> Function {
-    Function { name, ty, run }
-}
-
-pub fn type_of(name: &str) -> Option<SqlType> {
-    find(name).map(|f| f.ty)
-}
-
-fn find(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(name))
-}
-
-/// `None` for a name that is not in the list.
-pub fn call(session: &Session, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
-    find(name).map(|f| (f.run)(session, &Args(args)))
-}
-
-/// Arguments; one that is missing is as one that is NULL.
-struct Args<'a>(&'a [Value]);
-
-impl Args<'_> {
-    fn text(&self, i: usize) -> Option<String> {
-        self.0.get(i).and_then(Value::as_text)
-    }
-
-    fn int(&self, i: usize) -> Option<i32> {
-        i32::try_from(self.0.get(i)?.as_i64()?).ok()
-    }
-}
 
 /// `a.b.c` in parts, last first; brackets and double quotes delimit. `None` for what is not a name.
 fn parts(name: &str) -> Option<Vec<String>> {
@@ -136,12 +169,9 @@ fn current(s: &Session) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
     }
 }
 
-fn text(s: Option<&str>) -> SqlResult<Value> {
-    Ok(s.map_or(Value::Null, Value::nvarchar))
-}
-
-fn int(n: Option<i32>) -> SqlResult<Value> {
-    Ok(n.map_or(Value::Null, Value::Int))
+/// Whether an object of that name is there: HAS_PERMS_BY_NAME.
+pub(crate) fn object_exists(s: &Session, name: &str) -> SqlResult<bool> {
+    Ok(lookup(s, name)?.is_some())
 }
 
 /// The object of a name: id and type.
@@ -321,7 +351,27 @@ fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         }
         "precision" => Some(i32::from(c.ty.precision)),
         "scale" => Some(i32::from(c.ty.scale)),
-        "iscomputed" | "isrowguidcol" | "issparse" | "ishidden" => Some(0),
+        "charmaxlen" if c.ty.id.is_string() || c.ty.id.is_binary() => {
+            Some(c.ty.char_capacity().map_or(-1, |n| n as i32))
+        }
+        "usesansitrim" if c.ty.id.is_string() || c.ty.id.is_binary() => Some(1),
+        "isidnotforrepl" => Some(0),
+        "isindexable" => Some(i32::from(!c.ty.is_max() && c.ty.id != TypeId::Xml)),
+        "fulltexttypecolumn"
+        | "generatedalwaystype"
+        | "iscolumnset"
+        | "iscomputed"
+        | "iscursortype"
+        | "isdeterministic"
+        | "isfulltextindexed"
+        | "ishidden"
+        | "isoutparam"
+        | "isprecise"
+        | "isrowguidcol"
+        | "issparse"
+        | "issystemverified"
+        | "isxmlindexable"
+        | "statisticalsemantics" => Some(0),
         _ => None,
     };
     int(value(c))
@@ -351,7 +401,11 @@ fn by_name(s: &Session, args: &Args<'_>) -> Option<(Arc<OpenDb>, FileEntry)> {
 
 fn file_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let found = by_name(s, args).map(|(_, f)| f.file_id);
-    Ok(found.map_or(Value::Null, |id| Value::Int(i32::from(id))))
+    Ok(found.map_or(Value::Null, |id| Value::SmallInt(id as i16)))
+}
+
+fn file_idex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    int(by_name(s, args).map(|(_, f)| i32::from(f.file_id)))
 }
 
 fn file_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
@@ -397,43 +451,69 @@ fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     };
     let boot = db.as_ref().map(|d| d.db.boot());
-    let flag = |bits: u64| Some(i32::from(entry.options & bits != 0).to_string());
-    let value = match property.to_ascii_lowercase().as_str() {
-        "collation" => boot
-            .and_then(|b| CollationId(b.collation).name())
-            .map(str::to_owned),
-        "recovery" => {
-            let full = entry.options & option::RECOVERY_FULL != 0;
-            Some(if full { "FULL" } else { "SIMPLE" }.to_owned())
+    let collation = boot.as_ref().map(|b| CollationId(b.collation));
+    let flag = |bits: u64| variant_int(i32::from(entry.options & bits != 0));
+    let word = |on: bool, yes: &str, no: &str| variant_text(if on { yes } else { no });
+    Ok(match property.to_ascii_lowercase().as_str() {
+        "collation" => collation
+            .and_then(|c| c.name())
+            .map_or(Value::Null, variant_text),
+        "comparisonstyle" => {
+            collation.map_or(Value::Null, |c| variant_int(c.comparison_style() as i32))
         }
-        "status" => Some(match s.instance.databases.state(entry.id) {
-            DatabaseState::Online => "ONLINE".to_owned(),
-            DatabaseState::Offline => "OFFLINE".to_owned(),
+        "lcid" => collation.map_or(Value::Null, |c| variant_int(c.lcid() as i32)),
+        "sqlsortorder" => collation.map_or(Value::Null, |c| {
+            Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(c.sort_id()))))
+        }),
+        "edition" => variant_text("Duramen"),
+        "recovery" => word(entry.options & option::RECOVERY_FULL != 0, "FULL", "SIMPLE"),
+        "status" => variant_text(match s.instance.databases.state(entry.id) {
+            DatabaseState::Online => "ONLINE",
+            DatabaseState::Offline => "OFFLINE",
             // The property knows no RECOVERY_PENDING.
-            _ => "SUSPECT".to_owned(),
+            _ => "SUSPECT",
         }),
         "updateability" => {
             let read_only = entry.options & option::READ_ONLY != 0;
-            Some(if read_only { "READ_ONLY" } else { "READ_WRITE" }.to_owned())
+            word(read_only, "READ_ONLY", "READ_WRITE")
         }
-        "useraccess" => Some(match entry.options {
-            o if o & option::SINGLE_USER != 0 => "SINGLE_USER".to_owned(),
-            o if o & option::RESTRICTED_USER != 0 => "RESTRICTED_USER".to_owned(),
-            _ => "MULTI_USER".to_owned(),
+        "useraccess" => variant_text(match entry.options {
+            o if o & option::SINGLE_USER != 0 => "SINGLE_USER",
+            o if o & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
+            _ => "MULTI_USER",
         }),
-        "version" => boot.map(|b| b.version.to_string()),
-        "isautoclose" | "isautoshrink" | "isinstandby" | "ispublished" | "issubscribed"
-        | "ismergepublished" | "isfulltextenabled" => flag(0),
-        "lcid" => Some("1033".to_owned()),
-        "sqlsortorder" => Some("52".to_owned()),
-        _ => None,
-    };
-    text(value.as_deref())
-}
-
-fn number(n: Option<i64>) -> SqlResult<Value> {
-    let value = n.and_then(|n| Decimal::new(i128::from(n), 38, 0));
-    Ok(value.map_or(Value::Null, Value::Decimal))
+        "version" => boot.map_or(Value::Null, |b| variant_int(i32::from(b.version))),
+        // What a database is made with and cannot change here.
+        "isautocreatestatistics"
+        | "isautoupdatestatistics"
+        | "isparameterizationforced"
+        | "istornpagedetectionenabled" => variant_int(0),
+        "isautoclose"
+        | "isautoshrink"
+        | "isautocreatestatisticsincremental"
+        | "isansinulldefault"
+        | "isansinullsenabled"
+        | "isansipaddingenabled"
+        | "isansiwarningsenabled"
+        | "isarithmeticabortenabled"
+        | "isclone"
+        | "isclosecursorsoncommitenabled"
+        | "isfulltextenabled"
+        | "isinstandby"
+        | "islocalcursorsdefault"
+        | "ismemoryoptimizedelevatetosnapshotenabled"
+        | "ismergepublished"
+        | "isnullconcat"
+        | "isnumericroundabortenabled"
+        | "ispublished"
+        | "isquotedidentifiersenabled"
+        | "isrecursivetriggersenabled"
+        | "issubscribed"
+        | "issyncwithbackup"
+        | "isverifiedclone"
+        | "isxtpsupported" => flag(0),
+        _ => Value::Null,
+    })
 }
 
 fn identity(s: &Session, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i64, i64)>> {
@@ -448,11 +528,11 @@ fn identity(s: &Session, args: &Args<'_>) -> SqlResult<Option<(Arc<TableDef>, i6
 }
 
 fn ident_seed(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    number(identity(s, args)?.map(|i| i.1))
+    Ok(number(identity(s, args)?.map(|i| i.1)))
 }
 
 fn ident_incr(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    number(identity(s, args)?.map(|i| i.2))
+    Ok(number(identity(s, args)?.map(|i| i.2)))
 }
 
 /// The value given out last, whoever asked for it; the seed before the first.
@@ -464,7 +544,9 @@ fn ident_current(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(db) = database(s, parts.get(2).map(String::as_str)) else {
         return Ok(Value::Null);
     };
-    number(Some(db.catalog.peek_identity(&table)?.unwrap_or(seed)))
+    Ok(number(Some(
+        db.catalog.peek_identity(&table)?.unwrap_or(seed),
+    )))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod define;
 mod exec;
 mod insert_exec;
 mod into;
-mod message_format;
+pub(crate) mod message_format;
 mod module;
 mod nested;
 mod options;

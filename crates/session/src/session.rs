@@ -82,6 +82,10 @@ pub(crate) struct State {
     pub temporary: Vec<TemporaryTable>,
     /// Programs of procedures and of parameterised statements.
     pub programs: ProgramCache,
+    /// SET CONTEXT_INFO and sp_set_session_context.
+    pub context: crate::functions::session_context::SessionContext,
+    /// Where RAND stands.
+    pub random: crate::random::Sequence,
 }
 
 impl Session {

@@ -5,6 +5,7 @@
 //! datetimeoffset or datetime2 for the others). NULL arguments are the caller's. Weeks start on Sunday for DATEDIFF, on
 //! DATEFIRST for everything else.
 
+mod bucket;
 mod parts;
 
 use duramen_base::messages::{
@@ -24,6 +25,7 @@ use crate::{
     Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, SqlType, Time, TypeId, Value,
 };
 
+pub use bucket::date_bucket;
 pub use parts::{
     FromParts, date_from_parts, datetime_from_parts, datetime2_from_parts,
     datetimeoffset_from_parts, smalldatetime_from_parts, time_from_parts,

@@ -15,6 +15,7 @@ pub mod datefn;
 pub mod dateformat;
 pub mod dateparse;
 mod decimal;
+pub mod digest;
 mod legal;
 mod like;
 pub mod ops;

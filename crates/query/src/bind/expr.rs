@@ -463,7 +463,18 @@ impl Binder<'_> {
                 }
                 return self.choose(conditions, results, false);
             }
+            "greatest" | "least" => {
+                let given = args.len();
+                functions::check_arguments(&name, 1, 254, given)?;
+                args = self.unify(args)?;
+            }
+            "newsequentialid" => {
+                return Err(SqlError::new(&messages::NEWSEQUENTIALID_CONTEXT, &[]));
+            }
             "format" => return Err(unsupported("FORMAT", line)),
+            refused if functions::REFUSED.contains(&refused) => {
+                return Err(unsupported(&name.to_ascii_uppercase(), line));
+            }
             _ => {}
         }
         if let Some(function) = functions::find(&name).filter(|_| call.name.parts.len() == 1) {
@@ -480,11 +491,15 @@ impl Binder<'_> {
             });
         }
         match self.host.function_type(&name) {
-            Some(ty) => Ok(Expr {
-                kind: Kind::Session { name, args },
-                ty,
-                nullable: true,
-            }),
+            Some(ty) => {
+                let (min, max) = self.host.function_arguments(&name);
+                functions::check_arguments(&name, min, max, args.len())?;
+                Ok(Expr {
+                    kind: Kind::Session { name, args },
+                    ty,
+                    nullable: true,
+                })
+            }
             None if call.name.parts.len() > 1 => {
                 if let Some(function) = self.host.scalar_function(&call.name)? {
                     return self.user_function(function, call, args);

@@ -99,6 +99,23 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict("datetrunc", &[Part, Date], second, |v, _, ty, cx| {
         datefn::datetrunc(part(&v[0])?, &v[1], ty, datefirst(cx), &cx.convert)
     }),
+    // The origin of datetime and of the others is 1900-01-01.
+    strict(
+        "date_bucket",
+        &[Part, Int, Date, Date],
+        third,
+        |v, args, ty, cx| {
+            let origin = match v.get(3) {
+                Some(origin) => duramen_types::convert(origin, &args[3].ty, ty, None, &cx.convert)?,
+                None => {
+                    let text = Value::varchar("1900-01-01");
+                    duramen_types::convert(&text, &SqlType::varchar(10), ty, None, &cx.convert)?
+                }
+            };
+            datefn::date_bucket(part(&v[0])?, whole(&v[1]), &v[2], ty, &origin, &cx.convert)
+        },
+    )
+    .at_least(3),
     strict("year", &[Date], int, |v, args, _, cx| {
         part_of(DatePart::Year, &v[0], &args[0], cx)
     }),

@@ -86,9 +86,21 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict("pi", &[], float, |_, _, _, _| {
         Ok(Value::Float(std::f64::consts::PI))
     }),
-    strict("rand", &[Int], float, |_, _, _, cx| {
-        let bits = cx.host.random() >> 11;
-        Ok(Value::Float(bits as f64 / (1u64 << 53) as f64))
+    // One number for all rows of a statement: kept under the address of the call.
+    strict("rand", &[Int], float, |v, _, ty, cx| {
+        let call = std::ptr::from_ref(ty) as usize;
+        if v.is_empty()
+            && let Some(rows) = cx.cached.get(&call)
+        {
+            return Ok(rows[0][0].clone());
+        }
+        let seed = v.first().map(|s| super::whole(s) as i32);
+        let drawn = Value::Float(cx.host.rand(seed));
+        if v.is_empty() {
+            cx.cached
+                .insert(call, std::sync::Arc::new(vec![vec![drawn.clone()]]));
+        }
+        Ok(drawn)
     })
     .at_least(0)
     .sees_null(),

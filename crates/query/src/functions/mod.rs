@@ -5,6 +5,9 @@
 //! 2. A strict function is never called with a NULL.
 //! 3. The bare word of a date function comes as a first, constant argument, already known to be a datepart.
 
+mod bits;
+mod choice;
+mod codes;
 mod dates;
 mod math;
 mod misc;
@@ -71,11 +74,53 @@ impl PartialEq for ScalarFunction {
 
 /// The function of that lower-case name.
 pub fn find(name: &str) -> Option<&'static ScalarFunction> {
-    [text::TABLE, math::TABLE, dates::TABLE, misc::TABLE]
-        .into_iter()
-        .flatten()
-        .find(|f| f.name == name)
+    all().find(|f| f.name == name)
 }
+
+/// Every built-in scalar function of this room.
+fn all() -> impl Iterator<Item = &'static ScalarFunction> {
+    let tables = [
+        text::TABLE,
+        math::TABLE,
+        bits::TABLE,
+        dates::TABLE,
+        choice::TABLE,
+        codes::TABLE,
+        misc::TABLE,
+    ];
+    tables.into_iter().flatten()
+}
+
+/// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
+pub(crate) const REFUSED: &[&str] = &[
+    "certencoded",
+    "certprivatekey",
+    "columns_updated",
+    "containstable",
+    "decryptbycert",
+    "decryptbykey",
+    "decryptbypassphrase",
+    "encryptbycert",
+    "encryptbykey",
+    "encryptbypassphrase",
+    "eventdata",
+    "freetexttable",
+    "grouping",
+    "grouping_id",
+    "isjson",
+    "json_array",
+    "json_arrayagg",
+    "json_modify",
+    "json_object",
+    "json_objectagg",
+    "json_path_exists",
+    "json_query",
+    "json_value",
+    "pwdcompare",
+    "pwdencrypt",
+    "textptr",
+    "textvalid",
+];
 
 /// A function that takes one argument a parameter.
 const fn strict(
@@ -167,14 +212,17 @@ fn brought(
 
 /// Errors 174 and 189: too few or too many arguments.
 fn check_count(function: &ScalarFunction, given: usize) -> SqlResult<()> {
-    let (min, max) = (function.min_args, function.max_args);
+    check_arguments(function.name, function.min_args, function.max_args, given)
+}
+
+pub(crate) fn check_arguments(name: &str, min: usize, max: usize, given: usize) -> SqlResult<()> {
     if (min..=max).contains(&given) {
         return Ok(());
     }
     Err(if min == max {
-        SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&function.name, &min])
+        SqlError::new(&messages::FUNCTION_ARGUMENT_COUNT, &[&name, &min])
     } else {
-        let args: [&dyn fmt::Display; 3] = [&function.name, &min, &max];
+        let args: [&dyn fmt::Display; 3] = [&name, &min, &max];
         SqlError::new(&messages::FUNCTION_ARGUMENT_RANGE, &args)
     })
 }

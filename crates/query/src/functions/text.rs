@@ -93,15 +93,18 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict("lower", &[Text], string, |v, _, ty, _| {
         Ok(map_units(&v[0], ty, |c| one(c.to_lowercase())))
     }),
-    strict("ltrim", &[Text], string, |v, _, ty, _| {
-        Ok(trimmed(&v[0], ty, true, false))
-    }),
-    strict("rtrim", &[Text], string, |v, _, ty, _| {
-        Ok(trimmed(&v[0], ty, false, true))
-    }),
-    strict("trim", &[Text], string, |v, _, ty, _| {
-        Ok(trimmed(&v[0], ty, true, true))
-    }),
+    strict("ltrim", &[Text, Text], string, |v, args, ty, _| {
+        Ok(trimmed(v, args, ty, true, false))
+    })
+    .at_least(1),
+    strict("rtrim", &[Text, Text], string, |v, args, ty, _| {
+        Ok(trimmed(v, args, ty, false, true))
+    })
+    .at_least(1),
+    strict("trim", &[Text, Text], string, |v, args, ty, _| {
+        Ok(trimmed(v, args, ty, true, true))
+    })
+    .at_least(1),
     strict("reverse", &[Text], string, |v, _, ty, _| {
         let mut u = units(&v[0]);
         u.reverse();
@@ -339,9 +342,15 @@ fn map_units(v: &Value, ty: &SqlType, f: impl Fn(char) -> Option<char>) -> Value
     text_value(&mapped, ty)
 }
 
-fn trimmed(v: &Value, ty: &SqlType, start: bool, end: bool) -> Value {
-    let u = units(v);
-    let keeps = |u: &u16| *u != b' ' as u16;
+/// Without the characters of the second argument at the ends; without it, without blanks.
+fn trimmed(v: &[Value], args: &[Expr], ty: &SqlType, start: bool, end: bool) -> Value {
+    let u = units(&v[0]);
+    let collation = args[0].ty.collation;
+    let dropped = v.get(1).map(|set| keys(&units(set), collation));
+    let keeps = |u: &u16| match &dropped {
+        None => *u != b' ' as u16,
+        Some(set) => !set.contains(&collate::unit_key(*u, collation)),
+    };
     let from = if start {
         u.iter().position(keeps).unwrap_or(u.len())
     } else {

@@ -166,6 +166,7 @@ impl Run<'_> {
             match name.name().to_ascii_lowercase().as_str() {
                 "sp_executesql" => return self.execute_sql(given),
                 "sp_flush_log" => return self.flush_log(),
+                "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }
         }
@@ -192,6 +193,33 @@ impl Run<'_> {
             log.flush_all()
                 .map_err(|e| e.to_sql(&self.session.database))?;
         }
+        Ok(Called::with_status(0))
+    }
+
+    /// sp_set_session_context @key, @value [, @read_only].
+    fn set_session_context(&mut self, given: Vec<Given>) -> SqlResult<Called> {
+        let at = |name: &str, position: usize| {
+            let named = given
+                .iter()
+                .find(|g| g.name.as_deref().is_some_and(|n| same(n, name)));
+            named.or_else(|| given.get(position).filter(|g| g.name.is_none()))
+        };
+        let missing = |name: &str| {
+            let args: [&dyn std::fmt::Display; 2] = [&"sp_set_session_context", &name];
+            SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args)
+        };
+        let key = at("@key", 0).ok_or_else(|| missing("@key"))?;
+        let value = at("@value", 1).ok_or_else(|| missing("@value"))?;
+        let read_only = at("@read_only", 2).and_then(|g| g.value.as_ref()?.as_i64());
+        let Some(name) = key.value.as_ref().and_then(Value::as_text) else {
+            return Err(SqlError::new(
+                &messages::INVALID_PARAMETER_FOR,
+                &[&1, &"sp_set_session_context"],
+            ));
+        };
+        let held = value.value.clone().unwrap_or(Value::Null);
+        let context = &mut self.session.state.context;
+        context.set(&name, value.ty, held, read_only == Some(1))?;
         Ok(Called::with_status(0))
     }
 

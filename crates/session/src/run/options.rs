@@ -77,6 +77,14 @@ impl Run<'_> {
                     t.set_lock_timeout(ms);
                 }
             }
+            ("CONTEXT_INFO", _, _) => {
+                let bytes = match value {
+                    Value::Binary(b) => b.clone(),
+                    Value::VarChar(b) => b.clone(),
+                    _ => return Err(not_supported("SET CONTEXT_INFO of other than binary data")),
+                };
+                self.session.state.context.set_info(bytes);
+            }
             ("TEXTSIZE", Some(n), _) => options.textsize = n as i32,
             ("ROWCOUNT", Some(n), _) if n >= 0 => options.rowcount = n as u64,
             ("DATEFIRST", Some(n), _) => {

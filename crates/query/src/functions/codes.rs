@@ -1,0 +1,181 @@
+//! Functions that make a code of a value: HASHBYTES, BINARY_CHECKSUM, STRING_ESCAPE, PARSENAME.
+
+use duramen_base::{SqlError, messages};
+use duramen_types::{SqlType, Value, digest};
+
+use super::Param::{Any, Int, Text, TextOrBytes};
+use super::{ScalarFunction, int, strict, whole};
+
+pub(super) const TABLE: &[ScalarFunction] = &[
+    // NULL for an algorithm that is not known.
+    strict(
+        "hashbytes",
+        &[Text, TextOrBytes],
+        |_| SqlType::varbinary(8000),
+        |v, _, _, _| {
+            let algorithm = v[0].as_text().unwrap_or_default().to_ascii_uppercase();
+            let data = bytes(&v[1]);
+            Ok(Value::Binary(match algorithm.as_str() {
+                "MD5" => digest::md5(&data).to_vec(),
+                "SHA" | "SHA1" => digest::sha1(&data).to_vec(),
+                "SHA2_256" => digest::sha256(&data).to_vec(),
+                "SHA2_512" => digest::sha512(&data).to_vec(),
+                "MD2" | "MD4" => {
+                    let what = format!("HASHBYTES('{algorithm}')");
+                    return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+                }
+                _ => return Ok(Value::Null),
+            }))
+        },
+    ),
+    // Over the bytes of the values, so that case and accents count. *Assumed*: how the values are mixed is not published.
+    strict("binary_checksum", &[Any], int, |v, args, _, cx| {
+        let mut sum = 0u32;
+        for (value, arg) in v.iter().zip(args) {
+            let part = match value {
+                Value::Null => u32::MAX >> 1,
+                Value::VarChar(_) | Value::NVarChar(_) | Value::Binary(_) => mixed(&bytes(value)),
+                other => match other.as_i64().and_then(|n| i32::try_from(n).ok()) {
+                    Some(n) => n as u32,
+                    None => {
+                        let ty = SqlType::varchar(8000);
+                        let text = duramen_types::convert(other, &arg.ty, &ty, None, &cx.convert)?;
+                        mixed(&bytes(&text))
+                    }
+                },
+            };
+            sum = sum.rotate_left(4) ^ part;
+        }
+        Ok(Value::Int(sum as i32))
+    })
+    .at_most(254)
+    .sees_null(),
+    strict(
+        "string_escape",
+        &[Text, Text],
+        |_| SqlType::NVARCHAR_MAX,
+        |v, _, _, _| {
+            let kind = v[1].as_text().unwrap_or_default();
+            if !kind.eq_ignore_ascii_case("json") {
+                let args: [&dyn std::fmt::Display; 2] = [&2, &"string_escape"];
+                return Err(SqlError::new(&messages::INVALID_PARAMETER_FOR, &args));
+            }
+            Ok(Value::nvarchar(&json_escaped(
+                &v[0].as_text().unwrap_or_default(),
+            )))
+        },
+    ),
+    // Piece 1 is the object, 2 the schema, 3 the database, 4 the server.
+    strict(
+        "parsename",
+        &[Text, Int],
+        |_| SqlType::SYSNAME,
+        |v, _, _, _| {
+            let name = v[0].as_text().unwrap_or_default();
+            let parts = name_parts(&name).unwrap_or_default();
+            let at = whole(&v[1])
+                .checked_sub(1)
+                .and_then(|n| usize::try_from(n).ok());
+            let part = at.and_then(|n| parts.iter().rev().nth(n));
+            Ok(part
+                .filter(|p| !p.is_empty())
+                .map_or(Value::Null, |p| Value::nvarchar(p)))
+        },
+    ),
+];
+
+/// A string or binary value as its bytes: the code page's for varchar, little-endian UTF-16 for nvarchar.
+pub(super) fn bytes(v: &Value) -> Vec<u8> {
+    match v {
+        Value::VarChar(b) | Value::Binary(b) => b.clone(),
+        Value::NVarChar(u) => u.iter().flat_map(|u| u.to_le_bytes()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Each byte turned into the sum of those before it.
+fn mixed(bytes: &[u8]) -> u32 {
+    let fold = |sum: u32, b: &u8| sum.rotate_left(4) ^ u32::from(*b);
+    bytes.iter().fold(0, fold)
+}
+
+/// RFC 8259, section 7; the slash is escaped too.
+fn json_escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '/' => out.push_str("\\/"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// At most four names between dots, brackets and double quotes taken away; `None` for what is not a name.
+fn name_parts(name: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut chars = name.chars().peekable();
+    loop {
+        let mut part = String::new();
+        let close = match chars.peek() {
+            Some('[') => Some(']'),
+            Some('"') => Some('"'),
+            _ => None,
+        };
+        if let Some(close) = close {
+            chars.next();
+            loop {
+                match chars.next()? {
+                    c if c == close && chars.peek() == Some(&close) => {
+                        chars.next();
+                        part.push(close);
+                    }
+                    c if c == close => break,
+                    c => part.push(c),
+                }
+            }
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != '.') {
+                part.push(c);
+            }
+        }
+        if part.encode_utf16().count() > 128 {
+            return None;
+        }
+        parts.push(part);
+        match chars.next() {
+            None => break,
+            Some('.') => {}
+            Some(_) => return None,
+        }
+    }
+    (parts.len() <= 4).then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_apart() {
+        let of = |s: &str| name_parts(s).map(|p| p.join("|"));
+        assert_eq!(of("s.d..t").as_deref(), Some("s|d||t"));
+        assert_eq!(of("[a.b].\"c\"").as_deref(), Some("a.b|c"));
+        assert_eq!(of("a.b.c.d.e"), None);
+        assert_eq!(of("[a"), None);
+        assert_eq!(of(&"x".repeat(129)), None);
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(json_escaped("a\"\\/\n\u{1}é"), "a\\\"\\\\\\/\\n\\u0001é");
+    }
+}

@@ -1,0 +1,75 @@
+//! CONTEXT_INFO and SESSION_CONTEXT: what a session keeps for its own statements.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::{SqlType, Value};
+
+use super::Args;
+use crate::session::Session;
+
+/// The values of all keys together may not be larger.
+const LIMIT_BYTES: usize = 1 << 20;
+
+/// SET CONTEXT_INFO and sp_set_session_context.
+#[derive(Debug, Default)]
+pub struct SessionContext {
+    /// 128 bytes once set.
+    info: Option<Vec<u8>>,
+    /// Key, type, value, read only.
+    entries: Vec<(String, SqlType, Value, bool)>,
+}
+
+impl SessionContext {
+    /// SET CONTEXT_INFO: cut or padded with zeros to 128 bytes.
+    pub fn set_info(&mut self, mut bytes: Vec<u8>) {
+        bytes.resize(128, 0);
+        self.info = Some(bytes);
+    }
+
+    /// sp_set_session_context: error 15664 for a key that was set read-only, 15665 for too much.
+    pub fn set(&mut self, key: &str, ty: SqlType, value: Value, read_only: bool) -> SqlResult<()> {
+        let at = self.entries.iter().position(|e| e.0 == key);
+        if at.is_some_and(|i| self.entries[i].3) {
+            return Err(SqlError::new(&messages::SESSION_CONTEXT_READ_ONLY, &[&key]));
+        }
+        let held: usize = self
+            .entries
+            .iter()
+            .filter(|e| e.0 != key)
+            .map(|e| e.2.heap_bytes())
+            .sum();
+        if held + value.heap_bytes() > LIMIT_BYTES {
+            return Err(SqlError::new(&messages::SESSION_CONTEXT_FULL, &[&key]));
+        }
+        let entry = (key.to_owned(), ty, value, read_only);
+        match at {
+            Some(i) => self.entries[i] = entry,
+            None => self.entries.push(entry),
+        }
+        Ok(())
+    }
+}
+
+pub fn context_info(s: &Session, _: &Args<'_>) -> SqlResult<Value> {
+    Ok(s.state
+        .context
+        .info
+        .clone()
+        .map_or(Value::Null, Value::Binary))
+}
+
+pub fn session_context(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let key = match args.0.first() {
+        Some(Value::NVarChar(_)) => args.text(0).unwrap_or_default(),
+        Some(Value::Null) | None => return Ok(Value::Null),
+        Some(_) => {
+            let args: [&dyn std::fmt::Display; 3] = [&"varchar", &1, &"session_context"];
+            return Err(SqlError::new(&messages::ARGUMENT_TYPE_INVALID, &args));
+        }
+    };
+    let found = s.state.context.entries.iter().find(|e| e.0 == key);
+    Ok(match found {
+        None | Some((_, _, Value::Null, _)) => Value::Null,
+        Some((_, _, v @ Value::Variant(_), _)) => v.clone(),
+        Some((_, ty, v, _)) => Value::Variant(Box::new((*ty, v.clone()))),
+    })
+}
