@@ -30,6 +30,10 @@ struct Client {
 
 const CLIENTS: &[Client] = &[
     Client {
+        name: "tedious",
+        prepare: install::tedious,
+    },
+    Client {
         name: "pymssql",
         prepare: install::pymssql,
     },

@@ -70,6 +70,37 @@ fn keep(wanted: &Path, installed: &Path) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", installed.display()))
 }
 
+/// The JavaScript program, beside the modules that `package-lock.json` pins.
+pub fn tedious(install: bool) -> Result<Vec<String>, String> {
+    let dir = clients_dir().join("node");
+    let source = client_folder().join("node");
+    std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+    let lock = source.join("package-lock.json");
+    if !same(&lock, &dir.join("node_modules").join("package-lock.json")) {
+        if !install {
+            return Err(missing("tedious"));
+        }
+        for name in ["package.json", "package-lock.json"] {
+            keep(&source.join(name), &dir.join(name))?;
+        }
+        if !succeeds(
+            Command::new("npm")
+                .arg("ci")
+                .arg("--silent")
+                .current_dir(&dir),
+        ) {
+            return Err("npm ci fails".to_owned());
+        }
+        keep(&lock, &dir.join("node_modules").join("package-lock.json"))?;
+    }
+    // Modules are looked for beside the program.
+    keep(&source.join("cases.mjs"), &dir.join("cases.mjs"))?;
+    Ok(vec![
+        "node".to_owned(),
+        dir.join("cases.mjs").to_string_lossy().into_owned(),
+    ])
+}
+
 /// The Go program, built with the module cache that `go` keeps.
 pub fn go(install: bool) -> Result<Vec<String>, String> {
     let binary = clients_dir().join("gocases");
