@@ -2,6 +2,7 @@
 //!
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
+mod explain;
 mod target;
 
 use std::sync::Arc;

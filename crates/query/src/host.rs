@@ -33,6 +33,18 @@ pub struct AccessPath {
     pub keys: Vec<(usize, bool)>,
     /// Every column can be had from it without a second look-up (the clustered index).
     pub covers_all: bool,
+    /// The columns that can be had from its entries alone.
+    pub columns: Vec<usize>,
+    /// A scan through it gives rows in the order of its key, and any prefix of the key can be sought.
+    pub ordered: bool,
+}
+
+/// How large a table is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableSize {
+    pub rows: u64,
+    /// Of its rows; 0 where nobody counts them.
+    pub pages: u64,
 }
 
 /// Where a row lies, as the table that gave it out understands it.
@@ -67,6 +79,10 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn full_name(&self) -> &str;
     fn columns(&self) -> &[TableColumn];
     fn paths(&self) -> &[AccessPath];
+    /// Its size at this moment, for choosing plans.
+    fn size(&self) -> TableSize {
+        TableSize::default()
+    }
     fn open(
         &self,
         bounds: Option<&Bounds>,
@@ -93,6 +109,8 @@ pub trait Table: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct TableSource {
     pub def: Arc<dyn Table>,
+    /// Its name in the query; empty for its own.
+    pub alias: String,
 }
 
 /// A view computed from the engine's state: a DMV, a catalog view, `fn_dblog`.

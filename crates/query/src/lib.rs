@@ -16,10 +16,12 @@ pub mod host;
 mod key;
 mod locking;
 pub mod memory;
+mod optimize;
 mod output;
 mod plan;
 mod scan;
 mod seek_join;
+pub mod showplan;
 mod table_functions;
 mod window;
 

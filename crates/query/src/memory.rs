@@ -72,6 +72,8 @@ impl MemoryTable {
             unique: true,
             keys: k.columns.iter().map(|c| (*c, false)).collect(),
             covers_all: true,
+            columns: (0..def.columns.len()).collect(),
+            ordered: false,
         });
         let state = State {
             keys: def.keys.iter().map(|_| BTreeMap::new()).collect(),

@@ -4,6 +4,14 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_txn::IsolationLevel;
 use duramen_types::{ConvertCtx, DateOrder};
 
+/// Whether statements are run, or their plans shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Showplan {
+    Off,
+    Text,
+    All,
+}
+
 /// A connection's settings, as drivers find them after login.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -31,6 +39,7 @@ pub struct Options {
     pub deadlock_priority: i8,
     pub statistics_io: bool,
     pub statistics_time: bool,
+    pub showplan: Showplan,
 }
 
 impl Default for Options {
@@ -58,6 +67,7 @@ impl Default for Options {
             deadlock_priority: 0,
             statistics_io: false,
             statistics_time: false,
+            showplan: Showplan::Off,
         }
     }
 }
@@ -88,9 +98,6 @@ impl Options {
             | "FMTONLY"
             | "NOEXEC"
             | "PARSEONLY"
-            | "SHOWPLAN_TEXT"
-            | "SHOWPLAN_ALL"
-            | "SHOWPLAN_XML"
             | "FORCEPLAN"
             | "NO_BROWSETABLE"
             | "REMOTE_PROC_TRANSACTIONS"

@@ -50,6 +50,8 @@ pub enum Op {
 pub struct Step {
     pub op: Op,
     pub line: u32,
+    /// Its statement's text: where it starts and ends in the program's.
+    pub span: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -85,6 +87,10 @@ struct Compiler<'t> {
     loops: Vec<Loop>,
     labels: BTreeMap<String, usize>,
     gotos: Vec<(usize, String, u32)>,
+    /// The text of the statement at hand.
+    span: (usize, usize),
+    /// The line of a SET SHOWPLAN.
+    shown: Option<u32>,
 }
 
 /// Compiles the statements of a parsed batch or module; `given` are the variables it starts with (parameters).
@@ -103,9 +109,16 @@ pub fn compile(
         loops: Vec::new(),
         labels: BTreeMap::new(),
         gotos: Vec::new(),
+        span: (0, 0),
+        shown: None,
     };
     c.declarations(statements)?;
     c.statements(statements)?;
+    if let Some(line) = c.shown
+        && (statements.len() != 1 || c.steps.len() != 1 || body_of != BodyOf::Batch)
+    {
+        return Err(SqlError::new(&messages::SHOWPLAN_ALONE, &[]).at_line(line as i32));
+    }
     for (at, label, line) in std::mem::take(&mut c.gotos) {
         let target = c.labels.get(&label).copied();
         let missing =
@@ -184,7 +197,8 @@ impl Compiler<'_> {
     }
 
     fn emit(&mut self, op: Op, line: u32) -> usize {
-        self.steps.push(Step { op, line });
+        let span = self.span;
+        self.steps.push(Step { op, line, span });
         self.steps.len() - 1
     }
 
@@ -198,6 +212,14 @@ impl Compiler<'_> {
 
     fn statement(&mut self, s: &Statement) -> SqlResult<()> {
         let line = s.line;
+        let end = match &s.kind {
+            // Up to the statement that it decides about.
+            StatementKind::If { then: inner, .. } | StatementKind::While { body: inner, .. } => {
+                inner.span.start
+            }
+            _ => s.span.end,
+        };
+        self.span = (s.span.start as usize, end as usize);
         match &s.kind {
             StatementKind::Declare(list) => {
                 for d in list {
@@ -318,6 +340,9 @@ impl Compiler<'_> {
                 self.emit(Op::Return(value.clone()), line);
             }
             other => {
+                if crate::run::sets_showplan(other) {
+                    self.shown = Some(line);
+                }
                 self.emit(Op::Run(other.clone()), line);
             }
         }

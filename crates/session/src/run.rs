@@ -13,6 +13,7 @@ mod options;
 mod query;
 mod raise;
 mod scoped;
+mod showplan;
 mod statistics;
 mod temp;
 
@@ -27,6 +28,7 @@ use duramen_types::{SqlType, Value};
 
 pub(crate) use self::bind::Bound;
 pub(crate) use self::exec::{Called, Given, callable};
+pub(crate) use self::showplan::sets_showplan;
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 use crate::outcome::{self, Reach};
@@ -132,6 +134,9 @@ impl<'r> Run<'r> {
 
     /// Runs the program to its end.
     fn execute(&mut self) -> Ended {
+        if self.is_shown() {
+            return self.show();
+        }
         let caught = self.session.state.caught.len();
         let mut at = 0;
         let ended = loop {

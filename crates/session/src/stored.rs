@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{TableDef, key_text, rows};
-use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
+use duramen_catalog::{IndexDef, TableDef, key_text, rows};
+use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
@@ -44,6 +44,18 @@ pub(crate) fn is_current(db: &OpenDb, def: &TableDef) -> SqlResult<bool> {
 pub(crate) fn changed(def: &TableDef) -> SqlError {
     let name = format!("{}.{}", def.schema_name, def.name);
     SqlError::new(&messages::DEFINITION_CHANGED, &[&name])
+}
+
+/// The columns of a table that an index's entries hold: keys, included columns and what they find their rows by.
+fn entry_columns(def: &TableDef, index: &IndexDef) -> Vec<usize> {
+    if index.clustered {
+        return (0..def.columns.len()).collect();
+    }
+    let mut columns: Vec<usize> = index.keys.iter().map(|k| k.column).collect();
+    columns.extend(&index.includes);
+    let clustered = def.indexes.iter().find(|i| i.clustered);
+    columns.extend(clustered.iter().flat_map(|c| &c.keys).map(|k| k.column));
+    columns
 }
 
 /// What errors call the table and its database.
@@ -87,6 +99,8 @@ impl StoredTable {
                 unique: i.unique,
                 keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
                 covers_all: i.clustered,
+                columns: entry_columns(&def, i),
+                ordered: true,
             })
             .collect();
         let names = Arc::new(Names {
@@ -270,6 +284,15 @@ impl Table for StoredTable {
 
     fn paths(&self) -> &[AccessPath] {
         &self.paths
+    }
+
+    fn size(&self) -> TableSize {
+        let data = self.data();
+        let rows = data.row_count().unwrap_or(0);
+        let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
+        // A new table has a whole extent before it fills it.
+        let pages = pages.min(rows).max(1);
+        TableSize { rows, pages }
     }
 
     fn open(

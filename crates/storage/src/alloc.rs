@@ -318,6 +318,18 @@ impl Database {
         Ok(pages)
     }
 
+    /// About how many pages an allocation unit has, from its IAM pages alone: whole extents and single pages.
+    pub fn pages_about(&self, au: AllocUnitId) -> SqlResult<u64> {
+        let first = self.roots(au).first_iam;
+        let mut pages = self.extents_of(first)?.len() as u64 * 8;
+        if !first.is_null() {
+            let p = self.read_page(first)?;
+            let iam = Iam::new(p.bytes()).map_err(|e| self.corrupt(first, e))?;
+            pages += iam.singles().count() as u64;
+        }
+        Ok(pages)
+    }
+
     /// Used and reserved pages of an allocation unit, IAM pages included: what sp_spaceused shows.
     pub fn page_counts(&self, au: AllocUnitId) -> SqlResult<(u64, u64)> {
         let first = self.roots(au).first_iam;

@@ -118,7 +118,7 @@ impl Binder<'_> {
                 };
                 let alias = alias.as_deref().unwrap_or(name);
                 let target = self.located(alias).is_some();
-                let plan = scan_plan(table, ScanLock::READ, target);
+                let plan = scan_plan(table, alias, ScanLock::READ, target);
                 self.expose(plan, alias, &[], scope)
             }
             ast::TableSource::Join(j) => self.join(j, scope, outer),
@@ -174,8 +174,8 @@ impl Binder<'_> {
         }
         let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
             Source::Table(table) => match self.located(&alias) {
-                Some(lock) => scan_plan(table, lock, true),
-                None => scan_plan(table, lock_of(&t.hints)?, false),
+                Some(lock) => scan_plan(table, &alias, lock, true),
+                None => scan_plan(table, &alias, lock_of(&t.hints)?, false),
             },
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
             Source::View(view) => {
@@ -207,7 +207,7 @@ impl Binder<'_> {
             self.locate = Some((alias.to_owned(), lock));
             self.from(from, &mut scope)?
         } else {
-            let target = scan_plan(table.clone(), lock, true);
+            let target = scan_plan(table.clone(), alias, lock, true);
             let target = self.expose(target, alias, &[], &mut scope)?;
             if from.is_empty() {
                 target
@@ -347,7 +347,7 @@ fn out_column(c: &TableColumn, updatable: bool) -> OutColumn {
 }
 
 /// A scan of every row; `locators` adds the column that says where each lies.
-fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
+fn scan_plan(table: Arc<dyn Table>, alias: &str, lock: ScanLock, locators: bool) -> Plan {
     let mut columns: Vec<OutColumn> = table
         .columns()
         .iter()
@@ -364,7 +364,10 @@ fn scan_plan(table: Arc<dyn Table>, lock: ScanLock, locators: bool) -> Plan {
         });
     }
     let node = Node::Scan {
-        table: TableSource { def: table },
+        table: TableSource {
+            def: table,
+            alias: alias.to_owned(),
+        },
         seek: None,
         lock,
         forward: true,

@@ -38,6 +38,8 @@ impl ToyTable {
             unique: true,
             keys: key.iter().map(|k| (*k, false)).collect(),
             covers_all: true,
+            columns: (0..columns.len()).collect(),
+            ordered: false,
         };
         Arc::new(ToyTable {
             name,

@@ -18,7 +18,7 @@ use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
 
 /// The identity column that an IDENTITY() in the list makes: its position and numbers.
-type Made = Option<(usize, Identity)>;
+pub(super) type Made = Option<(usize, Identity)>;
 
 impl Run<'_> {
     pub(super) fn select_into(
@@ -203,7 +203,7 @@ fn single_table(stmt: &ast::SelectStmt) -> bool {
 }
 
 /// The statement with a typed zero where IDENTITY(type, seed, increment) stood.
-fn without_identity(stmt: &ast::SelectStmt) -> SqlResult<(ast::SelectStmt, Made)> {
+pub(super) fn without_identity(stmt: &ast::SelectStmt) -> SqlResult<(ast::SelectStmt, Made)> {
     let mut stmt = stmt.clone();
     let mut made = None;
     if let ast::QueryExpr::Select(spec) = &mut stmt.body {

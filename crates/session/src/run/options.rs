@@ -12,9 +12,14 @@ use crate::sink::EnvChange;
 impl Run<'_> {
     pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
         match option {
-            ast::SetOption::OnOff { names, on } => names
-                .iter()
-                .try_for_each(|n| self.session.options.set_switch(n, *on)),
+            ast::SetOption::OnOff { names, on } => {
+                names
+                    .iter()
+                    .try_for_each(|n| match n.starts_with("SHOWPLAN_") {
+                        true => self.set_showplan(n, *on),
+                        false => self.session.options.set_switch(n, *on),
+                    })
+            }
             ast::SetOption::IsolationLevel(level) => {
                 let level = match level {
                     ast::IsolationLevel::ReadUncommitted => IsolationLevel::ReadUncommitted,

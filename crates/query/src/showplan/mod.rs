@@ -1,0 +1,795 @@
+//! Estimated plans as SHOWPLAN_TEXT and SHOWPLAN_ALL show them: one operator a line, named as SQL Server names its own.
+//!
+//! A line is what the executor does. A condition above a scan is part of the scan's line; what a seek answers stands in
+//! SEEK and not in WHERE; a projection that computes nothing has no line. The upper input of a hash operator is the one
+//! that is kept in memory, as SQL Server draws it.
+
+mod text;
+
+use std::sync::Arc;
+
+use crate::expr::{CompareOp, Expr, Kind};
+use crate::host::{Table, TableSource};
+use crate::optimize::answered;
+use crate::optimize::cost::Cost;
+use crate::optimize::estimate::{Estimate, estimate, looks_up, row_bytes};
+use crate::plan::{JoinKind, Node, Plan, Seek, SortKey, WindowKind};
+use text::Names;
+
+/// One operator of an estimated plan.
+#[derive(Clone, Debug)]
+pub struct PlanLine {
+    /// Its place in the tree, from 0; the operator above, or none.
+    pub node: usize,
+    pub parent: Option<usize>,
+    pub physical: &'static str,
+    pub logical: String,
+    /// What stands in the parentheses after the logical operator, and apart from it.
+    pub argument: String,
+    pub defined: String,
+    pub output: String,
+    pub rows: f64,
+    pub io: f64,
+    pub cpu: f64,
+    pub row_bytes: f64,
+    /// Of the operator and everything below it, for one execution.
+    pub cost: f64,
+    pub executions: f64,
+}
+
+impl PlanLine {
+    /// `Nested Loops(Inner Join, OUTER REFERENCES:([t].[a]))`
+    fn named(&self) -> String {
+        let mut inside = Vec::new();
+        if matches!(self.physical, "Nested Loops" | "Hash Match" | "Merge Join") {
+            inside.push(self.logical.clone());
+        }
+        if !self.argument.is_empty() {
+            inside.push(self.argument.clone());
+        }
+        match inside.is_empty() {
+            true => self.physical.to_owned(),
+            false => format!("{}({})", self.physical, inside.join(", ")),
+        }
+    }
+}
+
+/// The lines with the branches of the tree drawn before them.
+pub fn drawn(lines: &[PlanLine]) -> Vec<String> {
+    // What each operator puts before its inputs.
+    let mut before: Vec<String> = Vec::with_capacity(lines.len());
+    let mut out = Vec::with_capacity(lines.len());
+    for (i, line) in lines.iter().enumerate() {
+        let lead = match line.parent {
+            Some(p) => before[p].clone(),
+            None => "  ".to_owned(),
+        };
+        let more = lines[i + 1..].iter().any(|l| l.parent == line.parent);
+        let bar = if more && line.parent.is_some() {
+            "|    "
+        } else {
+            "     "
+        };
+        out.push(format!("{lead}|--{}", line.named()));
+        before.push(lead + bar);
+    }
+    out
+}
+
+/// The operators of a plan; `variables` are the names of the batch's variables by slot.
+pub fn lines(plan: &Plan, variables: &[String]) -> Vec<PlanLine> {
+    let mut tree = Tree::new(variables);
+    tree.plan(plan, None, 1.0);
+    tree.lines
+}
+
+/// The operators behind an expression over no row: IF EXISTS (...), SET @x = (SELECT ...).
+pub fn of_expression(e: Expr, variables: &[String]) -> Vec<PlanLine> {
+    let row = Plan {
+        node: Node::OneRow,
+        columns: Vec::new(),
+        correlated: false,
+    };
+    let plan = Plan {
+        columns: Vec::new(),
+        correlated: false,
+        node: Node::Project {
+            input: Box::new(row),
+            exprs: vec![e],
+        },
+    };
+    lines(&plan, variables)
+}
+
+pub(crate) struct Tree<'v> {
+    pub lines: Vec<PlanLine>,
+    variables: &'v [String],
+    /// Columns of the rows around the operator at hand, innermost last.
+    outer: Vec<Vec<String>>,
+    next: usize,
+}
+
+fn join_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner Join",
+        JoinKind::Left => "Left Outer Join",
+        JoinKind::Right => "Right Outer Join",
+        JoinKind::Full => "Full Outer Join",
+    }
+}
+
+/// The kind of a join whose inputs change places.
+fn mirrored(kind: JoinKind) -> JoinKind {
+    match kind {
+        JoinKind::Left => JoinKind::Right,
+        JoinKind::Right => JoinKind::Left,
+        same => same,
+    }
+}
+
+/// `[db].[schema].[table]`, or a table variable's name.
+pub(crate) fn object(table: &dyn Table) -> String {
+    let full = table.full_name();
+    if table.name().starts_with('@') {
+        return table.name().to_owned();
+    }
+    let parts: Vec<String> = full.splitn(3, '.').map(|p| format!("[{p}]")).collect();
+    parts.join(".")
+}
+
+fn index_of(table: &dyn Table, path: usize) -> String {
+    let name = table.paths().get(path).map_or("", |p| &p.name);
+    format!("{}.[{name}]", object(table))
+}
+
+/// The name of the table in its query, where it has one of its own.
+fn alias_of(source: &TableSource) -> Option<&str> {
+    let name = source.def.name();
+    (!source.alias.is_empty() && !crate::bind::same_name(&source.alias, name))
+        .then_some(&source.alias)
+}
+
+fn column_names(source: &TableSource, width: usize) -> Vec<String> {
+    let table = object(&*source.def);
+    let alias = alias_of(source);
+    let columns = source.def.columns();
+    let name = |i: usize| match columns.get(i) {
+        None => "[Bmk1000]".to_owned(),
+        Some(c) => match alias {
+            Some(a) => format!("{table}.[{}] as [{a}].[{}]", c.name, c.name),
+            None => format!("{table}.[{}]", c.name),
+        },
+    };
+    (0..width).map(name).collect()
+}
+
+fn parts_of(predicate: &Expr) -> &[Expr] {
+    match &predicate.kind {
+        Kind::And(parts) => parts,
+        _ => std::slice::from_ref(predicate),
+    }
+}
+
+/// The plans within an expression.
+fn subplans(e: &Expr) -> Vec<Arc<Plan>> {
+    fn walk(e: &mut Expr, out: &mut Vec<Arc<Plan>>) {
+        match &e.kind {
+            Kind::Scalar(p)
+            | Kind::Exists(p)
+            | Kind::InQuery { plan: p, .. }
+            | Kind::Quantified { plan: p, .. } => out.push(p.clone()),
+            _ => {}
+        }
+        let _ = e.try_for_each_child(&mut |c| {
+            walk(c, out);
+            Ok(())
+        });
+    }
+    let mut out = Vec::new();
+    walk(&mut e.clone(), &mut out);
+    out
+}
+
+impl<'v> Tree<'v> {
+    pub fn new(variables: &'v [String]) -> Tree<'v> {
+        Tree {
+            lines: Vec::new(),
+            variables,
+            outer: Vec::new(),
+            next: 1000,
+        }
+    }
+
+    fn names<'n>(&'n self, columns: &'n [String]) -> Names<'n> {
+        Names {
+            columns,
+            outer: &self.outer,
+            variables: self.variables,
+        }
+    }
+
+    fn fresh(&mut self, word: &str) -> String {
+        self.next += 1;
+        format!("[{word}{}]", self.next)
+    }
+
+    /// Adds a line; what is known only after its inputs is filled in by [`Tree::fill`].
+    pub fn line(
+        &mut self,
+        parent: Option<usize>,
+        physical: &'static str,
+        logical: &str,
+        (estimate, executions): (Estimate, f64),
+    ) -> usize {
+        let node = self.lines.len();
+        self.lines.push(PlanLine {
+            node,
+            parent,
+            physical,
+            logical: logical.to_owned(),
+            argument: String::new(),
+            defined: String::new(),
+            output: String::new(),
+            rows: estimate.rows,
+            io: estimate.own.io,
+            cpu: estimate.own.cpu,
+            row_bytes: estimate.bytes,
+            cost: estimate.cost,
+            executions,
+        });
+        node
+    }
+
+    /// An expression over a row with these names.
+    pub fn expression(&self, e: &Expr, row: &[String]) -> String {
+        self.names(row).expr(e)
+    }
+
+    pub fn fill(&mut self, at: usize, argument: String, output: &[String]) {
+        self.lines[at].argument = argument;
+        self.lines[at].output = output.join(", ");
+    }
+
+    /// The plans within the expressions of an operator, as further inputs of it.
+    fn inside<'e>(
+        &mut self,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+        row: &[String],
+        (parent, executions): (usize, f64),
+    ) {
+        for e in exprs {
+            for plan in subplans(e) {
+                self.outer.push(row.to_vec());
+                let times = if plan.correlated { executions } else { 1.0 };
+                self.plan(&plan, Some(parent), times);
+                self.outer.pop();
+            }
+        }
+    }
+
+    /// Adds the lines of a plan that runs `times` times; the names of its columns.
+    pub fn plan(&mut self, plan: &Plan, parent: Option<usize>, times: f64) -> Vec<String> {
+        let e = estimate(plan);
+        let all = (e, times);
+        match &plan.node {
+            Node::OneRow => {
+                self.line(parent, "Constant Scan", "Constant Scan", all);
+                Vec::new()
+            }
+            Node::Values(rows) => {
+                let at = self.line(parent, "Constant Scan", "Constant Scan", all);
+                let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Union")).collect();
+                let names = self.names(&[]);
+                let row = |r: &Vec<Expr>| {
+                    let values: Vec<String> = r.iter().map(|e| names.expr(e)).collect();
+                    format!("({})", values.join(","))
+                };
+                let values: Vec<String> = rows.iter().map(row).collect();
+                let argument = format!("VALUES:({})", values.join(","));
+                self.fill(at, argument, &own);
+                self.inside(rows.iter().flatten(), &[], (at, e.rows));
+                own
+            }
+            Node::Scan { table, seek, .. } => {
+                self.scan(plan, table, seek.as_ref(), None, (parent, times))
+            }
+            Node::Virtual { table, args } => {
+                let name = "Table-valued function";
+                let at = self.line(parent, name, name, all);
+                let columns = plan.columns.iter();
+                let own: Vec<String> = columns
+                    .map(|c| format!("[{}].[{}]", table.name(), c.name))
+                    .collect();
+                let args: Vec<String> = args.iter().map(|a| self.names(&[]).expr(a)).collect();
+                let mut argument = format!("OBJECT:([{}])", table.name());
+                if !args.is_empty() {
+                    argument += &format!(", PARAMETERS:({})", args.join(","));
+                }
+                self.fill(at, argument, &own);
+                own
+            }
+            Node::Filter { input, predicate } => {
+                self.filter(plan, input, predicate, (parent, times))
+            }
+            Node::Project { input, exprs } => self.project(plan, input, exprs, (parent, times)),
+            Node::Assign { input, targets } => {
+                let exprs: Vec<Expr> = targets.iter().map(|(_, e)| e.clone()).collect();
+                self.project(plan, input, &exprs, (parent, times))
+            }
+            Node::Join { .. } => self.join(plan, (parent, times)),
+            Node::Aggregate {
+                input,
+                groups,
+                aggregates,
+                kept,
+            } => {
+                let physical = match groups.is_empty() {
+                    true => "Stream Aggregate",
+                    false => "Hash Match",
+                };
+                let at = self.line(parent, physical, "Aggregate", all);
+                let below = self.plan(input, Some(at), times);
+                let mut own = below[..*kept].to_vec();
+                let made: Vec<String> = aggregates.iter().map(|_| self.fresh("Expr")).collect();
+                let names = self.names(&below);
+                let keys: Vec<String> = groups.iter().map(|g| names.expr(g)).collect();
+                let defined: Vec<String> = aggregates
+                    .iter()
+                    .zip(&made)
+                    .map(|(a, n)| format!("{n}={}", names.aggregate(a)))
+                    .collect();
+                let mut argument = Vec::new();
+                if !keys.is_empty() {
+                    argument.push(format!("HASH:({})", keys.join(", ")));
+                }
+                if !defined.is_empty() {
+                    argument.push(format!("DEFINE:({})", defined.join(", ")));
+                }
+                own.extend(keys);
+                own.extend(made);
+                self.lines[at].defined = defined.join(", ");
+                self.fill(at, argument.join(" "), &own);
+                own
+            }
+            Node::Window { input, calls } => {
+                let at = self.line(parent, "Window Aggregate", "Window Aggregate", all);
+                let mut own = self.plan(input, Some(at), times);
+                let made: Vec<String> = calls.iter().map(|_| self.fresh("Expr")).collect();
+                let names = self.names(&own);
+                let mut defined = Vec::new();
+                let mut argument = Vec::new();
+                for (call, name) in calls.iter().zip(&made) {
+                    defined.push(format!("{name}={}", window_name(call.kind)));
+                    let mut over = Vec::new();
+                    if !call.partition.is_empty() {
+                        let columns = call.partition.iter().map(|e| names.expr(e));
+                        let columns: Vec<String> = columns.collect();
+                        over.push(format!("PARTITION COLUMNS:({})", columns.join(", ")));
+                    }
+                    if !call.order.is_empty() {
+                        over.push(format!("ORDER BY:({})", names.order(&call.order)));
+                    }
+                    let over = over.join(", ");
+                    if !over.is_empty() && !argument.contains(&over) {
+                        argument.push(over);
+                    }
+                }
+                argument.insert(0, format!("DEFINE:({})", defined.join(", ")));
+                own.extend(made);
+                self.lines[at].defined = defined.join(", ");
+                self.fill(at, argument.join(", "), &own);
+                own
+            }
+            Node::Recursive {
+                anchor, members, ..
+            } => {
+                let at = self.line(parent, "Concatenation", "Concatenation", all);
+                let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Recr")).collect();
+                self.plan(anchor, Some(at), times);
+                for m in members {
+                    self.plan(m, Some(at), times);
+                }
+                self.fill(at, String::new(), &own);
+                own
+            }
+            Node::WorkTable { .. } => {
+                let at = self.line(parent, "Table Spool", "Lazy Spool", all);
+                let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Recr")).collect();
+                self.fill(at, String::new(), &own);
+                own
+            }
+            Node::Sort { input, keys } => {
+                let at = self.line(parent, "Sort", "Sort", all);
+                let own = self.plan(input, Some(at), times);
+                let argument = format!("ORDER BY:({})", self.names(&own).order(keys));
+                self.fill(at, argument, &own);
+                self.inside(keys.iter().map(|k: &SortKey| &k.expr), &own, (at, e.rows));
+                own
+            }
+            Node::Top {
+                input,
+                count,
+                percent,
+                ties,
+                ..
+            } => {
+                let at = self.line(parent, "Top", "Top", all);
+                let own = self.plan(input, Some(at), times);
+                let mut argument = format!("TOP EXPRESSION:({})", self.names(&[]).expr(count));
+                if *percent {
+                    argument += " PERCENT";
+                }
+                if !ties.is_empty() {
+                    argument += " WITH TIES";
+                }
+                self.fill(at, argument, &own);
+                own
+            }
+            Node::Skip { input, count } => {
+                let at = self.line(parent, "Top", "Top", all);
+                let own = self.plan(input, Some(at), times);
+                let argument = format!("OFFSET EXPRESSION:({})", self.names(&[]).expr(count));
+                self.fill(at, argument, &own);
+                own
+            }
+            Node::Distinct { input } => {
+                let at = self.line(parent, "Hash Match", "Aggregate", all);
+                let own = self.plan(input, Some(at), times);
+                self.fill(at, format!("HASH:({})", own.join(", ")), &own);
+                own
+            }
+            Node::Concat(inputs) => {
+                let at = self.line(parent, "Concatenation", "Concatenation", all);
+                let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Union")).collect();
+                for p in inputs {
+                    self.plan(p, Some(at), times);
+                }
+                self.fill(at, String::new(), &own);
+                own
+            }
+            Node::SetOperation {
+                left,
+                right,
+                keep_common,
+            } => {
+                let logical = match keep_common {
+                    true => "Right Semi Join",
+                    false => "Right Anti Semi Join",
+                };
+                let at = self.line(parent, "Hash Match", logical, all);
+                let other = self.plan(right, Some(at), times);
+                let own = self.plan(left, Some(at), times);
+                let argument = format!("HASH:({})=({})", other.join(", "), own.join(", "));
+                self.fill(at, argument, &own);
+                own
+            }
+        }
+    }
+
+    fn filter(
+        &mut self,
+        plan: &Plan,
+        input: &Plan,
+        predicate: &Expr,
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        let parts = parts_of(predicate).iter();
+        let rest: Vec<&Expr> = parts.filter(|p| !answered(input, p)).collect();
+        if rest.is_empty() {
+            return self.plan(input, parent, times);
+        }
+        let plain = rest.iter().all(|p| !p.has_subquery());
+        if let (Node::Scan { table, seek, .. }, true) = (&input.node, plain) {
+            let place = (parent, times);
+            let above = Some((rest.as_slice(), estimate(plan)));
+            return self.scan(input, table, seek.as_ref(), above, place);
+        }
+        let at = self.line(parent, "Filter", "Filter", (estimate(plan), times));
+        let own = self.plan(input, Some(at), times);
+        let argument = format!("WHERE:({})", self.condition(&rest, &own));
+        self.fill(at, argument, &own);
+        let rows = estimate(input).rows;
+        self.inside(rest, &own, (at, rows));
+        own
+    }
+
+    fn condition(&self, parts: &[&Expr], row: &[String]) -> String {
+        let names = self.names(row);
+        let one = |p: &&Expr| match p.kind {
+            Kind::Or(_) if parts.len() > 1 => format!("({})", names.expr(p)),
+            _ => names.expr(p),
+        };
+        let all: Vec<String> = parts.iter().map(one).collect();
+        all.join(" AND ")
+    }
+
+    fn project(
+        &mut self,
+        plan: &Plan,
+        input: &Plan,
+        exprs: &[Expr],
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        let computed = |e: &&Expr| !matches!(e.kind, Kind::Column { .. });
+        if exprs.iter().all(|e| !computed(&e)) {
+            let below = self.plan(input, parent, times);
+            return exprs.iter().map(|e| self.names(&below).expr(e)).collect();
+        }
+        let at = self.line(
+            parent,
+            "Compute Scalar",
+            "Compute Scalar",
+            (estimate(plan), times),
+        );
+        let below = self.plan(input, Some(at), times);
+        let mut defined = Vec::new();
+        let mut own = Vec::new();
+        for e in exprs {
+            let text = self.names(&below).expr(e);
+            own.push(match computed(&e) {
+                false => text,
+                true => {
+                    let name = self.fresh("Expr");
+                    defined.push(format!("{name}={text}"));
+                    name
+                }
+            });
+        }
+        let defined = defined.join(", ");
+        self.lines[at].defined.clone_from(&defined);
+        self.fill(at, format!("DEFINE:({defined})"), &own);
+        self.inside(exprs, &below, (at, estimate(input).rows));
+        own
+    }
+
+    /// A scan with the rest of the condition above it, and what is expected behind that.
+    fn scan(
+        &mut self,
+        plan: &Plan,
+        source: &TableSource,
+        seek: Option<&Seek>,
+        above: Option<(&[&Expr], Estimate)>,
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        let table = &*source.def;
+        let own = column_names(source, plan.columns.len());
+        let rows = estimate(plan);
+        let shown = above.as_ref().map_or(rows, |(_, e)| Estimate {
+            rows: e.rows,
+            cost: e.cost,
+            ..rows
+        });
+        let alias = alias_of(source).map_or(String::new(), |a| format!(" AS [{a}]"));
+        let filter = above.map_or(String::new(), |(parts, _)| {
+            format!(", WHERE:({})", self.condition(parts, &own))
+        });
+        let clustered = table.paths().iter().position(|p| p.covers_all);
+        let Some(seek) = seek else {
+            let (name, object) = match clustered {
+                Some(i) => ("Clustered Index Scan", index_of(table, i)),
+                None => ("Table Scan", object(table)),
+            };
+            let at = self.line(parent, name, name, (shown, times));
+            self.fill(at, format!("OBJECT:({object}{alias}){filter}"), &own);
+            return own;
+        };
+        let path = &table.paths()[seek.index];
+        let sought = !seek.equal.is_empty() || seek.lower.is_some() || seek.upper.is_some();
+        let way = match plan.node {
+            Node::Scan { forward: false, .. } => "BACKWARD",
+            _ => "FORWARD",
+        };
+        let object = format!("OBJECT:({}{alias})", index_of(table, seek.index));
+        let keys = match sought {
+            true => format!(", SEEK:({})", self.sought(table, seek, &own)),
+            false => String::new(),
+        };
+        let name = match (path.covers_all, sought) {
+            (true, true) => "Clustered Index Seek",
+            (true, false) => "Clustered Index Scan",
+            (false, true) => "Index Seek",
+            (false, false) => "Index Scan",
+        };
+        if !looks_up(table, Some(seek)) {
+            let at = self.line(parent, name, name, (shown, times));
+            let argument = format!("{object}{keys}{filter} ORDERED {way}");
+            self.fill(at, argument, &own);
+            return own;
+        }
+        // Entries of the index, each found again in the table.
+        let top = self.line(parent, "Nested Loops", "Inner Join", (shown, times));
+        let index = Estimate {
+            cost: rows.own.total(),
+            ..rows
+        };
+        let at = self.line(Some(top), name, name, (index, times));
+        let locator: Vec<String> = match clustered {
+            Some(i) => {
+                let keys = table.paths()[i].keys.iter();
+                keys.map(|(c, _)| own[*c].clone()).collect()
+            }
+            None => vec!["[Bmk1000]".to_owned()],
+        };
+        self.fill(at, format!("{object}{keys} ORDERED {way}"), &locator);
+        let equal: Vec<String> = locator.iter().map(|l| format!("{l}={l}")).collect();
+        let cost = crate::optimize::cost::lookups(rows.rows);
+        let one = Estimate {
+            rows: 1.0,
+            own: Cost {
+                io: crate::optimize::cost::RANDOM_PAGE,
+                cpu: crate::optimize::cost::FIRST_ROW,
+            },
+            cost: cost.total(),
+            bytes: row_bytes(&plan.columns),
+        };
+        let (name, object) = match clustered {
+            Some(i) => ("Clustered Index Seek", index_of(table, i)),
+            None => ("RID Lookup", self::object(table)),
+        };
+        let lookup = self.line(Some(top), name, name, (one, times * rows.rows));
+        let equal = equal.join(", ");
+        let argument =
+            format!("OBJECT:({object}{alias}), SEEK:({equal}){filter} LOOKUP ORDERED FORWARD");
+        self.fill(lookup, argument, &own);
+        self.lines[top].io = 0.0;
+        self.lines[top].cpu = rows.rows * 0.000_004_18;
+        let outer = format!("OUTER REFERENCES:({})", locator.join(", "));
+        self.fill(top, outer, &own);
+        own
+    }
+
+    /// `[t].[a]=(1) AND [t].[b] > (2)`
+    fn sought(&self, table: &dyn Table, seek: &Seek, own: &[String]) -> String {
+        let names = self.names(&[]);
+        let keys = &table.paths()[seek.index].keys;
+        let mut parts = Vec::new();
+        for (e, (column, _)) in seek.equal.iter().zip(keys) {
+            parts.push(format!("{}={}", own[*column], names.expr(e)));
+        }
+        if let Some((column, _)) = keys.get(seek.equal.len()) {
+            let mut side = |bound: &Option<(Expr, bool)>, inclusive, without| {
+                if let Some((e, whole)) = bound {
+                    let sign = text::compare_sign(if *whole { inclusive } else { without });
+                    parts.push(format!("{} {sign} {}", own[*column], names.expr(e)));
+                }
+            };
+            side(&seek.lower, CompareOp::Ge, CompareOp::Gt);
+            side(&seek.upper, CompareOp::Le, CompareOp::Lt);
+        }
+        parts.join(" AND ")
+    }
+
+    fn join(&mut self, plan: &Plan, (parent, times): (Option<usize>, f64)) -> Vec<String> {
+        let Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            apply,
+        } = &plan.node
+        else {
+            return Vec::new();
+        };
+        let e = estimate(plan);
+        let inner = estimate(left).rows;
+        if *apply || hash.is_empty() {
+            let at = self.line(parent, "Nested Loops", join_name(*kind), (e, times));
+            let mut own = self.plan(left, Some(at), times);
+            let mut argument = Vec::new();
+            if *apply {
+                self.outer.push(own.clone());
+                let below = self.plan(right, Some(at), times * inner);
+                self.outer.pop();
+                let used: Vec<String> = outer_columns(right)
+                    .into_iter()
+                    .filter_map(|i| own.get(i).cloned())
+                    .collect();
+                if !used.is_empty() {
+                    argument.push(format!("OUTER REFERENCES:({})", used.join(", ")));
+                }
+                own.extend(below);
+            } else {
+                // The inner side is read once and kept.
+                own.extend(self.plan(right, Some(at), times));
+            }
+            if let Some(on) = on {
+                let parts: Vec<&Expr> = parts_of(on).iter().collect();
+                argument.push(format!("WHERE:({})", self.condition(&parts, &own)));
+            }
+            self.fill(at, argument.join(", "), &own);
+            self.inside(on, &own, (at, e.rows));
+            return own;
+        }
+        let at = self.line(parent, "Hash Match", join_name(mirrored(*kind)), (e, times));
+        let build = self.plan(right, Some(at), times);
+        let mut own = self.plan(left, Some(at), times);
+        let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| {
+            let all: Vec<String> = hash.iter().map(|p| names.expr(f(p))).collect();
+            all.join(", ")
+        };
+        let keys = format!(
+            "HASH:({})=({})",
+            side(&self.names(&build), |p| &p.1),
+            side(&self.names(&own), |p| &p.0)
+        );
+        own.extend(build);
+        let residual = on.as_ref().map_or(String::new(), |on| {
+            let parts: Vec<&Expr> = parts_of(on).iter().collect();
+            format!(", RESIDUAL:({})", self.condition(&parts, &own))
+        });
+        self.fill(at, keys + &residual, &own);
+        self.inside(on, &own, (at, e.rows));
+        own
+    }
+}
+
+/// The columns of the row around it that a plan reads itself (subqueries within aside), in order.
+fn outer_columns(plan: &Plan) -> Vec<usize> {
+    let mut out = std::collections::BTreeSet::new();
+    collect_outer(plan, 1, &mut out);
+    out.into_iter().collect()
+}
+
+fn collect_outer(plan: &Plan, depth: usize, out: &mut std::collections::BTreeSet<usize>) {
+    let mut note = |e: &Expr| {
+        e.visit_columns(&mut |d, i| {
+            if d == depth {
+                out.insert(i);
+            }
+        });
+    };
+    match &plan.node {
+        Node::Scan { seek: Some(s), .. } => {
+            s.equal.iter().for_each(&mut note);
+            let bounds = s.lower.iter().chain(&s.upper);
+            bounds.for_each(|(e, _)| note(e));
+        }
+        Node::Virtual { args, .. } => args.iter().for_each(note),
+        Node::Filter { input, predicate } => {
+            note(predicate);
+            collect_outer(input, depth, out);
+        }
+        Node::Project { input, exprs } => {
+            exprs.iter().for_each(note);
+            collect_outer(input, depth, out);
+        }
+        Node::Aggregate { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Distinct { input }
+        | Node::Window { input, .. } => collect_outer(input, depth, out),
+        Node::Top { input, count, .. } | Node::Skip { input, count } => {
+            note(count);
+            collect_outer(input, depth, out);
+        }
+        Node::Join {
+            left,
+            right,
+            on,
+            apply,
+            ..
+        } => {
+            on.iter().for_each(note);
+            collect_outer(left, depth, out);
+            collect_outer(right, depth + usize::from(*apply), out);
+        }
+        Node::Values(rows) => rows.iter().flatten().for_each(note),
+        _ => {}
+    }
+}
+
+fn window_name(kind: WindowKind) -> &'static str {
+    match kind {
+        WindowKind::RowNumber => "row_number",
+        WindowKind::Rank => "rank",
+        WindowKind::DenseRank => "dense_rank",
+        WindowKind::Ntile => "ntile",
+        WindowKind::PercentRank => "percent_rank",
+        WindowKind::CumeDist => "cume_dist",
+        WindowKind::Lag => "lag",
+        WindowKind::Lead => "lead",
+        WindowKind::FirstValue => "first_value",
+        WindowKind::LastValue => "last_value",
+        WindowKind::Aggregate(kind) => crate::optimize::estimate::aggregate_name(kind),
+    }
+}

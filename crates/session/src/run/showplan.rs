@@ -1,0 +1,230 @@
+//! SET SHOWPLAN_TEXT and SHOWPLAN_ALL: a batch is bound, not run, and its estimated plans are the result.
+
+use duramen_base::{SqlError, SqlResult};
+use duramen_query::host::Host;
+use duramen_query::showplan::{PlanLine, drawn, lines};
+use duramen_query::{Binder, dml};
+use duramen_tsql::ast::{self, SetOption, StatementKind};
+use duramen_types::{SqlType, Value};
+
+use super::{Ended, Run, into};
+use crate::options::Showplan;
+use crate::outcome;
+use crate::program::{Op, Program};
+use crate::sink::ColumnMeta;
+
+/// The columns of SHOWPLAN_ALL.
+const COLUMNS: [(&str, SqlType); 18] = [
+    ("StmtText", SqlType::nvarchar(duramen_types::MAX_LENGTH)),
+    ("StmtId", SqlType::INT),
+    ("NodeId", SqlType::INT),
+    ("Parent", SqlType::INT),
+    ("PhysicalOp", SqlType::nvarchar(4000)),
+    ("LogicalOp", SqlType::nvarchar(4000)),
+    ("Argument", SqlType::nvarchar(duramen_types::MAX_LENGTH)),
+    (
+        "DefinedValues",
+        SqlType::nvarchar(duramen_types::MAX_LENGTH),
+    ),
+    ("EstimateRows", SqlType::REAL),
+    ("EstimateIO", SqlType::REAL),
+    ("EstimateCPU", SqlType::REAL),
+    ("AvgRowSize", SqlType::INT),
+    ("TotalSubtreeCost", SqlType::REAL),
+    ("OutputList", SqlType::nvarchar(duramen_types::MAX_LENGTH)),
+    ("Warnings", SqlType::nvarchar(4000)),
+    ("Type", SqlType::nvarchar(4000)),
+    ("Parallel", SqlType::BIT),
+    ("EstimateExecutions", SqlType::REAL),
+];
+
+/// Whether a statement turns SHOWPLAN on or off: it runs even while nothing else does.
+pub fn sets_showplan(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::SetOption(SetOption::OnOff { names, .. }) => {
+            names.iter().any(|n| n.starts_with("SHOWPLAN_"))
+        }
+        _ => false,
+    }
+}
+
+fn switches(program: &Program) -> bool {
+    match &program.steps[..] {
+        [only] => matches!(&only.op, Op::Run(kind) if sets_showplan(kind)),
+        _ => false,
+    }
+}
+
+/// What SHOWPLAN_ALL calls a statement.
+fn kind_of(op: &Op) -> &'static str {
+    match op {
+        Op::Run(StatementKind::Select(_)) => "SELECT",
+        Op::Run(StatementKind::Insert(_)) => "INSERT",
+        Op::Run(StatementKind::Update(_)) => "UPDATE",
+        Op::Run(StatementKind::Delete(_)) => "DELETE",
+        Op::Run(StatementKind::Exec(_)) => "EXECUTE PROC",
+        Op::Run(StatementKind::SetOption(_)) => "SET ON/OFF",
+        Op::Run(kind) => crate::names::statement_name(kind),
+        Op::Assign { .. } => "ASSIGN",
+        Op::BranchUnless { .. } => "COND",
+        Op::Return(_) => "RETURN",
+        Op::Jump(_) | Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch => "",
+    }
+}
+
+impl Run<'_> {
+    /// Whether the program is to be shown and not run.
+    pub(super) fn is_shown(&self) -> bool {
+        self.session.options.showplan != Showplan::Off && !switches(self.program)
+    }
+
+    /// Tells the estimated plans of the program's statements, in the order of its text.
+    pub(super) fn show(&mut self) -> Ended {
+        let program = self.program;
+        let mut number = 0;
+        for (at, step) in program.steps.iter().enumerate() {
+            let kind = kind_of(&step.op);
+            if kind.is_empty() {
+                continue;
+            }
+            number += 1;
+            match self.operators(at) {
+                Ok(operators) => self.show_statement(at, number, kind, &operators),
+                Err(error) => {
+                    let error = error.at_line(step.line as i32);
+                    self.session.state.error = error.number;
+                    outcome::report(self.sink, &error);
+                    self.done(None, super::command::OTHER, true);
+                    break;
+                }
+            }
+        }
+        Ended::Done(None)
+    }
+
+    fn operators(&mut self, at: usize) -> SqlResult<Vec<PlanLine>> {
+        let program = self.program;
+        let names: Vec<String> = program.variables.iter().map(|v| v.name.clone()).collect();
+        self.with_host(None, |h| {
+            let changed = |bound: SqlResult<dml::Dml>| Ok(bound?.explain(&names));
+            match &program.steps[at].op {
+                Op::Run(StatementKind::Select(stmt)) => {
+                    let (stmt, _) = into::without_identity(stmt)?;
+                    Ok(lines(&Binder::new(h).select(&stmt)?, &names))
+                }
+                Op::Run(StatementKind::Insert(stmt)) => match stmt.source {
+                    ast::InsertSource::Exec(_) => Ok(Vec::new()),
+                    _ => changed(dml::insert(h, stmt)),
+                },
+                Op::Run(StatementKind::Update(stmt)) => changed(dml::update(h, stmt)),
+                Op::Run(StatementKind::Delete(stmt)) => changed(dml::delete(h, stmt)),
+                Op::Assign { value, .. } => computed(h, value, &names),
+                Op::BranchUnless { condition, .. } => computed(h, condition, &names),
+                Op::Return(Some(value)) => computed(h, value, &names),
+                _ => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn show_statement(&mut self, at: usize, number: usize, kind: &str, operators: &[PlanLine]) {
+        let step = &self.program.steps[at];
+        let text = self.program.text.get(step.span.0..step.span.1);
+        let text = Value::nvarchar(text.unwrap_or_default().trim());
+        let trees = drawn(operators);
+        if self.session.options.showplan == Showplan::Text {
+            self.heading(1);
+            self.sink.row(&[text]);
+            self.done(Some(1), super::command::SELECT, false);
+            if !trees.is_empty() {
+                self.heading(1);
+                trees
+                    .iter()
+                    .for_each(|t| self.sink.row(&[Value::nvarchar(t)]));
+                self.done(Some(trees.len() as u64), super::command::SELECT, false);
+            }
+            return;
+        }
+        self.heading(COLUMNS.len());
+        let real = |f: f64| Value::Real(f as f32);
+        let int = |n: usize| Value::Int(i32::try_from(n).unwrap_or(i32::MAX));
+        let text_or_null = |s: &str| match s.is_empty() {
+            true => Value::Null,
+            false => Value::nvarchar(s),
+        };
+        let root = operators.first();
+        let of_root = |f: fn(&PlanLine) -> f64| root.map_or(Value::Null, |r| real(f(r)));
+        let mut row = vec![Value::Null; COLUMNS.len()];
+        row[0] = text;
+        row[1] = int(number);
+        row[2] = int(1);
+        row[3] = int(0);
+        row[6] = Value::nvarchar("1");
+        row[8] = of_root(|r| r.rows);
+        row[12] = of_root(|r| r.cost);
+        row[15] = Value::nvarchar(kind);
+        row[16] = Value::Bit(false);
+        self.sink.row(&row);
+        for (line, tree) in operators.iter().zip(&trees) {
+            self.sink.row(&[
+                Value::nvarchar(tree),
+                int(number),
+                int(line.node + 2),
+                int(line.parent.map_or(1, |p| p + 2)),
+                Value::nvarchar(line.physical),
+                Value::nvarchar(&line.logical),
+                text_or_null(&line.argument),
+                text_or_null(&line.defined),
+                real(line.rows),
+                real(line.io),
+                real(line.cpu),
+                int(line.row_bytes as usize),
+                real(line.cost),
+                text_or_null(&line.output),
+                Value::Null,
+                Value::nvarchar("PLAN_ROW"),
+                Value::Bit(false),
+                real(line.executions),
+            ]);
+        }
+        let rows = operators.len() as u64 + 1;
+        self.done(Some(rows), super::command::SELECT, false);
+    }
+
+    fn heading(&mut self, columns: usize) {
+        let column = |(name, ty): &(&str, SqlType)| ColumnMeta {
+            name: (*name).to_owned(),
+            ty: *ty,
+            nullable: true,
+            identity: false,
+            updatable: false,
+        };
+        let columns: Vec<ColumnMeta> = COLUMNS[..columns].iter().map(column).collect();
+        self.sink.columns(&columns);
+    }
+
+    /// SET SHOWPLAN_TEXT and SHOWPLAN_ALL ON or OFF.
+    pub(super) fn set_showplan(&mut self, name: &str, on: bool) -> SqlResult<()> {
+        let wanted = match name {
+            "SHOWPLAN_TEXT" => Showplan::Text,
+            "SHOWPLAN_ALL" => Showplan::All,
+            _ if !on => return Ok(()),
+            _ => return Err(super::not_supported(&format!("SET {name} ON"))),
+        };
+        let current = &mut self.session.options.showplan;
+        match on {
+            true => *current = wanted,
+            false if *current == wanted => *current = Showplan::Off,
+            false => {}
+        }
+        Ok(())
+    }
+}
+
+/// The operators of an expression that reads tables.
+fn computed(h: &dyn Host, e: &ast::Expr, names: &[String]) -> Result<Vec<PlanLine>, SqlError> {
+    let bound = Binder::new(h).scalar(e)?;
+    Ok(match bound.reads_tables() {
+        true => duramen_query::showplan::of_expression(bound, names),
+        false => Vec::new(),
+    })
+}
