@@ -1,17 +1,17 @@
-//! `cargo xtask fuzz [--target NAME|all] [--seconds N] [--seed S]`: the fuzzer of the simulator room, optimised and with
-//! every assertion alive. With `DURAMEN_MATERIAL` its seeds come from real files too.
+//! `cargo xtask fuzz [--target NAME|all] [--seconds N] [--seed S]` and `cargo xtask queries [--count N] [--seed S]
+//! [--keep-going on]`: programs of the simulator room, optimised and with every assertion alive. With `DURAMEN_MATERIAL`
+//! the fuzzer's seeds come from real files too.
 
 use std::process::{Command, ExitCode};
 
 use crate::root;
 
-pub fn run(args: &[&str]) -> ExitCode {
+/// Runs the program of that name.
+pub fn run(program: &str, args: &[&str]) -> ExitCode {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let arguments = "run --profile sim -p duramen-sim --bin fuzz --";
-    command
-        .current_dir(root())
-        .args(arguments.split(' '))
-        .args(args);
+    command.current_dir(root());
+    command.args(["run", "--profile", "sim", "-p", "duramen-sim", "--bin"]);
+    command.args([program, "--"]).args(args);
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,

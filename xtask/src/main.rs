@@ -32,6 +32,8 @@ cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
 cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
                                hostile bytes for everything that reads from outside
+cargo xtask queries [--count 10000] [--seed S] [--keep-going on]
+                               random queries: SQLite's answers beside ours, and queries cut in three
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";
 
@@ -44,7 +46,8 @@ fn main() -> ExitCode {
         ["clients", words @ ..] => clients::alone(words),
         ["sim", rest @ ..] => sim::run(rest),
         ["connections", options @ ..] => connections::run(options),
-        ["fuzz", options @ ..] => fuzz::run(options),
+        ["fuzz", options @ ..] => fuzz::run("fuzz", options),
+        ["queries", options @ ..] => fuzz::run("queries", options),
         ["ledger", options @ ..] => ledger::run(options),
         ["sources"] => sources::run(false),
         ["sources", "--built"] => sources::run(true),

@@ -1,0 +1,105 @@
+//! Random queries whose answers must agree.
+//!
+//! With SQLite, where both languages mean the same ([`generate`] stays inside that part: small integers, lower-case text
+//! without spaces, no division by zero). And with themselves, over every type: a condition cuts the rows of a query in
+//! three, where it is true, false and unknown, and the parts must add up to the whole ([`partition`]); a table with
+//! indexes must answer like its copy without any.
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`both`] | a piece of SQL in both languages |
+//! | [`generate`] | expressions and conditions |
+//! | [`select`] | whole queries, and changes of rows |
+//! | [`partition`] | three-part queries over every type |
+//! | [`world`] | the tables, and the two engines |
+//! | [`sqlite`] | the other engine, a child process |
+
+pub mod both;
+pub mod generate;
+pub mod partition;
+pub mod select;
+pub mod sqlite;
+pub mod world;
+
+use duramen_os::random::Rng;
+
+use sqlite::Sqlite;
+use world::{Answer, World};
+
+/// Queries asked of one set of tables before the next is made.
+const PER_WORLD: u64 = 200;
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Queries compared with SQLite.
+    pub compared: u64,
+    /// Queries cut in three.
+    pub partitioned: u64,
+    /// Changes of rows, compared with SQLite.
+    pub changes: u64,
+    /// Both engines gave an error, or ours an overflow that the other has no limit for.
+    pub refused: u64,
+    /// What did not agree, with everything needed to see it again.
+    pub differences: Vec<String>,
+}
+
+/// Asks `count` queries, world after world from `seed`. Without SQLite only the three-part queries are asked.
+pub fn run(seed: u64, count: u64, mut other: Option<Sqlite>, keep_going: bool) -> Report {
+    let mut report = Report::default();
+    let instance = world::instance();
+    let mut seed = seed;
+    let asked = |r: &Report| r.compared + r.partitioned + r.changes + r.refused;
+    while asked(&report) < count && (keep_going || report.differences.is_empty()) {
+        let left = (count - asked(&report)).min(PER_WORLD);
+        one_world(seed, left, &instance, other.as_mut(), &mut report);
+        seed += 1;
+    }
+    report
+}
+
+fn one_world(
+    seed: u64,
+    count: u64,
+    instance: &std::sync::Arc<duramen_session::Instance>,
+    mut other: Option<&mut Sqlite>,
+    report: &mut Report,
+) {
+    let mut rng = Rng::new(seed);
+    let mut world = World::make(instance, &mut rng, other.as_deref_mut());
+    for n in 0..count {
+        let found = match (&mut other, rng.below(10)) {
+            (None, _) | (_, 0 | 1) => {
+                report.partitioned += 1;
+                partition::check(&mut world, &mut rng)
+            }
+            (Some(other), 2) => {
+                report.changes += 1;
+                world.change(&select::change(&mut rng, &world.tables), other)
+            }
+            (Some(other), _) => {
+                let query = select::query(&mut rng, &world.tables);
+                match world.compare(&query, other) {
+                    Answer::Same => {
+                        report.compared += 1;
+                        None
+                    }
+                    Answer::Refused => {
+                        report.refused += 1;
+                        None
+                    }
+                    Answer::Different(text) => Some(text),
+                }
+            }
+        };
+        if let Some(text) = found {
+            let script = world.script();
+            report.differences.push(format!(
+                "seed {seed}, query {n} (`cargo xtask queries --seed {seed} --count {}`):\n{text}\n-- the tables:\n{script}",
+                n + 1
+            ));
+            break;
+        }
+    }
+    world.drop_all();
+}

@@ -1,0 +1,256 @@
+//! The tables that queries are asked of, and the two engines that hold them.
+
+use std::sync::Arc;
+
+use duramen_base::SqlError;
+use duramen_os::random::Rng;
+use duramen_os::sim::SimDisk;
+use duramen_session::{
+    CancelToken, ColumnMeta, Done, EnvChange, Instance, InstanceConfig, LoginRequest, ResultSink,
+    Session, StorageConfig,
+};
+use duramen_types::Value;
+
+use super::both::{Both, same};
+use super::generate::{Table, WORDS};
+use super::partition;
+use super::select::Query;
+use super::sqlite::Sqlite;
+
+/// Rows as text; `None` is NULL.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// What comparing a query came to.
+pub enum Answer {
+    Same,
+    Refused,
+    Different(String),
+}
+
+pub struct World {
+    session: Session,
+    pub tables: Vec<Table>,
+    /// What made the tables, and every change since.
+    made: Vec<String>,
+}
+
+/// An instance on a disk in memory.
+pub fn instance() -> Arc<Instance> {
+    let config = InstanceConfig {
+        sa_password: "Secret-1".to_owned(),
+        server_name: "QUERIES".to_owned(),
+        storage: StorageConfig {
+            data_dir: "/data".into(),
+            drives: Default::default(),
+            memory: 64 << 20,
+            profile: Default::default(),
+            sector: 4096,
+            instant_file_init: true,
+        },
+    };
+    Instance::start(&SimDisk::new(1).env(), config).expect("the instance starts")
+}
+
+impl World {
+    /// New tables with rows and indexes, all from the random numbers.
+    pub fn make(instance: &Arc<Instance>, rng: &mut Rng, mut other: Option<&mut Sqlite>) -> World {
+        let request = LoginRequest {
+            user: "sa".to_owned(),
+            password: "Secret-1".to_owned(),
+            database: "tempdb".to_owned(),
+            ..LoginRequest::default()
+        };
+        let mut world = World {
+            session: instance.login(&request).expect("sa logs in"),
+            tables: Vec::new(),
+            made: Vec::new(),
+        };
+        for n in 0..3 {
+            let name = format!("t{n}");
+            world.table(&name, rng, other.as_deref_mut());
+            world.tables.push(Table { name });
+        }
+        for statement in partition::tables(rng) {
+            world.ours(&statement);
+        }
+        world
+    }
+
+    fn table(&mut self, name: &str, rng: &mut Rng, mut other: Option<&mut Sqlite>) {
+        let key = ["PRIMARY KEY", "PRIMARY KEY NONCLUSTERED", ""][rng.below(3) as usize];
+        let create = Both {
+            ours: format!(
+                "CREATE TABLE {name} (id int NOT NULL {key}, a int, b int, c varchar(20), d varchar(20))"
+            ),
+            theirs: format!(
+                "CREATE TABLE {name} (id INTEGER NOT NULL, a INTEGER, b INTEGER, c TEXT, d TEXT)"
+            ),
+        };
+        if let Some(other) = other.as_deref_mut() {
+            let _ = other.ask(&format!("DROP TABLE IF EXISTS {name}"));
+        }
+        self.both(&create, other.as_deref_mut());
+        let mut rows = Vec::new();
+        for id in 0..rng.below(14) {
+            let number = |rng: &mut Rng| match rng.below(5) {
+                0 => "NULL".to_owned(),
+                _ => (rng.below(9) as i64 - 3).to_string(),
+            };
+            let word = |rng: &mut Rng| match rng.below(6) {
+                0 => "NULL".to_owned(),
+                _ => format!("'{}'", WORDS[rng.below(WORDS.len() as u64) as usize]),
+            };
+            let (a, b) = (number(rng), number(rng));
+            rows.push(format!("({id}, {a}, {b}, {}, {})", word(rng), word(rng)));
+        }
+        if !rows.is_empty() {
+            let insert = format!(
+                "INSERT INTO {name} (id, a, b, c, d) VALUES {}",
+                rows.join(", ")
+            );
+            self.both(&same(insert), other);
+        }
+        for (i, columns) in ["(a)", "(c)", "(a, c)", "(b DESC)", "(d) INCLUDE (a)"]
+            .iter()
+            .enumerate()
+        {
+            if rng.one_in(4) {
+                self.ours(&format!("CREATE INDEX i{i} ON {name} {columns}"));
+            }
+        }
+        if rng.one_in(5) && key != "PRIMARY KEY" {
+            self.ours(&format!("CREATE CLUSTERED INDEX cl ON {name} (b, c)"));
+        }
+    }
+
+    /// A statement that must work in both engines.
+    fn both(&mut self, text: &Both, other: Option<&mut Sqlite>) {
+        self.ours(&text.ours);
+        if let Some(other) = other {
+            let result = other.ask(&text.theirs);
+            assert!(result.is_ok(), "{}: {result:?}", text.theirs);
+        }
+    }
+
+    fn ours(&mut self, sql: &str) {
+        let result = self.ask(sql);
+        assert!(result.is_ok(), "{sql}: {:?}", result.err());
+        self.made.push(sql.to_owned());
+    }
+
+    /// What our engine answers.
+    pub fn ask(&mut self, sql: &str) -> Result<Rows, SqlError> {
+        let mut sink = Collect::default();
+        self.session
+            .execute_batch(sql, &mut sink, &CancelToken::default());
+        match sink.error {
+            Some(error) => Err(error),
+            None => Ok(sink.rows),
+        }
+    }
+
+    /// The statements that made the tables what they are.
+    pub fn script(&self) -> String {
+        self.made.join("\n")
+    }
+
+    pub fn drop_all(mut self) {
+        let names = self.tables.iter().map(|t| t.name.clone());
+        let names: Vec<String> = names.chain(partition::NAMES.map(str::to_owned)).collect();
+        self.ours(&format!("DROP TABLE {}", names.join(", ")));
+    }
+
+    /// Asks both engines.
+    pub fn compare(&mut self, query: &Query, other: &mut Sqlite) -> Answer {
+        let (ours, theirs) = (self.ask(&query.text.ours), other.ask(&query.text.theirs));
+        let (mut ours, mut theirs) = match (ours, theirs) {
+            (Ok(ours), Ok(theirs)) => (ours, theirs),
+            (Err(_), Err(_)) => return Answer::Refused,
+            // Arithmetic overflow: SQLite's integers have 64 bits.
+            (Err(e), Ok(_)) if e.number == 8115 => return Answer::Refused,
+            (Err(e), Ok(_)) => {
+                let text = format!("error {}: {}\n{}", e.number, e.message, query.text.ours);
+                return Answer::Different(text);
+            }
+            (Ok(_), Err(e)) => {
+                return Answer::Different(format!("SQLite: {e}\n{}", query.text.theirs));
+            }
+        };
+        if !query.ordered {
+            ours.sort();
+            theirs.sort();
+        }
+        if ours == theirs {
+            return Answer::Same;
+        }
+        Answer::Different(format!(
+            "{}\n{}\nours   {}\nSQLite {}",
+            query.text.ours,
+            query.text.theirs,
+            shown(&ours),
+            shown(&theirs)
+        ))
+    }
+
+    /// Changes a table in both engines and compares what it holds then.
+    pub fn change(&mut self, (at, text): &(usize, Both), other: &mut Sqlite) -> Option<String> {
+        let (ours, theirs) = (self.ask(&text.ours), other.ask(&text.theirs));
+        if ours.is_ok() != theirs.is_ok() {
+            // A value may be longer than the column there, or a number larger than 32 bits.
+            let (ours, theirs) = (ours.err(), theirs.err());
+            return Some(format!("{}\nours {ours:?}\nSQLite {theirs:?}", text.ours));
+        }
+        self.made.push(text.ours.clone());
+        let all = same(format!("SELECT * FROM {}", self.tables[*at].name));
+        let query = Query {
+            text: all,
+            ordered: false,
+        };
+        match self.compare(&query, other) {
+            Answer::Same => None,
+            Answer::Refused => Some(format!("refused after {}", text.ours)),
+            Answer::Different(found) => Some(format!("after {}\n{found}", text.ours)),
+        }
+    }
+}
+
+/// Rows for people, the first few.
+pub fn shown(rows: &Rows) -> String {
+    let row = |r: &Vec<Option<String>>| {
+        let fields: Vec<&str> = r.iter().map(|f| f.as_deref().unwrap_or("NULL")).collect();
+        format!("({})", fields.join(", "))
+    };
+    let first: Vec<String> = rows.iter().take(40).map(row).collect();
+    format!("{} rows: {}", rows.len(), first.join(" "))
+}
+
+/// The rows of every result set, one after the other, and the first error.
+#[derive(Default)]
+struct Collect {
+    rows: Rows,
+    error: Option<SqlError>,
+}
+
+impl ResultSink for Collect {
+    fn columns(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, values: &[Value]) {
+        self.rows.push(values.iter().map(text).collect());
+    }
+    fn done(&mut self, _: &Done) {}
+    fn error(&mut self, error: &SqlError) {
+        self.error.get_or_insert_with(|| error.clone());
+    }
+    fn info(&mut self, _: &SqlError) {}
+    fn env_change(&mut self, _: &EnvChange) {}
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        v => Some(match (v.as_i64(), v.as_text()) {
+            (Some(n), _) => n.to_string(),
+            (None, Some(t)) => t,
+            (None, None) => format!("{v:?}"),
+        }),
+    }
+}
