@@ -410,6 +410,7 @@ messages! {
     TRUNCATE_NOT_A_TABLE = 4708, 16, "Could not truncate object '%.*ls' because it is not a table.";
     TRUNCATE_REFERENCED = 4712, 16, "Cannot truncate table '%.*ls' because it is being referenced by a FOREIGN KEY constraint.";
     BCP_COLUMN_LENGTH = 4815, 16, "Received an invalid column length from the bcp client for colid %d.";
+    BCP_COLUMN_TYPE = 4816, 16, "Invalid column type from bcp client for colid %d.";
     ADD_COLUMN_NOT_NULL = 4901, 16, "ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the column being added is an identity or timestamp column, or alternatively if none of the previous conditions are satisfied the table must be empty to allow addition of this column. Column '%.*ls' cannot be added to non-empty table '%.*ls' because it does not satisfy these conditions.";
     ALTER_OBJECT_NOT_FOUND = 4902, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     CONSTRAINT_DOES_NOT_EXIST = 4917, 16, "Constraint '%.*ls' does not exist.";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
-use duramen_session::{ResultSink, TransactionRequest};
+use duramen_session::{BulkSource, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 /// Set when the client has cancelled or gone; requests look at it where they loop or wait.
@@ -152,6 +152,14 @@ pub trait BackendSession: Send {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     );
+
+    /// The rows that an INSERT BULK has announced; false when none has.
+    fn bulk_load(
+        &mut self,
+        source: &mut dyn BulkSource,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> bool;
 
     /// The session reset that pooling clients ask for; the transaction may be kept.
     fn reset(&mut self, keep_transaction: bool);

@@ -17,6 +17,7 @@ use tokio::io::Interest;
 use tokio::sync::Notify;
 
 use crate::backend::{BackendSession, Cancel};
+use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::procedures::Prepared;
 use crate::server::Shared;
@@ -37,6 +38,8 @@ pub struct Connection {
     pub packet_bytes: AtomicUsize,
     pub session: Mutex<Option<Box<dyn BackendSession>>>,
     pub prepared: Mutex<Prepared>,
+    /// Of a bulk load, between the event loop and its worker.
+    pub feed: Feed,
     /// `@@SPID`, in the header of replies; 0 before the login.
     pub spid: AtomicU16,
     /// The gate has given it up; the farewell is still to be said.
@@ -155,7 +158,10 @@ pub async fn run(connection: Arc<Connection>) {
             {
                 break;
             }
-            (state.queued.is_none() && !state.closing, state.logged_in)
+            (
+                state.queued.is_none() && !state.closing && !connection.feed.is_full(),
+                state.logged_in,
+            )
         };
         if connection.out.is_closed() {
             break;
@@ -193,6 +199,7 @@ fn end(connection: &Arc<Connection>) {
     // What a refused login was told should arrive.
     connection.out.flush();
     connection.cancel.set();
+    connection.feed.give_up();
     connection.out.close();
     let running = {
         let mut state = connection.state.lock();
@@ -217,7 +224,7 @@ impl Inbound {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => return Err(End::Client),
             }
-            if connection.state.lock().queued.is_some() {
+            if connection.state.lock().queued.is_some() || connection.feed.is_full() {
                 return Ok(());
             }
         }
@@ -278,7 +285,19 @@ impl Inbound {
         Ok(())
     }
 
-    fn message(&mut self, connection: &Arc<Connection>, message: Message) -> Result<(), End> {
+    fn message(&mut self, connection: &Arc<Connection>, mut message: Message) -> Result<(), End> {
+        if let (Phase::Requests, PacketType::BulkLoad) = (&self.phase, message.kind) {
+            let body = std::mem::take(&mut message.body);
+            if !connection.feed.push(body, message.first, message.last) {
+                return Err(End::protocol("bulk load inside another"));
+            }
+            if std::mem::take(&mut message.ignore) {
+                connection.feed.give_up();
+            }
+            if !message.first {
+                return Ok(());
+            }
+        }
         match (&self.phase, message.kind) {
             (Phase::Prelogin, PacketType::Prelogin) => self.prelogin(connection, &message.body),
             (Phase::Prelogin | Phase::Login, PacketType::Login7) => {
@@ -289,6 +308,7 @@ impl Inbound {
             }
             (Phase::Requests, PacketType::Attention) => {
                 request::attention(connection);
+                connection.feed.give_up();
                 Ok(())
             }
             (

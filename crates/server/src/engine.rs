@@ -5,8 +5,8 @@ use std::sync::Arc;
 use duramen_base::{SessionId, SqlResult};
 use duramen_observe::{SessionWaits, attach};
 use duramen_session::{
-    CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session, TransactionRequest,
-    version,
+    BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session,
+    TransactionRequest, version,
 };
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
@@ -180,6 +180,17 @@ impl BackendSession for EngineSession {
         let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.manage_transaction(request, sink, &token);
+    }
+
+    fn bulk_load(
+        &mut self,
+        source: &mut dyn BulkSource,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> bool {
+        let _attached = attach(&self.outlet.waits, 0);
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        self.session.bulk_load(source, sink, &token)
     }
 
     fn reset(&mut self, keep_transaction: bool) {

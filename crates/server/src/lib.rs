@@ -16,11 +16,13 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod bulk;
 pub mod client;
 mod connection;
 mod credential;
 mod engine;
 mod farewell;
+mod feed;
 mod login;
 mod outbound;
 mod pool;

@@ -118,6 +118,11 @@ impl<'a> Reply<'a> {
         put_env(self.packets.body(), &Env::Reset);
     }
 
+    /// The client has been told that its connection ends.
+    pub fn is_fatal(&self) -> bool {
+        self.fatal
+    }
+
     /// Writes the last DONE and sends everything. True when the connection may go on.
     pub fn finish(mut self) -> bool {
         let mut last = self.kept.take().unwrap_or(DoneToken {

@@ -15,8 +15,8 @@ use duramen_txn::IsolationLevel;
 
 use crate::backend::{BackendSession, Submission};
 use crate::connection::Connection;
-use crate::procedures;
 use crate::reply::Reply;
+use crate::{bulk, procedures};
 
 /// Closes the connection when its request panics; a request that ends calls `disarm`.
 pub struct CloseOnPanic<'a>(pub &'a Arc<Connection>);
@@ -141,7 +141,9 @@ fn one(connection: &Arc<Connection>, message: &Message) -> bool {
     };
     let mut reply = Reply::new(connection, session.outlet(), session.spid());
     let readable = answer(connection, session.as_mut(), message, &mut reply);
-    if let Err(error) = &readable {
+    if let Err(error) = &readable
+        && !reply.is_fatal()
+    {
         reply.error(&protocol_error(error));
     }
     if connection.cancel.is_set() {
@@ -152,7 +154,8 @@ fn one(connection: &Arc<Connection>, message: &Message) -> bool {
     go_on && !matches!(readable, Err(TdsError::Malformed(_) | TdsError::Truncated))
 }
 
-fn protocol_error(error: &TdsError) -> SqlError {
+/// What a client hears of bytes that cannot be read.
+pub fn protocol_error(error: &TdsError) -> SqlError {
     match error {
         TdsError::Unsupported(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
         TdsError::TooLarge(what) => SqlError::new(&messages::NOT_SUPPORTED, &[what]),
@@ -216,7 +219,8 @@ fn answer(
                 )),
             }
         }
-        _ => reply.error(&SqlError::new(&messages::NOT_SUPPORTED, &[&"INSERT BULK"])),
+        PacketType::BulkLoad => bulk::run(connection, session, reply)?,
+        _ => reply.error(&SqlError::new(&messages::NOT_SUPPORTED, &[&"this request"])),
     }
     Ok(())
 }

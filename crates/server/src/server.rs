@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use crate::backend::{Backend, Cancel, Delivery};
 use crate::connection::{self, Connection};
+use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::pool::Pool;
 use crate::tls::TlsSetup;
@@ -307,6 +308,7 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         spid: AtomicU16::new(0),
         lost: AtomicBool::new(false),
         prepared: Mutex::default(),
+        feed: Feed::default(),
         state: Mutex::default(),
     });
     connections.insert(id, Arc::clone(&connection));

@@ -38,9 +38,11 @@ mod versioning;
 mod views;
 
 pub use databases::StorageConfig;
+pub use duramen_query::cancelled;
 pub use instance::{Instance, InstanceConfig};
 pub use manager::{Begin, TransactionRequest};
 pub use rpc::{RpcOutcome, RpcParameter};
+pub use run::BulkSource;
 pub use session::{CancelToken, LoginRequest, Session};
 pub use sink::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
 pub use text::TextSink;

@@ -9,6 +9,7 @@ pub fn statement_name(kind: &StatementKind) -> &'static str {
     match kind {
         StatementKind::Select(_) => "SELECT",
         StatementKind::Insert(_) => "INSERT",
+        StatementKind::InsertBulk(_) => "INSERT BULK",
         StatementKind::Update(_) => "UPDATE",
         StatementKind::Delete(_) => "DELETE",
         StatementKind::Merge(_) => "MERGE",

@@ -1,6 +1,7 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
 mod bind;
+mod bulk;
 mod dbcc;
 mod define;
 mod exec;
@@ -27,6 +28,8 @@ use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
 pub(crate) use self::bind::Bound;
+pub(crate) use self::bulk::Announced;
+pub use self::bulk::BulkSource;
 pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::showplan::sets_showplan;
 pub(crate) use self::statistics::Stopwatch;
@@ -373,6 +376,7 @@ impl<'r> Run<'r> {
             StatementKind::Insert(stmt) => {
                 self.change(at, command::INSERT, "INSERT", |h| dml::insert(h, stmt))
             }
+            StatementKind::InsertBulk(stmt) => self.insert_bulk(stmt),
             StatementKind::Update(stmt) => {
                 self.change(at, command::UPDATE, "UPDATE", |h| dml::update(h, stmt))
             }

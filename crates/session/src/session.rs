@@ -12,7 +12,7 @@ use crate::instance::Instance;
 use crate::options::Options;
 use crate::program::{BodyOf, compile};
 use crate::programs::ProgramCache;
-use crate::run::{Run, Stopwatch, TemporaryTable};
+use crate::run::{Announced, Run, Stopwatch, TemporaryTable};
 use crate::sink::{Done, EnvChange, ResultSink};
 
 /// The SID of `sa`, the only login.
@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub made: u32,
     /// Temporary tables that can be seen, oldest first.
     pub temporary: Vec<TemporaryTable>,
+    /// What an INSERT BULK has announced: the next request brings the rows, or they do not come.
+    pub bulk: Option<Announced>,
     /// Programs of procedures and of parameterised statements.
     pub programs: ProgramCache,
     /// SET CONTEXT_INFO and sp_set_session_context.
@@ -146,6 +148,7 @@ impl Session {
         cancel: &CancelToken,
         work: impl FnOnce(&mut Session, &mut dyn ResultSink) -> T,
     ) -> Option<T> {
+        self.state.bulk = None;
         if self.activity.begin(cancel) {
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());

@@ -265,7 +265,12 @@ impl<S: Read + Write> Client<S> {
     /// Sends any request message; the body includes its headers.
     pub fn send(&mut self, kind: PacketType, body: &[u8]) -> Result<(), ClientError> {
         let bytes = to_packets(kind, body, self.packet_bytes, 0, 0);
-        self.stream.write_all(&bytes)?;
+        self.send_raw(&bytes)
+    }
+
+    /// Sends packets as they are; a reply is due.
+    pub fn send_raw(&mut self, packets: &[u8]) -> Result<(), ClientError> {
+        self.stream.write_all(packets)?;
         self.stream.flush()?;
         self.complete = false;
         self.buffer.clear();

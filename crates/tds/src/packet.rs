@@ -108,10 +108,14 @@ impl Header {
     }
 }
 
-/// A whole message: the type and the joined bodies of its packets.
+/// A whole message: the type and the joined bodies of its packets. Of a bulk load, which may be of any length, one packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     pub kind: PacketType,
+    /// Its beginning is here.
+    pub first: bool,
+    /// Its end is here.
+    pub last: bool,
     /// The client asked for a session reset before this request.
     pub reset: bool,
     /// ... but wants to keep its transaction.
@@ -129,8 +133,22 @@ pub struct Assembler {
     /// The first bytes of `raw` already handed out.
     used: usize,
     partial: Option<Message>,
+    /// A bulk load has begun and not ended.
+    bulk: bool,
     max_packet: usize,
     max_message: usize,
+}
+
+fn message_of(kind: PacketType) -> Message {
+    Message {
+        kind,
+        first: true,
+        last: true,
+        reset: false,
+        reset_keep_transaction: false,
+        ignore: false,
+        body: Vec::new(),
+    }
 }
 
 impl Assembler {
@@ -140,6 +158,7 @@ impl Assembler {
             raw: Vec::new(),
             used: 0,
             partial: None,
+            bulk: false,
             max_packet,
             max_message,
         }
@@ -156,7 +175,7 @@ impl Assembler {
 
     /// Nothing is buffered: the peer stands between two messages.
     pub fn is_idle(&self) -> bool {
-        self.used == self.raw.len() && self.partial.is_none()
+        self.used == self.raw.len() && self.partial.is_none() && !self.bulk
     }
 
     /// Memory held for incomplete input.
@@ -171,15 +190,21 @@ impl Assembler {
                 self.compact();
                 return Ok(None);
             };
+            let ends = header.status & STATUS_EOM != 0;
+            if self.partial.is_none() && header.kind == PacketType::BulkLoad {
+                let first = !std::mem::replace(&mut self.bulk, !ends);
+                return Ok(Some(Message {
+                    first,
+                    last: ends,
+                    ignore: ends && header.status & STATUS_IGNORE != 0,
+                    body,
+                    ..message_of(header.kind)
+                }));
+            }
+            let given_up = std::mem::take(&mut self.bulk);
             let first = self.partial.is_none();
-            let message = self.partial.get_or_insert(Message {
-                kind: header.kind,
-                reset: false,
-                reset_keep_transaction: false,
-                ignore: false,
-                body: Vec::new(),
-            });
-            if message.kind != header.kind {
+            let message = self.partial.get_or_insert(message_of(header.kind));
+            if message.kind != header.kind || given_up {
                 // An attention may cut into a message that the client has given up; nothing else may.
                 if header.kind != PacketType::Attention {
                     return Err(TdsError::Malformed(
@@ -187,13 +212,7 @@ impl Assembler {
                     ));
                 }
                 self.partial = None;
-                return Ok(Some(Message {
-                    kind: PacketType::Attention,
-                    reset: false,
-                    reset_keep_transaction: false,
-                    ignore: false,
-                    body: Vec::new(),
-                }));
+                return Ok(Some(message_of(PacketType::Attention)));
             }
             if first {
                 message.reset = header.status & STATUS_RESET != 0;
@@ -202,8 +221,12 @@ impl Assembler {
             if message.body.len() + body.len() > self.max_message {
                 return Err(TdsError::TooLarge("message"));
             }
-            message.body.extend_from_slice(&body);
-            if header.status & STATUS_EOM != 0 {
+            if first {
+                message.body = body;
+            } else {
+                message.body.extend_from_slice(&body);
+            }
+            if ends {
                 message.ignore = header.status & STATUS_IGNORE != 0;
                 let message = self.partial.take();
                 self.compact();

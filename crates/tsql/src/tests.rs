@@ -179,7 +179,7 @@ fn errors_name_the_token_and_its_line() {
     assert_eq!(error("GOTO nowhere"), (133, 1));
     assert_eq!(error("BREAK"), (135, 1));
     assert_eq!(error("SELECT * FROM t FOR XML AUTO"), (40517, 1));
-    assert_eq!(error("INSERT BULK t (a int)"), (40517, 1));
+    assert_eq!(error("INSERT BULK t (a int) WITH (MAGIC)"), (40517, 1));
     assert_eq!(error("SET NOSUCH ON"), (195, 1));
 }
 

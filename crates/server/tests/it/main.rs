@@ -1,5 +1,6 @@
 //! The edge over a real socket, with a toy engine behind it: what a client sees must not depend on the engine.
 
+mod bulk;
 mod faults;
 mod replies;
 mod toy;

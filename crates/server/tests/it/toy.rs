@@ -11,7 +11,7 @@ use duramen_server::{
     Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
-use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, TransactionRequest};
+use duramen_session::{BulkSource, ColumnMeta, Done, EnvChange, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 type Deliver = Box<dyn Fn(Delivery) + Send + Sync>;
@@ -245,6 +245,26 @@ impl BackendSession for ToySession {
         if let TransactionRequest::Begin(_) = request {
             sink.env_change(&EnvChange::BeginTran { descriptor: 7 });
         }
+    }
+
+    fn bulk_load(
+        &mut self,
+        source: &mut dyn BulkSource,
+        sink: &mut dyn ResultSink,
+        _: &Cancel,
+    ) -> bool {
+        let mut rows = 0;
+        if source.columns().is_ok() {
+            while let Ok(Some(_)) = source.row() {
+                rows += 1;
+            }
+        }
+        sink.done(&Done {
+            rows: Some(rows),
+            command: 0xF0,
+            ..Done::default()
+        });
+        true
     }
 
     fn reset(&mut self, _: bool) {}

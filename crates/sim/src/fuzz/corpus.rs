@@ -162,6 +162,43 @@ pub fn tokens() -> Vec<Vec<u8>> {
     vec![out, done.to_vec(), env, vec![0x79, 0, 0, 0, 0]]
 }
 
+/// Bulk loads: columns of most types, a row of values, a row with its NULLs in a bitmap, with and without an end.
+pub fn bulk_loads() -> Vec<Vec<u8>> {
+    let mut out = vec![0x81];
+    let typed = typed();
+    let types: Vec<SqlType> = typed.iter().map(|(ty, _)| *ty).collect();
+    let values: Vec<Value> = typed.into_iter().map(|(_, value)| value).collect();
+    out.extend_from_slice(&(types.len() as u16).to_le_bytes());
+    for ty in &types {
+        out.extend_from_slice(&[0, 0, 0, 0, 1, 0]);
+        put_type_info(&mut out, ty);
+        out.extend_from_slice(&[1, b'c', 0]);
+    }
+    let _ = put_row(&mut out, &types, &values);
+    out.extend_from_slice(&[0xD2, 0xFF]);
+    let mut ended = out.clone();
+    ended.extend_from_slice(&[0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    vec![out, ended]
+}
+
+/// Begin (named, SERIALIZABLE), commit and begin again, roll back to a savepoint, save, promote.
+pub fn manager_requests() -> Vec<Vec<u8>> {
+    let bodies: [&[u8]; 5] = [
+        &[5, 0, 4, 4, b't', 0, b'n', 0],
+        &[7, 0, 0, 1, 2, 0],
+        &[8, 0, 2, b's', 0, 0],
+        &[9, 0, 2, b's', 0],
+        &[6, 0],
+    ];
+    let request = |body: &[u8]| {
+        let mut out = Vec::new();
+        AllHeaders::default().put(&mut out);
+        out.extend_from_slice(body);
+        out
+    };
+    bodies.into_iter().map(request).collect()
+}
+
 /// The layout by which every record is decoded, whatever it was.
 pub fn layout() -> RowLayout {
     let specs: Vec<ColumnSpec> = typed()

@@ -5,6 +5,7 @@ use duramen_storage::format::alloc::Iam;
 use duramen_storage::format::boot::{Boot, FileHeader};
 use duramen_storage::format::page::{PageMut, PageRef, restore_torn_bits, seal, verify};
 use duramen_storage::format::{PageBytes, backup, decode_row, lob, row};
+use duramen_tds::bulk::BulkReader;
 use duramen_tds::bytes::Reader;
 use duramen_tds::login::Login;
 use duramen_tds::packet::Assembler;
@@ -32,7 +33,7 @@ pub struct Target {
 
 fn as_is(_: &mut Vec<u8>) {}
 
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 12] = [
     Target {
         name: "tsql",
         corpus: corpus::tsql,
@@ -68,6 +69,18 @@ pub const TARGETS: [Target; 10] = [
         corpus: corpus::tokens,
         fix: as_is,
         feed: tokens,
+    },
+    Target {
+        name: "bulk",
+        corpus: corpus::bulk_loads,
+        fix: as_is,
+        feed: bulk,
+    },
+    Target {
+        name: "manager",
+        corpus: corpus::manager_requests,
+        fix: as_is,
+        feed: manager,
     },
     Target {
         name: "page",
@@ -163,6 +176,31 @@ fn tokens(input: &[u8]) -> bool {
         }
     }
     any
+}
+
+/// In pieces whose size the first byte gives.
+fn bulk(input: &[u8]) -> bool {
+    let mut reader = BulkReader::new(1 << 20);
+    let piece = usize::from(input.first().copied().unwrap_or(1)) % 64 + 1;
+    let mut any = false;
+    for piece in input.chunks(piece) {
+        reader.push(piece);
+        loop {
+            match reader.next_item() {
+                Ok(Some(_)) => any = true,
+                Ok(None) => break,
+                Err(_) => return any,
+            }
+        }
+    }
+    while let Ok(Some(_)) = reader.finish() {
+        any = true;
+    }
+    any
+}
+
+fn manager(input: &[u8]) -> bool {
+    TransactionRequest::parse(input).is_ok()
 }
 
 fn whole_page(input: &mut Vec<u8>) {

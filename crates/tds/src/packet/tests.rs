@@ -67,3 +67,32 @@ fn an_attention_with_a_body_and_one_inside_a_message() {
     );
     assert!(assembler.is_idle());
 }
+
+#[test]
+fn a_bulk_load_comes_packet_by_packet() {
+    let mut bytes = to_packets(PacketType::BulkLoad, &[7; 1200], 512, 0, 0);
+    bytes.extend(to_packets(PacketType::Attention, &[], 512, 0, 0));
+    let mut assembler = Assembler::new(MAX_PACKET_BYTES, 100);
+    assembler.push(&bytes);
+    let mut seen = Vec::new();
+    while let Some(m) = assembler.next_message().unwrap() {
+        seen.push((m.kind, m.first, m.last, m.body.len()));
+    }
+    let bulk = PacketType::BulkLoad;
+    let expected = [
+        (bulk, true, false, 504),
+        (bulk, false, false, 504),
+        (bulk, false, true, 192),
+        (PacketType::Attention, true, true, 0),
+    ];
+    assert_eq!(seen, expected);
+    // One that is given up in the middle: nothing but an attention may follow.
+    let unfinished = &to_packets(bulk, &[7; 1200], 512, 0, 0)[..512];
+    for (kind, accepted) in [(PacketType::Attention, true), (PacketType::SqlBatch, false)] {
+        let mut assembler = Assembler::new(MAX_PACKET_BYTES, 100);
+        assembler.push(unfinished);
+        assert!(assembler.next_message().unwrap().is_some() && !assembler.is_idle());
+        assembler.push(&to_packets(kind, &[], 512, 0, 0));
+        assert_eq!(assembler.next_message().is_ok(), accepted, "{kind:?}");
+    }
+}

@@ -20,6 +20,7 @@ pub struct Statement {
 pub enum StatementKind {
     Select(Box<SelectStmt>),
     Insert(Box<InsertStmt>),
+    InsertBulk(Box<InsertBulk>),
     Update(Box<UpdateStmt>),
     Delete(Box<DeleteStmt>),
     Merge(Box<MergeStmt>),
@@ -195,6 +196,23 @@ pub struct InsertStmt {
     pub output: Option<Output>,
     pub source: InsertSource,
     pub hints: Vec<QueryHint>,
+}
+
+/// `INSERT BULK`: rows of these columns follow, as a message of their own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InsertBulk {
+    pub table: ObjectName,
+    /// Empty: all of the table's.
+    pub columns: Vec<BulkColumn>,
+    /// In upper case; what ROWS_PER_BATCH and its like are set to is not kept.
+    pub options: Vec<String>,
+    pub line: u32,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulkColumn {
+    pub name: String,
+    pub ty: DataType,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -30,7 +30,7 @@ impl Parser<'_> {
     pub(super) fn insert(&mut self, ctes: Vec<Cte>) -> SqlResult<StatementKind> {
         self.expect_word("INSERT")?;
         if self.is_word("BULK") {
-            return Err(self.not_supported("INSERT BULK"));
+            return self.insert_bulk();
         }
         let top = self.top()?;
         self.eat_word("INTO");

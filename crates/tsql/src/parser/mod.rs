@@ -7,6 +7,7 @@
 //! 3. The first error ends the batch: nothing of it runs.
 
 mod admin;
+mod bulk;
 mod control;
 mod database;
 mod ddl;

@@ -1,0 +1,390 @@
+//! Bulk loads: INSERT BULK says what comes, then the rows come as a stream of their own.
+//!
+//! The rows go through the same INSERT as any others, in chunks of a bounded size: a chunk stands in a table in memory,
+//! and `INSERT ... SELECT` from it is bound once. All chunks are one statement: it succeeds as a whole, or the
+//! transaction is as it was before. Constraints are checked as for any INSERT, whether CHECK_CONSTRAINTS is said or not.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::Expr;
+use duramen_query::dml;
+use duramen_query::host::{Host, Source, Table, TableColumn};
+use duramen_query::memory::MemoryTableDef;
+use duramen_tsql::ParseOptions;
+use duramen_tsql::ast::{self, StatementKind};
+use duramen_txn::TxnKind;
+use duramen_types::{SqlType, Target, TypeId, Value};
+
+use super::{Run, command, not_supported};
+use crate::program::{BodyOf, Op, Program, compile};
+use crate::session::{CancelToken, Session};
+use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
+
+/// A chunk ends at so many rows, or so many bytes of long values.
+const CHUNK_ROWS: usize = 1000;
+const CHUNK_BYTES: usize = 1 << 20;
+/// The command number of a bulk load's DONE.
+const COMMAND_BULK: u16 = 0xF0;
+/// The table in memory that holds a chunk.
+const CHUNK: &str = "@bulk";
+
+/// Where the rows of a bulk load come from.
+pub trait BulkSource {
+    /// The types in which the client sends its columns.
+    fn columns(&mut self) -> SqlResult<Vec<SqlType>>;
+
+    /// The next row, or the end. May wait for the client; an error when it has given up or gone.
+    fn row(&mut self) -> SqlResult<Option<Vec<Value>>>;
+}
+
+/// What an INSERT BULK has announced.
+#[derive(Clone, Debug)]
+pub(crate) struct Announced {
+    /// The columns the rows bring.
+    columns: Vec<TableColumn>,
+    /// The DEFAULT that a NULL of the column turns into, as text.
+    defaults: Vec<Option<String>>,
+    /// `INSERT table (columns) SELECT ... FROM @bulk`.
+    text: String,
+    /// The full name of a table whose identity column is among the columns.
+    identity_of: Option<String>,
+    line: u32,
+}
+
+impl Session {
+    /// A client's rows after INSERT BULK. Errors go to the sink. False when no rows were expected.
+    pub fn bulk_load(
+        &mut self,
+        source: &mut dyn BulkSource,
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+    ) -> bool {
+        let Some(announced) = self.state.bulk.take() else {
+            return false;
+        };
+        self.request(sink, cancel, |session, sink| {
+            let program = match announced.program() {
+                Ok(program) => program,
+                Err(error) => {
+                    crate::outcome::report(sink, &error);
+                    sink.done(&Done {
+                        error: true,
+                        ..Done::default()
+                    });
+                    return;
+                }
+            };
+            let mut loader = Loader {
+                source,
+                announced: &announced,
+                program: &program,
+                cancel,
+            };
+            loader.load(session, sink);
+        });
+        true
+    }
+}
+
+impl Announced {
+    fn program(&self) -> SqlResult<Program> {
+        let batch = duramen_tsql::parse_batch(&self.text, &ParseOptions::default())?;
+        let mut program = compile(&self.text, &batch.statements, Vec::new(), BodyOf::Batch)?;
+        program.tables = vec![MemoryTableDef {
+            name: CHUNK.to_owned(),
+            columns: self.columns.clone(),
+            keys: Vec::new(),
+            identity: None,
+        }];
+        program.steps.iter_mut().for_each(|s| s.line = self.line);
+        Ok(program)
+    }
+}
+
+/// One load while it runs.
+struct Loader<'a> {
+    source: &'a mut dyn BulkSource,
+    announced: &'a Announced,
+    program: &'a Program,
+    cancel: &'a CancelToken,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, session: &mut Session, sink: &mut dyn ResultSink) {
+        let own = session.transaction.is_none() && !session.options.implicit_transactions;
+        let nocount = std::mem::replace(&mut session.options.nocount, false);
+        let rowcount = std::mem::take(&mut session.options.rowcount);
+        let identity_insert = session.state.identity_insert.clone();
+        if let Some(name) = &self.announced.identity_of {
+            session.state.identity_insert = Some(name.clone());
+        }
+        let mut quiet = Quiet(sink);
+        let mut run = Run::new(session, self.program, &mut quiet, self.cancel);
+        let result = self.one_statement(&mut run, own);
+        let failed = result.is_err();
+        let mut rows = 0;
+        match result {
+            Ok(n) => rows = n,
+            Err(error) => {
+                run.failed(0, error);
+            }
+        }
+        let session = &mut *run.session;
+        session.options.nocount = nocount;
+        session.options.rowcount = rowcount;
+        session.state.identity_insert = identity_insert;
+        session.state.rowcount = rows;
+        if !failed {
+            session.state.error = 0;
+        }
+        let in_transaction = session.in_transaction();
+        sink.done(&Done {
+            rows: (!failed).then_some(rows),
+            command: if failed {
+                command::INSERT
+            } else {
+                COMMAND_BULK
+            },
+            error: failed,
+            in_transaction,
+            ..Done::default()
+        });
+    }
+
+    /// All chunks, in the open transaction or in one of their own.
+    fn one_statement(&mut self, run: &mut Run<'_>, own: bool) -> SqlResult<u64> {
+        let types = self.source.columns()?;
+        if types.len() != self.announced.columns.len() {
+            // *Assumed*: the first column that one side does not have is the invalid one.
+            let id = types.len().min(self.announced.columns.len()) + 1;
+            return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]));
+        }
+        let defaults = self.defaults(run)?;
+        run.begin_implicitly()?;
+        if own {
+            let t = run
+                .session
+                .new_transaction(TxnKind::Explicit, "INSERT BULK");
+            run.session.transaction = Some(t);
+        }
+        let transaction = run.session.transaction.clone();
+        let mark = run.session.instance.locks.mark(&run.session.owner);
+        let point = transaction.as_ref().map(|t| t.statement_point(mark));
+        let result = self.chunks(run, &types, &defaults);
+        match (own, &result, transaction) {
+            (true, Ok(_), Some(t)) => {
+                run.session.transaction = None;
+                run.session.finish(&t, None)?;
+            }
+            (true, Err(_), _) => run.session.rollback_all()?,
+            (false, Err(_), Some(t)) if !t.is_doomed() => {
+                run.session.instance.rollback(&t, point.as_ref())?;
+            }
+            _ => {}
+        }
+        result
+    }
+
+    fn chunks(
+        &mut self,
+        run: &mut Run<'_>,
+        types: &[SqlType],
+        defaults: &[Option<Expr>],
+    ) -> SqlResult<u64> {
+        let (mut total, mut chunk, mut bytes) = (0, Vec::new(), 0);
+        loop {
+            let row = self.source.row()?;
+            let end = row.is_none();
+            if let Some(row) = row {
+                let row = self.converted(run, row, types, defaults)?;
+                bytes += row.iter().map(bytes_of).sum::<usize>();
+                chunk.push(row);
+            }
+            let full = chunk.len() >= CHUNK_ROWS || bytes >= CHUNK_BYTES;
+            if !chunk.is_empty() && (end || full) {
+                total += chunk.len() as u64;
+                self.insert(run, std::mem::take(&mut chunk))?;
+                bytes = 0;
+            }
+            if self.cancel.is_set() {
+                return Err(duramen_query::cancelled());
+            }
+            if end {
+                return Ok(total);
+            }
+        }
+    }
+
+    fn insert(&self, run: &mut Run<'_>, chunk: Vec<Vec<Value>>) -> SqlResult<()> {
+        let Op::Run(StatementKind::Insert(stmt)) = &self.program.steps[0].op else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        run.tables[0].replace_rows(chunk);
+        run.change(0, command::INSERT, "INSERT BULK", |h| dml::insert(h, stmt))
+    }
+
+    /// What NULLs turn into, bound once.
+    fn defaults(&self, run: &mut Run<'_>) -> SqlResult<Vec<Option<Expr>>> {
+        let mut out = Vec::new();
+        for (column, text) in self.announced.columns.iter().zip(&self.announced.defaults) {
+            out.push(match text {
+                None => None,
+                Some(text) => {
+                    let parsed = duramen_tsql::parse_expression(text, &ParseOptions::default())?;
+                    Some(run.with_host(None, |h| {
+                        duramen_query::Binder::new(h).assigned("", column.ty, None, &parsed)
+                    })?)
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// A row as the columns have it.
+    fn converted(
+        &self,
+        run: &mut Run<'_>,
+        row: Vec<Value>,
+        types: &[SqlType],
+        defaults: &[Option<Expr>],
+    ) -> SqlResult<Vec<Value>> {
+        let ctx = run.session.options.convert_ctx();
+        let mut out = Vec::with_capacity(row.len());
+        for (i, (value, from)) in row.into_iter().zip(types).enumerate() {
+            let column = &self.announced.columns[i];
+            out.push(match (value.is_null(), &defaults[i]) {
+                (true, Some(default)) => run.evaluate(default, |e, cx| e.eval(&[], cx))?,
+                (true, None) => Value::Null,
+                (false, _) => {
+                    let id = i + 1;
+                    if duramen_types::check_implicit(from, &column.ty).is_err() {
+                        return Err(SqlError::new(&messages::BCP_COLUMN_TYPE, &[&id]));
+                    }
+                    let target = Target::Column {
+                        table: "",
+                        column: &column.name,
+                    };
+                    let converted = duramen_types::assign(value, from, &column.ty, target, &ctx);
+                    converted.map_err(|e| match e.number {
+                        // Too long for its column.
+                        2628 | 8152 => SqlError::new(&messages::BCP_COLUMN_LENGTH, &[&id]),
+                        _ => e,
+                    })?
+                }
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// What a value weighs beyond its slot.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::VarChar(bytes) | Value::Binary(bytes) => bytes.len(),
+        Value::NVarChar(units) => units.len() * 2,
+        _ => 0,
+    }
+}
+
+/// Keeps the ends of chunks from the client, and those of nothing else.
+struct Quiet<'a>(&'a mut dyn ResultSink);
+
+impl ResultSink for Quiet<'_> {
+    fn columns(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn done(&mut self, _: &Done) {}
+
+    fn error(&mut self, error: &SqlError) {
+        self.0.error(error);
+    }
+
+    fn info(&mut self, message: &SqlError) {
+        self.0.info(message);
+    }
+
+    fn env_change(&mut self, change: &EnvChange) {
+        self.0.env_change(change);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+impl Run<'_> {
+    /// `INSERT BULK`: checks what is announced, and waits for the rows.
+    pub(super) fn insert_bulk(&mut self, stmt: &ast::InsertBulk) -> SqlResult<()> {
+        if self.session.state.nesting > 0 {
+            return Err(not_supported("INSERT BULK inside a procedure or string"));
+        }
+        let table = match self.with_host(None, |h| h.source(&stmt.table))? {
+            Some(Source::Table(table)) => table,
+            Some(_) => return Err(not_supported("INSERT BULK into a view")),
+            None => {
+                let name = stmt.table.display();
+                return Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name]));
+            }
+        };
+        let says = |word: &str| stmt.options.iter().any(|o| o == word);
+        let chosen = chosen(&table, &stmt.columns)?;
+        let keep_nulls = says("KEEP_NULLS");
+        let identity_of = chosen.iter().find(|c| c.identity);
+        let names: Vec<String> = chosen.iter().map(|c| quoted(&c.name)).collect();
+        let names = names.join(", ");
+        let parts: Vec<String> = stmt.table.parts.iter().map(|p| quoted(p)).collect();
+        let hint = if says("TABLOCK") {
+            " WITH (TABLOCK)"
+        } else {
+            ""
+        };
+        self.session.state.bulk = Some(Announced {
+            defaults: chosen
+                .iter()
+                .map(|c| c.default.clone().filter(|_| !keep_nulls))
+                .collect(),
+            text: format!(
+                "INSERT {}{hint} ({names}) SELECT {names} FROM {CHUNK}",
+                parts.join(".")
+            ),
+            identity_of: identity_of.map(|_| table.full_name().to_owned()),
+            line: stmt.line,
+            columns: chosen
+                .into_iter()
+                .map(|c| TableColumn {
+                    nullable: true,
+                    identity: false,
+                    default: None,
+                    ..c
+                })
+                .collect(),
+        });
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+}
+
+/// The columns that are announced, or all that take values.
+fn chosen(table: &Arc<dyn Table>, asked: &[ast::BulkColumn]) -> SqlResult<Vec<TableColumn>> {
+    let all = table.columns();
+    if asked.is_empty() {
+        let takes = |c: &&TableColumn| !c.identity && c.ty.id != TypeId::RowVersion;
+        return Ok(all.iter().filter(takes).cloned().collect());
+    }
+    let mut out: Vec<TableColumn> = Vec::new();
+    for a in asked {
+        let name = a.name.to_lowercase();
+        let found = all.iter().find(|c| c.name.to_lowercase() == name);
+        let missing = || SqlError::new(&messages::INVALID_COLUMN_NAME, &[&a.name]);
+        out.push(found.ok_or_else(missing)?.clone());
+    }
+    Ok(out)
+}
+
+fn quoted(name: &str) -> String {
+    match name {
+        // `db..table`
+        "" => String::new(),
+        name => format!("[{}]", name.replace(']', "]]")),
+    }
+}
