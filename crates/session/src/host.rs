@@ -18,7 +18,7 @@ use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
 use crate::program::{Variable, find_variable};
 use crate::session::{CancelToken, Session};
-use crate::{functions, globals};
+use crate::{functions, globals, resource};
 
 /// What tables and views find again behind `Host::session`.
 #[derive(Clone)]
@@ -122,9 +122,11 @@ impl HostView<'_> {
     }
 
     /// The database part of a name, as it was created: `Some(None)` without one, `None` for one that is not there.
+    /// Within a view of another database it is that one.
     fn named_database(&self, name: &ast::ObjectName) -> Option<Option<String>> {
+        let elsewhere = self.context.database != self.session.database;
         match name.database() {
-            None => Some(None),
+            None => Some(elsewhere.then(|| self.context.database.to_string())),
             Some(d) => self.session.instance.database_name(d).map(Some),
         }
     }
@@ -140,6 +142,20 @@ impl Host for HostView<'_> {
         if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
             return Ok(Some(Source::Virtual(v)));
         }
+        let system = resource::find(name.schema(), name.name(), ObjectKind::VIEW);
+        let context = &self.context.database;
+        let of_system = |m: &duramen_catalog::ModuleDef| {
+            let database = database.as_deref().unwrap_or(context);
+            let view = resource::view(m, database)?;
+            Ok::<_, SqlError>(Some(Source::View(Arc::new(view))))
+        };
+        // What is not in a schema of the system may be an object of a user.
+        let named = name
+            .schema()
+            .is_some_and(|s| !s.is_empty() && !s.eq_ignore_ascii_case("dbo"));
+        if let Some(m) = system.filter(|_| named) {
+            return of_system(m);
+        }
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
@@ -148,7 +164,10 @@ impl Host for HostView<'_> {
         if found.is_some() {
             return Ok(found);
         }
-        Ok(self.session.view(name)?.map(Source::View))
+        if let Some(view) = self.session.view(name)? {
+            return Ok(Some(Source::View(view)));
+        }
+        system.map_or(Ok(None), |m| of_system(m))
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {

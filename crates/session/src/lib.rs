@@ -23,6 +23,7 @@ mod program;
 mod programs;
 mod random;
 pub mod reference;
+mod resource;
 mod rpc;
 mod run;
 mod seats;

@@ -197,6 +197,9 @@ fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
             return Ok(Some((id, if function { "IF" } else { "V " }.to_owned())));
         }
     }
+    if let Some(m) = crate::resource::object(schema, object) {
+        return Ok(Some((m.id.0, m.kind.as_str().to_owned())));
+    }
     let Some(db) = database(s, part(2)) else {
         return Ok(None);
     };
@@ -238,6 +241,10 @@ fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
     };
     if let Some(view) = views::declared_by_id(id) {
         return Ok(Some((view.name.to_owned(), "sys".to_owned())));
+    }
+    if let Some(m) = crate::resource::by_id(id) {
+        let schema = crate::resource::schema_name(m);
+        return Ok(Some((m.name.clone(), schema.to_owned())));
     }
     let snapshot = db.catalog.snapshot()?;
     if let Some(o) = snapshot.objects.get(&ObjectId(id)) {

@@ -18,6 +18,7 @@ mod log_info;
 mod log_space;
 mod log_stats;
 mod objects;
+mod parameters;
 mod spaces;
 mod transactions;
 mod version_store;
@@ -123,6 +124,10 @@ const VIEWS: &[&View] = &[
     &transactions::ACTIVE,
     &transactions::SESSIONS,
     &transactions::DATABASES,
+    &parameters::PARAMETERS,
+    &parameters::ALL_PARAMETERS,
+    &parameters::SYSTEM_PARAMETERS,
+    &constraints::SYSTEM_SQL_MODULES,
 ];
 
 /// Table-valued functions; the same of their positions.

@@ -15,11 +15,17 @@ use crate::program::BodyOf;
 use crate::session::Session;
 
 impl Session {
-    /// The procedure that a name means: of the current database, or a `sp_` procedure of master.
+    /// The procedure that a name means: one of the system, of the current database, or a `sp_` procedure of master.
     pub(crate) fn procedure_module(
         &self,
         name: &ast::ObjectName,
     ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
+        let system = crate::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
+        if let Some(module) = system {
+            let database = name.database().unwrap_or(&self.database);
+            let db = self.instance.databases.find(database);
+            return Ok(db.map(|db| (db, module.clone())));
+        }
         let found = self.module(name, &[ObjectKind::PROCEDURE])?;
         let shared = name.database().is_none() && name.name().to_lowercase().starts_with("sp_");
         if found.is_some() || !shared {

@@ -17,11 +17,20 @@ fn until_time_of_day(time: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(wait).unwrap_or(0))
 }
 
+/// The places of a catalogue's text in the form that RAISERROR fills.
+fn places(text: &str) -> String {
+    text.replace("%.*ls", "%s")
+        .replace("%ls", "%s")
+        .replace("%S_MSG", "%s")
+}
+
 impl Run<'_> {
     /// A message of a statement, with the statement's line.
     pub(super) fn say(&mut self, message: &SqlError, at: usize) {
         let line = self.program.steps[at].line as i32;
-        self.sink.info(&message.clone().at_line(line));
+        let mut message = message.clone().at_line(line);
+        message.procedure = message.procedure.or(self.place.procedure.clone());
+        self.sink.info(&message);
     }
 
     pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> SqlResult<()> {
@@ -34,7 +43,7 @@ impl Run<'_> {
             severity: 0,
             state: 1,
             message,
-            procedure: None,
+            procedure: self.place.procedure.clone(),
             line,
         };
         self.sink.info(&info);
@@ -70,16 +79,11 @@ impl Run<'_> {
 
     pub(super) fn raise_error(&mut self, at: usize, stmt: &ast::RaiseError) -> SqlResult<()> {
         let message = self.constant(&stmt.message)?;
-        let severity = self
-            .constant(&stmt.severity)?
-            .as_i64()
-            .unwrap_or(0)
-            .clamp(0, 25) as u8;
-        let state = self
-            .constant(&stmt.state)?
-            .as_i64()
-            .unwrap_or(1)
-            .clamp(0, 255) as u8;
+        // Negative ones mean the message's own severity, and state 1.
+        let severity = self.constant(&stmt.severity)?.as_i64().unwrap_or(0);
+        let state = self.constant(&stmt.state)?.as_i64().unwrap_or(1);
+        let state = if state < 0 { 1 } else { state.min(255) as u8 };
+        let mut own_severity = 0;
         let mut args = Vec::with_capacity(stmt.args.len());
         for a in &stmt.args {
             let bound = self.with_host(None, |h| Binder::new(h).scalar(a))?;
@@ -93,12 +97,19 @@ impl Run<'_> {
                 return Err(SqlError::new(&messages::RAISERROR_NUMBER_INVALID, &args));
             }
             Some(n) => match messages::ALL.iter().find(|m| i64::from(m.number) == n) {
-                Some(m) => (m.number, m.text.replace(".*ls", "s").replace("ls", "s")),
+                Some(m) => {
+                    own_severity = m.severity;
+                    (m.number, places(m.text))
+                }
                 None => {
                     let args: [&dyn std::fmt::Display; 3] = [&n, &severity, &state];
                     return Err(SqlError::new(&messages::MESSAGE_NOT_FOUND, &args));
                 }
             },
+        };
+        let severity = match severity {
+            s if s < 0 => own_severity,
+            s => s.min(25) as u8,
         };
         let text = super::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
@@ -117,7 +128,7 @@ impl Run<'_> {
         if severity > 10 {
             return Err(error);
         }
-        self.sink.info(&error);
+        self.say(&error, at);
         if stmt.options.iter().any(|o| o == "NOWAIT") {
             self.sink.flush_hint();
         }

@@ -214,7 +214,7 @@ mod foreign {
     }
 }
 
-pub use modules::SQL_MODULES;
+pub use modules::{SQL_MODULES, SYSTEM_SQL_MODULES};
 
 mod modules {
     use super::*;
@@ -236,5 +236,10 @@ mod modules {
 
     pub const SQL_MODULES: View = View::new("sql_modules", COLUMNS, |cx, _| {
         Ok(snapshot(cx)?.modules.values().map(row).collect())
+    });
+
+    /// The procedures and views of the system that are T-SQL themselves.
+    pub const SYSTEM_SQL_MODULES: View = View::new("system_sql_modules", COLUMNS, |_, _| {
+        Ok(crate::resource::listed().map(row).collect())
     });
 }

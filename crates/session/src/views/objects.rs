@@ -149,14 +149,19 @@ fn users(cx: &Context) -> SqlResult<Vec<Object>> {
 
 /// Views and functions that are declared.
 pub fn declared() -> impl Iterator<Item = Object> {
-    every().map(|(id, view, function)| {
+    let modules = crate::resource::listed().map(|m| Object {
+        schema: m.schema,
+        ..Object::declared(&m.name, m.id.0, m.kind)
+    });
+    let views = every().map(|(id, view, function)| {
         let kind = if function {
             ObjectKind::INLINE_FUNCTION
         } else {
             ObjectKind::VIEW
         };
         Object::declared(view.name, id, kind)
-    })
+    });
+    views.chain(modules)
 }
 
 fn rows(objects: impl Iterator<Item = Object>) -> Vec<Vec<Value>> {

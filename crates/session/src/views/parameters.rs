@@ -1,0 +1,111 @@
+//! `sys.parameters`: what procedures and functions take and give, read from their texts.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::ModuleDef;
+use duramen_query::bind::resolve_type;
+use duramen_tsql::ast::{self, ModuleKind, StatementKind};
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use super::objects::snapshot;
+use crate::resource;
+
+pub struct Source {
+    module: i32,
+    /// 0: what a scalar function returns.
+    id: i32,
+    name: String,
+    ty: T,
+    output: bool,
+    readonly: bool,
+}
+
+columns! { Source;
+    "object_id", T::INT, NOT_NULL, |p| int(p.module);
+    "name", T::SYSNAME, NULL, |p| text(&p.name);
+    "parameter_id", T::INT, NOT_NULL, |p| int(p.id);
+    "system_type_id", T::TINYINT, NOT_NULL, |p| tiny(p.ty.id.xtype());
+    "user_type_id", T::INT, NOT_NULL, |p| int(p.ty.id.xtype());
+    "max_length", T::SMALLINT, NOT_NULL, |p| small(p.ty.catalog_length());
+    "precision", T::TINYINT, NOT_NULL, |p| tiny(p.ty.precision);
+    "scale", T::TINYINT, NOT_NULL, |p| tiny(p.ty.scale);
+    "is_output", T::BIT, NOT_NULL, |p| bit(p.output);
+    "is_cursor_ref", T::BIT, NOT_NULL, |_| bit(false);
+    // SQL Server keeps the defaults of CLR modules only.
+    "has_default_value", T::BIT, NOT_NULL, |_| bit(false);
+    "is_xml_document", T::BIT, NOT_NULL, |_| bit(false);
+    "default_value", T::VARIANT, NULL, |_| Value::Null;
+    "xml_collection_id", T::INT, NOT_NULL, |_| int(0);
+    "is_readonly", T::BIT, NOT_NULL, |p| bit(p.readonly);
+    "is_nullable", T::BIT, NULL, |_| bit(true);
+    "encryption_type", T::INT, NULL, |_| Value::Null;
+    "encryption_type_desc", T::nvarchar(64), NULL, |_| Value::Null;
+    "encryption_algorithm_name", T::SYSNAME, NULL, |_| Value::Null;
+    "column_encryption_key_id", T::INT, NULL, |_| Value::Null;
+    "column_encryption_key_database_name", T::SYSNAME, NULL, |_| Value::Null;
+}
+
+/// The parameters of one module, in order.
+fn of(module: &ModuleDef) -> SqlResult<Vec<Source>> {
+    let options = duramen_tsql::ParseOptions {
+        quoted_identifier: module.quoted_identifier,
+    };
+    let batch = duramen_tsql::parse_batch(&module.text, &options)?;
+    let Some(StatementKind::CreateModule(stmt)) =
+        batch.statements.into_iter().next().map(|s| s.kind)
+    else {
+        return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+    };
+    let none: &[ast::Parameter] = &[];
+    let (params, returns) = match &stmt.kind {
+        ModuleKind::Procedure { params, .. }
+        | ModuleKind::InlineFunction { params, .. }
+        | ModuleKind::TableFunction { params, .. } => (params.as_slice(), None),
+        ModuleKind::ScalarFunction {
+            params, returns, ..
+        } => (params.as_slice(), Some(returns)),
+        _ => (none, None),
+    };
+    let source = |id, name: &str, ty: &ast::DataType, output, readonly| {
+        Ok::<_, SqlError>(Source {
+            module: module.id.0,
+            id,
+            name: name.to_owned(),
+            ty: resolve_type(ty, false)?,
+            output,
+            readonly,
+        })
+    };
+    let mut all = Vec::new();
+    if let Some(ty) = returns {
+        all.push(source(0, "", ty, true, false)?);
+    }
+    for (id, p) in (1..).zip(params) {
+        all.push(source(id, &p.name, &p.ty, p.output, p.readonly)?);
+    }
+    Ok(all)
+}
+
+/// A module whose text cannot be read any more has no parameters to show.
+fn rows<'m>(modules: impl Iterator<Item = &'m Arc<ModuleDef>>) -> Vec<Vec<Value>> {
+    let all = modules.flat_map(|m| of(m).unwrap_or_default());
+    all.map(|p| row(&p)).collect()
+}
+
+pub const PARAMETERS: View = View::new("parameters", COLUMNS, |cx, _| {
+    Ok(rows(snapshot(cx)?.modules.values()))
+});
+
+pub const SYSTEM_PARAMETERS: View = View::new("system_parameters", COLUMNS, |_, _| {
+    Ok(rows(resource::listed()))
+});
+
+pub const ALL_PARAMETERS: View = View::new("all_parameters", COLUMNS, |cx, _| {
+    let snapshot = snapshot(cx)?;
+    let mut all = rows(snapshot.modules.values());
+    all.extend(rows(resource::listed()));
+    Ok(all)
+});
