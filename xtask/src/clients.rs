@@ -45,6 +45,14 @@ const CLIENTS: &[Client] = &[
         name: "mssql-python",
         prepare: install::mssql_python,
     },
+    Client {
+        name: "freetds",
+        prepare: install::freetds,
+    },
+    Client {
+        name: "tiberius",
+        prepare: install::tiberius,
+    },
 ];
 
 /// Drivers whose programs check a few things in their own way and tell by their exit code.

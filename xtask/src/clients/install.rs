@@ -70,6 +70,52 @@ fn keep(wanted: &Path, installed: &Path) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", installed.display()))
 }
 
+/// FreeTDS' programs, from the system's packages, driven by a script of Python's own modules alone.
+pub fn freetds(install: bool) -> Result<Vec<String>, String> {
+    let has =
+        || succeeds(Command::new("tsql").arg("-C")) && succeeds(Command::new("python3").arg("-V"));
+    if !has() {
+        if !install {
+            return Err(missing("tsql"));
+        }
+        let mut update = Command::new("apt-get");
+        update.args(["-q", "update"]);
+        let mut get = Command::new("apt-get");
+        get.args([
+            "-q",
+            "-y",
+            "install",
+            "--no-install-recommends",
+            "freetds-bin",
+        ])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+        // An old list of packages may do where the update fails.
+        let _ = succeeds(&mut update);
+        if !succeeds(&mut get) || !has() {
+            return Err("apt-get install freetds-bin fails (it needs root)".to_owned());
+        }
+    }
+    Ok(vec!["python3".to_owned(), client_file("freetds/cases.py")])
+}
+
+/// The program over tiberius: a workspace of its own, with its own `Cargo.lock`.
+pub fn tiberius(install: bool) -> Result<Vec<String>, String> {
+    let target = clients_dir().join("tiberius");
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build
+        .args(["build", "--quiet", "--locked", "--target-dir"])
+        .arg(&target)
+        .current_dir(client_folder().join("tiberius"));
+    if !install {
+        build.arg("--offline");
+    }
+    if !succeeds(&mut build) {
+        return Err("cargo does not build it (cargo xtask test --install fetches it)".to_owned());
+    }
+    let program = target.join("debug").join("tiberius-cases");
+    Ok(vec![program.to_string_lossy().into_owned()])
+}
+
 /// The JavaScript program, beside the modules that `package-lock.json` pins.
 pub fn tedious(install: bool) -> Result<Vec<String>, String> {
     let dir = clients_dir().join("node");
