@@ -45,6 +45,8 @@ pub struct Gen<'g> {
     pub scope: Vec<Column>,
     /// Not inside an aggregate's argument.
     pub subqueries: bool,
+    /// The tables have thousands of rows: joins are by a unique column, and nothing runs once a row.
+    pub large: bool,
     pub names: &'g mut u32,
 }
 

@@ -13,13 +13,14 @@ pub struct Query {
 }
 
 /// A random query.
-pub fn query(rng: &mut Rng, tables: &[Table]) -> Query {
+pub fn query(rng: &mut Rng, tables: &[Table], large: bool) -> Query {
     let mut names = 0;
     let mut g = Gen {
         rng,
         tables,
         scope: Vec::new(),
-        subqueries: true,
+        subqueries: !large,
+        large,
         names: &mut names,
     };
     let kinds: Vec<Kind> = (0..1 + g.pick(3)).map(|_| kind(&mut g)).collect();
@@ -117,7 +118,12 @@ fn from(g: &mut Gen<'_>, depth: u32) -> Both {
     let mut text = source(g, depth);
     for _ in 0..g.pick(3) {
         let mut before = std::mem::take(&mut g.scope);
-        let right = source(g, depth.saturating_sub(1));
+        let depth = if g.large { 0 } else { depth.saturating_sub(1) };
+        let right = source(g, depth);
+        let id = g.scope[0].name.clone();
+        let left = std::mem::replace(&mut g.scope, before.clone());
+        let wanted = g.column(Kind::Int);
+        g.scope = left;
         before.append(&mut g.scope);
         g.scope = before;
         let join = [
@@ -128,10 +134,18 @@ fn from(g: &mut Gen<'_>, depth: u32) -> Both {
             "FULL JOIN",
             "CROSS JOIN",
         ][g.pick(6) as usize];
+        let join = match join {
+            "CROSS JOIN" if g.large => "JOIN",
+            other => other,
+        };
         text = if join == "CROSS JOIN" {
             fill("{0} CROSS JOIN {1}", &[&text, &right])
         } else {
-            let on = join_condition(g);
+            let on = match wanted {
+                // A row meets one row of the right side at most.
+                Some(column) if g.large => fill("{0} = {1}", &[&column, &same(id)]),
+                _ => join_condition(g),
+            };
             fill("{0} {1} {2} ON {3}", &[&text, &same(join), &right, &on])
         };
     }
@@ -168,7 +182,9 @@ fn of_columns(g: &mut Gen<'_>) -> Both {
 
 fn source(g: &mut Gen<'_>, depth: u32) -> Both {
     if depth > 0 && g.rng.one_in(5) {
-        let kinds: Vec<Kind> = (0..1 + g.pick(3)).map(|_| kind(g)).collect();
+        let mut kinds: Vec<Kind> = (0..1 + g.pick(3)).map(|_| kind(g)).collect();
+        // Something to join by.
+        kinds[0] = Kind::Int;
         let outside = std::mem::take(&mut g.scope);
         let body = small_select(g, &kinds);
         let alias = g.name("d");
@@ -330,7 +346,7 @@ fn windowed(g: &mut Gen<'_>) -> Query {
         ours: String::new(),
         theirs: String::new(),
     };
-    for n in 0..1 + g.pick(2) {
+    for n in 0..1 + g.pick(if g.large { 1 } else { 2 }) {
         let table = source(g, 0);
         let id = g.scope[g.scope.len() - COLUMNS.len()].name.clone();
         ids.push(id);
@@ -416,6 +432,7 @@ pub fn change(rng: &mut Rng, tables: &[Table]) -> (usize, Both) {
         scope,
         // SQLite sees its own changes in them.
         subqueries: false,
+        large: false,
         names: &mut names,
     };
     let condition = g.condition(3);

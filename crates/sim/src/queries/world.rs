@@ -30,6 +30,8 @@ pub enum Answer {
 pub struct World {
     session: Session,
     pub tables: Vec<Table>,
+    /// The tables have thousands of rows.
+    pub large: bool,
     /// What made the tables, and every change since.
     made: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl World {
         let mut world = World {
             session: instance.login(&request).expect("sa logs in"),
             tables: Vec::new(),
+            large: rng.one_in(8),
             made: Vec::new(),
         };
         for n in 0..3 {
@@ -83,7 +86,7 @@ impl World {
                 "CREATE TABLE {name} (id int NOT NULL {key}, a int, b int, c varchar(20), d varchar(20))"
             ),
             theirs: format!(
-                "CREATE TABLE {name} (id INTEGER NOT NULL, a INTEGER, b INTEGER, c TEXT, d TEXT)"
+                "CREATE TABLE {name} (id INTEGER NOT NULL UNIQUE, a INTEGER, b INTEGER, c TEXT, d TEXT)"
             ),
         };
         if let Some(other) = other.as_deref_mut() {
@@ -91,7 +94,11 @@ impl World {
         }
         self.both(&create, other.as_deref_mut());
         let mut rows = Vec::new();
-        for id in 0..rng.below(14) {
+        let wanted = match self.large {
+            true => 500 + rng.below(4_000),
+            false => rng.below(14),
+        };
+        for id in 0..wanted {
             let number = |rng: &mut Rng| match rng.below(5) {
                 0 => "NULL".to_owned(),
                 _ => (rng.below(9) as i64 - 3).to_string(),
@@ -103,12 +110,11 @@ impl World {
             let (a, b) = (number(rng), number(rng));
             rows.push(format!("({id}, {a}, {b}, {}, {})", word(rng), word(rng)));
         }
-        if !rows.is_empty() {
-            let insert = format!(
-                "INSERT INTO {name} (id, a, b, c, d) VALUES {}",
-                rows.join(", ")
-            );
-            self.both(&same(insert), other);
+        // A VALUES list has 1,000 rows at most.
+        for rows in rows.chunks(1_000) {
+            let rows = rows.join(", ");
+            let insert = format!("INSERT INTO {name} (id, a, b, c, d) VALUES {rows}");
+            self.both(&same(insert), other.as_deref_mut());
         }
         for (i, columns) in ["(a)", "(c)", "(a, c)", "(b DESC)", "(d) INCLUDE (a)"]
             .iter()
