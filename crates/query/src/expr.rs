@@ -453,21 +453,6 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with depth and index of every column below, subqueries' own columns aside.
-    pub(crate) fn visit_columns(&self, f: &mut dyn FnMut(usize, usize)) {
-        // A clone keeps one traversal; binding is not a hot path.
-        fn walk(e: &mut Expr, f: &mut dyn FnMut(usize, usize)) {
-            if let Kind::Column { depth, index } = e.kind {
-                f(depth, index);
-            }
-            let _ = e.try_for_each_child(&mut |c| {
-                walk(c, f);
-                Ok(())
-            });
-        }
-        walk(&mut self.clone(), f);
-    }
-
     /// The expression over a row that starts `width` columns later in the joined row.
     pub(crate) fn shifted(&self, width: usize) -> Expr {
         fn walk(e: &mut Expr, width: usize) {
@@ -482,26 +467,6 @@ impl Expr {
         let mut e = self.clone();
         walk(&mut e, width);
         e
-    }
-
-    /// Whether evaluating it reads rows.
-    pub fn reads_tables(&self) -> bool {
-        self.has_subquery()
-    }
-
-    pub(crate) fn has_subquery(&self) -> bool {
-        fn walk(e: &mut Expr) -> bool {
-            let mut found = matches!(
-                e.kind,
-                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
-            );
-            let _ = e.try_for_each_child(&mut |c| {
-                found |= walk(c);
-                Ok(())
-            });
-            found
-        }
-        walk(&mut self.clone())
     }
 }
 

@@ -173,6 +173,56 @@ pub enum Source {
     Virtual(Arc<dyn VirtualTable>),
 }
 
+/// A host that knows nothing: expressions that are self-contained need no more.
+#[derive(Debug)]
+pub struct Nowhere;
+
+impl Host for Nowhere {
+    fn source(&self, _name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+        Ok(None)
+    }
+    fn table_function(&self, _name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
+        Ok(None)
+    }
+    fn function_type(&self, _name: &str) -> Option<SqlType> {
+        None
+    }
+    fn function(&self, _name: &str, _args: &[Value]) -> SqlResult<Value> {
+        Err(nobody())
+    }
+    fn global_type(&self, _name: &str) -> Option<(&'static str, SqlType)> {
+        None
+    }
+    fn global(&self, _name: &str) -> SqlResult<Value> {
+        Err(nobody())
+    }
+    fn variable(&self, _name: &str) -> Option<(usize, SqlType)> {
+        None
+    }
+    fn table_variable(&self, _name: &str) -> Option<Arc<dyn Table>> {
+        None
+    }
+    fn now(&self) -> (u64, i16) {
+        (0, 0)
+    }
+    fn random(&self) -> u64 {
+        0
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+    fn bind_default(&self, _text: &str) -> SqlResult<Expr> {
+        Err(nobody())
+    }
+    fn session(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+fn nobody() -> duramen_base::SqlError {
+    duramen_base::SqlError::new(&duramen_base::messages::INTERNAL_QUERY_ERROR, &[])
+}
+
 /// The session, as binding and evaluation see it.
 pub trait Host {
     /// A table, view or DMV; `None` when there is no such object.

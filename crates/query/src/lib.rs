@@ -23,6 +23,7 @@ mod scan;
 mod seek_join;
 pub mod showplan;
 mod table_functions;
+mod walk;
 mod window;
 
 pub use bind::Binder;

@@ -311,8 +311,13 @@ impl<'r> Run<'r> {
         match &program.steps[at].op {
             Op::Jump(target) => Ok(Next::To(*target)),
             Op::BranchUnless { condition, target } => {
-                let condition = self.expr(at, |b| b.scalar(condition))?;
-                let holds = self.evaluate(&condition, |e, cx| e.test(&[], cx))?;
+                let holds = match self.at_once(at, |e, cx| e.test(&[], cx)) {
+                    Some(known) => known?,
+                    None => {
+                        let condition = self.expr(at, |b| b.scalar(condition))?;
+                        self.evaluate(&condition, |e, cx| e.test(&[], cx))?
+                    }
+                };
                 Ok(if holds == Some(true) {
                     Next::Step
                 } else {
@@ -322,10 +327,15 @@ impl<'r> Run<'r> {
             Op::Assign {
                 slot, op, value, ..
             } => {
-                let ty = program.variables[*slot].ty;
-                let name = &program.variables[*slot].name;
-                let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;
-                let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                let value = match self.at_once(at, |e, cx| e.eval(&[], cx)) {
+                    Some(known) => known?,
+                    None => {
+                        let ty = program.variables[*slot].ty;
+                        let name = &program.variables[*slot].name;
+                        let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;
+                        self.evaluate(&bound, |e, cx| e.eval(&[], cx))?
+                    }
+                };
                 self.vars[*slot] = value;
                 self.session.state.error = 0;
                 Ok(Next::Step)

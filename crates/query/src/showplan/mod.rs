@@ -172,7 +172,7 @@ fn parts_of(predicate: &Expr) -> &[Expr] {
 
 /// The plans within an expression.
 fn subplans(e: &Expr) -> Vec<Arc<Plan>> {
-    fn walk(e: &mut Expr, out: &mut Vec<Arc<Plan>>) {
+    fn walk(e: &Expr, out: &mut Vec<Arc<Plan>>) {
         match &e.kind {
             Kind::Scalar(p)
             | Kind::Exists(p)
@@ -180,13 +180,10 @@ fn subplans(e: &Expr) -> Vec<Arc<Plan>> {
             | Kind::Quantified { plan: p, .. } => out.push(p.clone()),
             _ => {}
         }
-        let _ = e.try_for_each_child(&mut |c| {
-            walk(c, out);
-            Ok(())
-        });
+        e.for_each_child(&mut |c| walk(c, out));
     }
     let mut out = Vec::new();
-    walk(&mut e.clone(), &mut out);
+    walk(e, &mut out);
     out
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_observe::{Counter, count};
+use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr, Plan, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
@@ -17,6 +18,8 @@ use crate::sink::ResultSink;
 #[derive(Clone, Debug)]
 pub enum Bound {
     Expr(Arc<Expr>),
+    /// An expression that asks nothing of the session and never grows old.
+    Simple(Arc<Expr>),
     Plan(Arc<Plan>),
     Dml(Arc<Dml>),
 }
@@ -94,11 +97,17 @@ impl Run<'_> {
         at: usize,
         bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<Expr>,
     ) -> SqlResult<Arc<Expr>> {
-        if let Some(Bound::Expr(e)) = self.cached(at) {
+        if let Some(Bound::Expr(e) | Bound::Simple(e)) = self.cached(at) {
             return Ok(e);
         }
         let bound = Arc::new(self.with_host(None, |h| bind(&mut Binder::new(h)))?);
-        self.keep(at, Bound::Expr(bound.clone()));
+        self.keep(
+            at,
+            match bound.is_self_contained() {
+                true => Bound::Simple(bound.clone()),
+                false => Bound::Expr(bound.clone()),
+            },
+        );
         Ok(bound)
     }
 
@@ -121,6 +130,20 @@ impl Run<'_> {
         drop(cx);
         self.vars = vars;
         result
+    }
+
+    /// What a step's expression comes to, if it is bound and asks nothing of the session: the way of loops.
+    #[inline]
+    pub(super) fn at_once<T>(
+        &mut self,
+        at: usize,
+        f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
+    ) -> Option<SqlResult<T>> {
+        let Some((_, Bound::Simple(e))) = &self.bound[at] else {
+            return None;
+        };
+        let convert = self.session.options.convert_ctx();
+        Some(f(e, &mut Cx::new(&Nowhere, &mut self.vars, convert)))
     }
 
     pub(super) fn evaluate<T>(

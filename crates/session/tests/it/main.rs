@@ -9,6 +9,7 @@ mod golden;
 mod in_doubt;
 mod isolation;
 mod reference;
+mod speed;
 mod system_procedures;
 mod versions;
 mod views;

@@ -1,0 +1,119 @@
+//! Looking through bound expressions.
+
+use crate::expr::{Expr, Kind};
+
+impl Expr {
+    /// Calls `f` for each direct child. Plans of subqueries are not looked into.
+    pub(crate) fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        match &self.kind {
+            Kind::Const(_)
+            | Kind::Aggregate(_)
+            | Kind::Window(_)
+            | Kind::Column { .. }
+            | Kind::Variable(_)
+            | Kind::Global(_)
+            | Kind::Scalar(_)
+            | Kind::Exists(_) => {}
+            Kind::Arithmetic(_, l, r) | Kind::Compare(_, l, r) => {
+                f(l);
+                f(r);
+            }
+            Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => f(e),
+            Kind::IsNull { input, .. }
+            | Kind::InQuery { item: input, .. }
+            | Kind::Quantified { item: input, .. } => f(input),
+            Kind::Convert { input, style, .. } => {
+                f(input);
+                if let Some(s) = style {
+                    f(s);
+                }
+            }
+            Kind::Case {
+                branches,
+                otherwise,
+            } => {
+                for (when, then) in branches {
+                    f(when);
+                    f(then);
+                }
+                if let Some(e) = otherwise {
+                    f(e);
+                }
+            }
+            Kind::Function { args, .. }
+            | Kind::Session { args, .. }
+            | Kind::User { args, .. }
+            | Kind::And(args)
+            | Kind::Or(args) => args.iter().for_each(f),
+            Kind::In { item, list, .. } => {
+                f(item);
+                list.iter().for_each(f);
+            }
+            Kind::Like {
+                input,
+                pattern,
+                escape,
+                ..
+            } => {
+                f(input);
+                f(pattern);
+                if let Some(e) = escape {
+                    f(e);
+                }
+            }
+        }
+    }
+
+    /// Whether `f` holds for the expression or one within it.
+    pub(crate) fn any(&self, f: &dyn Fn(&Expr) -> bool) -> bool {
+        let mut found = f(self);
+        self.for_each_child(&mut |c| found = found || c.any(f));
+        found
+    }
+
+    /// Calls `f` with depth and index of every column below, subqueries' own columns aside.
+    pub(crate) fn visit_columns(&self, f: &mut dyn FnMut(usize, usize)) {
+        if let Kind::Column { depth, index } = self.kind {
+            f(depth, index);
+        }
+        self.for_each_child(&mut |c| c.visit_columns(f));
+    }
+
+    /// Whether evaluating it reads rows.
+    pub fn reads_tables(&self) -> bool {
+        self.has_subquery()
+    }
+
+    pub(crate) fn has_subquery(&self) -> bool {
+        self.any(&|e| {
+            matches!(
+                e.kind,
+                Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
+            )
+        })
+    }
+
+    /// Whether it is made of constants, variables and operators alone: its value asks nothing of the session, and its
+    /// binding stays good whatever becomes of the schema.
+    pub fn is_self_contained(&self) -> bool {
+        !self.any(&|e| {
+            !matches!(
+                e.kind,
+                Kind::Const(_)
+                    | Kind::Variable(_)
+                    | Kind::Arithmetic(..)
+                    | Kind::Compare(..)
+                    | Kind::Negate(_)
+                    | Kind::BitNot(_)
+                    | Kind::Not(_)
+                    | Kind::And(_)
+                    | Kind::Or(_)
+                    | Kind::IsNull { .. }
+                    | Kind::In { .. }
+                    | Kind::Convert { .. }
+                    | Kind::Case { .. }
+                    | Kind::Like { .. }
+            )
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! What a batch costs before its first row, and a loop without one: `DURAMEN_SPEED=1 cargo test -p duramen-session
+//! --profile sim speed -- --nocapture` takes enough turns for the printed times to mean something; otherwise a few, for
+//! the answers. Times are the thread's processor time, so that neighbours do not count.
+
+use super::*;
+use duramen_os::time::thread_cpu;
+
+/// How many turns to take.
+fn turns(few: u64, many: u64) -> u64 {
+    match std::env::var_os("DURAMEN_SPEED") {
+        Some(_) => many,
+        None => few,
+    }
+}
+
+#[test]
+fn speed_of_empty_loops() {
+    let mut session = login(&instance());
+    let n = turns(1_000, 3_000_000);
+    for (what, body) in [
+        ("SET @i += 1", "SET @i += 1"),
+        ("SET @i = @i + 1", "SET @i = @i + 1"),
+        ("block", "BEGIN SET @i += 1 END"),
+    ] {
+        let start = thread_cpu();
+        let text = format!("DECLARE @i int = 0; WHILE @i < {n} {body}; SELECT @i");
+        let lines = run(&mut session, &text);
+        assert_eq!(lines[1], n.to_string());
+        let per = (thread_cpu() - start).as_nanos() / u128::from(n);
+        println!("WHILE @i < n {what}: {per} ns");
+    }
+}
+
+/// Batches a client may send, each with the number of its statements.
+fn batches() -> Vec<(&'static str, String)> {
+    let columns: Vec<String> = (0..40).map(|i| format!("c{i}")).collect();
+    let defs: Vec<String> = columns.iter().map(|c| format!("{c} int NULL")).collect();
+    let values: Vec<String> = (0..40).map(|i| format!("{}", i * 37)).collect();
+    let names = columns.join(", ");
+    let wide = format!("INSERT w ({names}) VALUES ({});\n", values.join(", "));
+    let narrow = "INSERT n (a, b, c) VALUES (17, 'some text', 42.5);\n";
+    let tests: Vec<String> = columns.iter().map(|c| format!("{c} > 5")).collect();
+    let wide_select = format!("SELECT {names} FROM w WHERE {};\n", tests.join(" AND "));
+    vec![
+        (
+            "CREATE TABLE w",
+            format!("CREATE TABLE w ({})", defs.join(", ")),
+        ),
+        (
+            "CREATE TABLE n",
+            "CREATE TABLE n (a int, b varchar(20), c decimal(9,2))".to_owned(),
+        ),
+        ("500 narrow INSERTs", narrow.repeat(500)),
+        ("100 INSERTs into 40 columns", wide.repeat(100)),
+        ("40 SELECTs of 40 columns", wide_select.repeat(40)),
+    ]
+}
+
+#[test]
+fn speed_of_compilation() {
+    let mut session = login(&instance());
+    run(&mut session, "SET NOCOUNT ON");
+    let n = turns(1, 20);
+    for (what, text) in batches() {
+        if what.starts_with("CREATE") {
+            assert_eq!(run(&mut session, &text), Vec::<String>::new());
+            continue;
+        }
+        // Parsed, bound and run; the tables are small.
+        let start = thread_cpu();
+        for i in 0..n {
+            run(&mut session, &format!("{text}-- {i}"));
+        }
+        let spent = (thread_cpu() - start).as_secs_f64();
+        let start = thread_cpu();
+        for i in 0..n {
+            run(&mut session, &format!("IF 1 = 0 BEGIN {text} END -- {i}"));
+        }
+        let parsed = (thread_cpu() - start).as_secs_f64();
+        let mb = (text.len() as u64 * n) as f64 / 1e6;
+        println!(
+            "{what}: parsed {:.1} MB/s, parsed, bound and run {:.1} MB/s",
+            mb / parsed,
+            mb / spent
+        );
+    }
+}
