@@ -591,6 +591,7 @@ messages! {
     FUNCTION_NEEDS_OVER = 10753, 15, "The function '%.*ls' must have an OVER clause.";
     WINDOW_FRAME_NEEDS_ORDER_BY = 10756, 15, "Window frame with ROWS or RANGE must have an ORDER BY clause.";
     DISTINCT_WITH_OVER = 10759, 15, "Use of DISTINCT is not allowed with the OVER clause.";
+    PARSE_TYPE_INVALID = 10761, 16, "Invalid data type %.*ls in function %.*ls.";
     SEQUENCE_INCREMENT_ZERO = 11700, 16, "The increment for sequence object '%.*ls' cannot be zero.";
     SEQUENCE_INCREMENT_RANGE = 11701, 16, "The absolute value of the increment for sequence object '%.*ls' must be less than or equal to the difference between the minimum and maximum value of the sequence object.";
     SEQUENCE_START = 11703, 16, "The start value for sequence object '%.*ls' must be between the minimum and maximum value of the sequence object.";

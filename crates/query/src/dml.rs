@@ -418,17 +418,29 @@ fn bind_insert(
                     check_width(!explicit, named.len(), row.len(), true)?;
                     let mut exprs = Vec::with_capacity(row.len());
                     for (i, e) in row.iter().enumerate() {
-                        let ty = target_type(i);
                         exprs.push(if matches!(e.kind, ast::ExprKind::Default) {
                             default_value(host, &binder, &table, named[i])?
                         } else {
-                            let bound = binder.scalar(e)?;
-                            binder
-                                .coerce(bound, assignable(ty))
-                                .map_err(|x| x.at_line(e.line as i32))?
+                            binder.scalar(e)?
                         });
                     }
                     bound.push(exprs);
+                }
+                // Several rows have one type a column among themselves, before the table's columns are looked at.
+                if rows.len() > 1 {
+                    unify_rows(&binder, rows, &mut bound)?;
+                }
+                for (row, given) in bound.iter_mut().zip(rows) {
+                    for (i, e) in given.iter().enumerate() {
+                        let ty = assignable(target_type(i));
+                        let value = std::mem::replace(&mut row[i], Expr::constant(Value::Null, ty));
+                        row[i] = match e.kind {
+                            ast::ExprKind::Default => value,
+                            _ => binder
+                                .coerce(value, ty)
+                                .map_err(|x| x.at_line(e.line as i32))?,
+                        };
+                    }
                 }
                 if stmt.top.is_some() {
                     return Err(unsupported("INSERT TOP with VALUES", line));
@@ -476,6 +488,30 @@ fn bind_insert(
             lock,
         },
     })
+}
+
+/// Brings the values of each column to one type, DEFAULT aside.
+fn unify_rows(
+    binder: &Binder<'_>,
+    rows: &[Vec<ast::Expr>],
+    bound: &mut [Vec<Expr>],
+) -> SqlResult<()> {
+    let width = rows.first().map_or(0, Vec::len);
+    for column in 0..width {
+        let given = |row: &Vec<ast::Expr>| !matches!(row[column].kind, ast::ExprKind::Default);
+        let places: Vec<usize> = (0..rows.len()).filter(|r| given(&rows[*r])).collect();
+        let alike = places
+            .windows(2)
+            .all(|p| bound[p[0]][column].ty == bound[p[1]][column].ty);
+        if alike {
+            continue;
+        }
+        let values = places.iter().map(|r| bound[*r][column].clone()).collect();
+        for (row, value) in places.iter().zip(binder.unify(values)?) {
+            bound[*row][column] = value;
+        }
+    }
+    Ok(())
 }
 
 /// Rows that are there already, as a plan.

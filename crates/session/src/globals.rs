@@ -59,12 +59,12 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "langid",
         ty: SqlType::SMALLINT,
-        value: |_| Value::SmallInt(0),
+        value: |s| Value::SmallInt(i16::from(s.options.language.data().id)),
     },
     Global {
         name: "language",
         ty: SqlType::SYSNAME,
-        value: |s| Value::nvarchar(&s.options.language),
+        value: |s| Value::nvarchar(s.options.language.data().name),
     },
     Global {
         name: "max_precision",

@@ -2,7 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_txn::IsolationLevel;
-use duramen_types::{ConvertCtx, DateOrder};
+use duramen_types::{ConvertCtx, DateOrder, Language};
 
 /// Whether statements are run, or their plans shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Options {
     pub datefirst: u8,
     /// SET DATEFORMAT.
     pub date_order: DateOrder,
-    pub language: String,
+    pub language: Language,
     pub deadlock_priority: i8,
     pub statistics_io: bool,
     pub statistics_time: bool,
@@ -63,7 +63,7 @@ impl Default for Options {
             textsize: 2_147_483_647,
             datefirst: 7,
             date_order: DateOrder::Mdy,
-            language: "us_english".to_owned(),
+            language: Language::US_ENGLISH,
             deadlock_priority: 0,
             statistics_io: false,
             statistics_time: false,
@@ -116,6 +116,7 @@ impl Options {
     pub fn convert_ctx(&self) -> ConvertCtx {
         ConvertCtx {
             date_order: self.date_order,
+            language: self.language,
             ..ConvertCtx::default()
         }
     }
@@ -128,17 +129,14 @@ impl Options {
         }
     }
 
-    /// SET LANGUAGE: its DATEFORMAT and DATEFIRST come with it. False for a language whose names of months and days
-    /// are not known here.
+    /// SET LANGUAGE: its DATEFORMAT and DATEFIRST come with it. False for a name that is no language (2745).
     pub fn set_language(&mut self, name: &str) -> bool {
-        let (language, order, first) = match name.to_lowercase().as_str() {
-            "us_english" | "english" => ("us_english", DateOrder::Mdy, 7),
-            "british" | "british english" => ("British", DateOrder::Dmy, 1),
-            _ => return false,
+        let Some(language) = Language::from_name(name.trim_end()) else {
+            return false;
         };
-        self.language = language.to_owned();
-        self.date_order = order;
-        self.datefirst = first;
+        self.language = language;
+        self.date_order = language.data().order;
+        self.datefirst = language.data().datefirst;
         true
     }
 

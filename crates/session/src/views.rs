@@ -13,6 +13,7 @@ mod dblog;
 mod exec;
 mod indexes;
 mod io_stats;
+mod languages;
 mod locks;
 mod log_info;
 mod log_space;
@@ -128,6 +129,7 @@ const VIEWS: &[&View] = &[
     &parameters::ALL_PARAMETERS,
     &parameters::SYSTEM_PARAMETERS,
     &constraints::SYSTEM_SQL_MODULES,
+    &languages::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.

@@ -19,7 +19,7 @@ use duramen_base::{SqlError, SqlResult};
 
 use crate::dateparse::DateOrder;
 use crate::legal::check_explicit;
-use crate::{CollationId, SqlType, TypeId, Value, cp1252};
+use crate::{CollationId, Language, SqlType, TypeId, Value, cp1252};
 
 pub use bytes::parse_hex;
 pub(crate) use dates::datetime_from_ticks;
@@ -32,6 +32,8 @@ pub use text::{format_float, format_money, guid_text, parse_guid, to_display};
 pub struct ConvertCtx {
     /// SET DATEFORMAT.
     pub date_order: DateOrder,
+    /// SET LANGUAGE: the names of months and days.
+    pub language: Language,
     /// Compatibility level of the database: 130 made datetime exact, 150 brought error 2628.
     pub level: u8,
 }
@@ -40,6 +42,7 @@ impl Default for ConvertCtx {
     fn default() -> ConvertCtx {
         ConvertCtx {
             date_order: DateOrder::Mdy,
+            language: Language::US_ENGLISH,
             level: 160,
         }
     }
@@ -182,9 +185,13 @@ fn change(
             }
             Value::NVarChar(u) => Ok(Value::VarChar(cp1252::encode_units(u))),
             Value::Binary(b) if style.unwrap_or(0) == 0 => Ok(Value::VarChar(b.clone())),
-            _ => Ok(Value::VarChar(
-                text::to_text(v, from, to, style, ctx)?.into_bytes(),
-            )),
+            _ => {
+                let text = text::to_text(v, from, to, style, ctx)?;
+                Ok(Value::VarChar(match to.collation.is_utf8() {
+                    true => text.into_bytes(),
+                    false => cp1252::encode(&text),
+                }))
+            }
         },
         TypeId::NChar | TypeId::NVarChar | TypeId::NText => match v {
             Value::NVarChar(u) => Ok(Value::NVarChar(u.clone())),

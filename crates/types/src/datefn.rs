@@ -16,7 +16,7 @@ use duramen_base::{SqlError, SqlResult};
 
 use crate::compare::instant;
 use crate::convert::{ConvertCtx, convert};
-use crate::dateparse::{Family, MONTHS, WEEKDAYS, parse};
+use crate::dateparse::{Family, parse};
 use crate::temporal::{
     DAYS_TO_1753, DAYS_TO_1900, MAX_DAYS, TICKS_PER_DAY, UNITS_PER_DAY, UNITS_PER_SECOND,
     day_of_year, days_from_ymd, days_in_month, round_units, weekday, ymd_from_days,
@@ -387,9 +387,9 @@ pub fn datename(
     Ok(match part {
         DatePart::Month => {
             let (_, m, _) = ymd_from_days(days);
-            MONTHS[(m as usize + 11) % 12].to_string()
+            ctx.language.month(m).to_string()
         }
-        DatePart::WeekDay => WEEKDAYS[weekday(days) as usize % 7].to_string(),
+        DatePart::WeekDay => ctx.language.weekday(weekday(days)).to_string(),
         DatePart::TzOffset => {
             let n = part_of(part, v, datefirst, ctx);
             let sign = if n < 0 { '-' } else { '+' };
@@ -492,7 +492,7 @@ pub fn parse_offset(text: &str) -> Option<i32> {
 /// ISDATE: whether a string converts to datetime.
 pub fn isdate(text: &str, ctx: &ConvertCtx) -> bool {
     !text.trim().is_empty()
-        && parse(text, ctx.date_order, Family::Old)
+        && parse(text, ctx.date_order, Family::Old, ctx.language)
             .is_ok_and(|p| (DAYS_TO_1753..=MAX_DAYS).contains(&p.days))
 }
 

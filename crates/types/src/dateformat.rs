@@ -4,9 +4,8 @@ use duramen_base::messages::{INVALID_STYLE, STYLE_NOT_SUPPORTED};
 use duramen_base::{SqlError, SqlResult};
 
 use crate::compare::instant;
-use crate::dateparse::MONTHS;
 use crate::temporal::{UNITS_PER_SECOND, ymd_from_days};
-use crate::{SqlType, TypeId, Value};
+use crate::{Language, SqlType, TypeId, Value};
 
 /// The parts of a value that a style may print.
 struct Parts {
@@ -23,9 +22,10 @@ struct Parts {
     has_time: bool,
     /// datetime and smalldatetime put a colon before milliseconds in styles 9, 13 and 14.
     old: bool,
+    language: Language,
 }
 
-fn parts(v: &Value, ty: &SqlType) -> Parts {
+fn parts(v: &Value, ty: &SqlType, language: Language) -> Parts {
     let mut offset = None;
     let (days, units) = match v {
         Value::DateTimeOffset(d) => {
@@ -63,12 +63,13 @@ fn parts(v: &Value, ty: &SqlType) -> Parts {
         has_date: !matches!(v, Value::Time(_)),
         has_time: !matches!(v, Value::Date(_)),
         old: matches!(ty.id, TypeId::DateTime | TypeId::SmallDateTime),
+        language,
     }
 }
 
 impl Parts {
     fn month_name(&self) -> &'static str {
-        &MONTHS[(self.month as usize + 11) % 12][..3]
+        self.language.short_month(self.month)
     }
 
     fn yy(&self) -> i32 {
@@ -126,15 +127,16 @@ pub fn default_style(id: TypeId) -> i32 {
     }
 }
 
-/// A date or time in a CONVERT style; `to` names the target type in errors.
+/// A date or time in a CONVERT style; `to` names the target type in errors, months have the names of `language`.
 pub fn format_temporal(
     v: &Value,
     ty: &SqlType,
     style: Option<i32>,
     to: &SqlType,
+    language: Language,
 ) -> SqlResult<String> {
     let style = style.unwrap_or_else(|| default_style(ty.id));
-    let p = parts(v, ty);
+    let p = parts(v, ty, language);
     let unsupported = || {
         if p.old {
             SqlError::new(&INVALID_STYLE, &[&style, &ty.id.name()])
@@ -224,7 +226,7 @@ fn iso(v: &Value, ty: &SqlType, p: &Parts, style: i32) -> String {
             time: d.time,
         });
         let ty = SqlType::datetime2(ty.scale);
-        let p = parts(&utc, &ty);
+        let p = parts(&utc, &ty, p.language);
         return iso(&utc, &ty, &p, 126) + "Z";
     }
     let fraction = if p.fraction.bytes().all(|b| b == b'0') && p.old {

@@ -2,8 +2,9 @@
 //!
 //! Two families read the same text differently: datetime and smalldatetime follow DATEFORMAT even for `2024-03-05`, the
 //! newer types take a leading four-digit year as year-month-day. ISO 8601 with `T`, and bare `yyyymmdd`, mean the same to
-//! everybody. Month names are English (us_english is the only language so far).
+//! everybody. Month names are those of the session's language.
 
+use crate::Language;
 use crate::temporal::{DAYS_TO_1900, UNITS_PER_SECOND, days_from_ymd};
 
 /// SET DATEFORMAT.
@@ -88,34 +89,10 @@ pub enum Family {
     New,
 }
 
-pub const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-pub const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
-
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
+    language: Language,
 }
 
 /// A run of digits.
@@ -155,12 +132,19 @@ impl Scanner<'_> {
             .then_some(Number { value, digits })
     }
 
+    /// Letters; all that is not ASCII counts as one.
     fn word(&mut self) -> &[u8] {
         let start = self.at;
-        while self.peek().is_some_and(|b| b.is_ascii_alphabetic()) {
+        while self.peek().is_some_and(is_letter) {
             self.at += 1;
         }
         &self.text[start..self.at]
+    }
+
+    /// The month that the next word names.
+    fn month(&mut self) -> Option<u32> {
+        let language = self.language;
+        month_of(self.word(), language)
     }
 
     /// AM or PM after optional blanks: hours to add, `None` when there is neither.
@@ -177,15 +161,12 @@ impl Scanner<'_> {
     }
 }
 
-fn month_of(word: &[u8]) -> Option<u32> {
-    if word.len() < 3 {
-        return None;
-    }
-    let hit = MONTHS.iter().position(|m| {
-        let m = m.as_bytes();
-        word.eq_ignore_ascii_case(m) || word.eq_ignore_ascii_case(&m[..3])
-    });
-    hit.map(|i| i as u32 + 1)
+fn is_letter(b: u8) -> bool {
+    b.is_ascii_alphabetic() || b >= 0x80
+}
+
+fn month_of(word: &[u8], language: Language) -> Option<u32> {
+    language.month_of(std::str::from_utf8(word).ok()?)
 }
 
 /// `two digit year cutoff` at its default: 0-49 is 20xx, 50-99 is 19xx.
@@ -203,8 +184,13 @@ fn full_year(n: Number) -> i32 {
     }
 }
 
-/// Reads `text`. `order` is DATEFORMAT, or what the CONVERT style prescribes.
-pub fn parse(text: &str, order: DateOrder, family: Family) -> Result<Parsed, DateError> {
+/// Reads `text`. `order` is DATEFORMAT, or what the CONVERT style prescribes; months have the names of `language`.
+pub fn parse(
+    text: &str,
+    order: DateOrder,
+    family: Family,
+    language: Language,
+) -> Result<Parsed, DateError> {
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
     if text.is_empty() {
         return Ok(Parsed {
@@ -213,12 +199,10 @@ pub fn parse(text: &str, order: DateOrder, family: Family) -> Result<Parsed, Dat
             offset: None,
         });
     }
-    if !text.is_ascii() {
-        return Err(DateError::Syntax);
-    }
     let mut s = Scanner {
         text: text.as_bytes(),
         at: 0,
+        language,
     };
     let mut date: Option<i32> = None;
     let mut time: Option<u64> = None;
@@ -268,7 +252,7 @@ pub fn parse(text: &str, order: DateOrder, family: Family) -> Result<Parsed, Dat
                 s.at += 1;
                 offset = Some(zone(&mut s, b == b'-')?);
             }
-            _ if b.is_ascii_alphabetic() => {
+            _ if is_letter(b) => {
                 let word = s.word();
                 if word.eq_ignore_ascii_case(b"z")
                     && time.is_some()
@@ -277,7 +261,7 @@ pub fn parse(text: &str, order: DateOrder, family: Family) -> Result<Parsed, Dat
                 {
                     offset = Some(0);
                 } else if month.is_none() && date.is_none() {
-                    month = Some(month_of(word).ok_or(DateError::Syntax)?);
+                    month = Some(month_of(word, language).ok_or(DateError::Syntax)?);
                     // A full stop may follow an abbreviation.
                     s.eat(b'.');
                 } else {
@@ -318,9 +302,9 @@ fn separated(
 ) -> Result<(i32, bool), DateError> {
     let first = s.peek();
     s.at += 1;
-    if s.peek().is_some_and(|b| b.is_ascii_alphabetic()) {
+    if s.peek().is_some_and(is_letter) {
         // 5-Mar-2024
-        let month = month_of(s.word()).ok_or(DateError::Syntax)?;
+        let month = s.month().ok_or(DateError::Syntax)?;
         s.at += matches!(s.peek(), Some(b'/' | b'-' | b'.')) as usize;
         let c = s.number().ok_or(DateError::Syntax)?;
         return named(&[a, c], month).map(|d| (d, false));

@@ -16,8 +16,10 @@ pub mod dateformat;
 pub mod dateparse;
 mod decimal;
 pub mod digest;
+pub mod language;
 mod legal;
 mod like;
+pub mod netformat;
 pub mod ops;
 mod sqltype;
 pub mod temporal;
@@ -29,6 +31,7 @@ pub use compare::{compare, compare_decimals, guid_key, hash_key};
 pub use convert::{ConvertCtx, Target, assign, convert, to_display};
 pub use dateparse::DateOrder;
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};
+pub use language::Language;
 pub use legal::{
     Conversion, check_explicit, check_implicit, common_type, conversion, decimal_facets, precedence,
 };

@@ -57,7 +57,7 @@ impl Binder<'_> {
             ExprKind::Function(call) => self.function(call, e.line, scope, agg),
             ExprKind::Cast(cast) => {
                 if cast.kind == ast::CastKind::Parse {
-                    return Err(unsupported("PARSE", e.line));
+                    return self.parse(cast, scope, agg);
                 }
                 let ty = resolve_type(&cast.ty, true)?;
                 let input = self.boxed(&cast.expr, scope, agg)?;
@@ -271,6 +271,34 @@ impl Binder<'_> {
         self.coerce(value, SqlType::varchar(8000))
     }
 
+    /// PARSE(text AS type [USING culture]) and TRY_PARSE: numbers and dates only (10761).
+    fn parse(
+        &mut self,
+        cast: &ast::Cast,
+        scope: &Scope<'_>,
+        agg: &mut Aggregates<'_>,
+    ) -> SqlResult<Expr> {
+        let ty = resolve_type(&cast.ty, true)?;
+        if !duramen_types::netformat::makes(ty.id) {
+            let args: [&dyn std::fmt::Display; 2] = [&ty.id.name(), &"PARSE"];
+            return Err(SqlError::new(&messages::PARSE_TYPE_INVALID, &args));
+        }
+        let mut args = vec![self.expr(&cast.expr, scope, agg)?];
+        if let Some(culture) = &cast.style {
+            args.push(self.expr(culture, scope, agg)?);
+        }
+        let name = if cast.try_ { "try_parse" } else { "parse" };
+        let Some(function) = functions::find(name) else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let args = functions::prepare(self, function, args)?;
+        Ok(Expr {
+            kind: Kind::Function { function, args },
+            ty,
+            nullable: true,
+        })
+    }
+
     /// A comparison, both sides brought to one type.
     pub(super) fn compare(&self, op: CompareOp, l: Expr, r: Expr) -> SqlResult<Expr> {
         let (l_ty, r_ty) = (l.ty, r.ty);
@@ -302,7 +330,7 @@ impl Binder<'_> {
     }
 
     /// Expressions brought to their common type.
-    pub(super) fn unify(&self, items: Vec<Expr>) -> SqlResult<Vec<Expr>> {
+    pub(crate) fn unify(&self, items: Vec<Expr>) -> SqlResult<Vec<Expr>> {
         let Some(ty) = common(&items)? else {
             return Ok(items);
         };
@@ -471,7 +499,6 @@ impl Binder<'_> {
             "newsequentialid" => {
                 return Err(SqlError::new(&messages::NEWSEQUENTIALID_CONTEXT, &[]));
             }
-            "format" => return Err(unsupported("FORMAT", line)),
             refused if functions::REFUSED.contains(&refused) => {
                 return Err(unsupported(&name.to_ascii_uppercase(), line));
             }

@@ -9,6 +9,7 @@ mod bits;
 mod choice;
 mod codes;
 mod dates;
+mod format;
 mod math;
 mod misc;
 mod text;
@@ -40,6 +41,8 @@ pub enum Param {
     Date,
     /// A date or time; a string is read as datetime.
     OldDate,
+    /// A number, date or time: what FORMAT takes (8116).
+    Formatted,
     /// The word before a date function's comma.
     Part,
 }
@@ -85,6 +88,7 @@ fn all() -> impl Iterator<Item = &'static ScalarFunction> {
         bits::TABLE,
         dates::TABLE,
         choice::TABLE,
+        format::TABLE,
         codes::TABLE,
         misc::TABLE,
     ];
@@ -196,6 +200,11 @@ fn brought(
         Param::Date | Param::OldDate if id.is_temporal() => return Ok(arg),
         Param::Date if id.is_string() => SqlType::datetimeoffset(7),
         Param::Date | Param::OldDate => SqlType::DATETIME,
+        Param::Formatted if duramen_types::netformat::takes(id) => return Ok(arg),
+        Param::Formatted => {
+            let args: [&dyn fmt::Display; 3] = [&id.name(), &1, &function.name];
+            return Err(SqlError::new(&messages::ARGUMENT_TYPE_INVALID, &args));
+        }
         Param::Part => {
             if let Kind::Const(word) = &arg.kind
                 && let Some(word) = word.as_text()

@@ -43,7 +43,7 @@ fn names() {
         ("select 1 from emp e, dept e", 1011, 1, "'e'"),
         ("select * from (select 1) x", 8155, 1, "'x'"),
         ("select * from (select 1 as a, 2 as a) x", 8156, 1, "'a'"),
-        ("select format(1, 'N')", 40517, 1, "'FORMAT'"),
+        ("select json_value('{}', '$')", 40517, 1, "'JSON_VALUE'"),
         ("insert emp (id, nope) values (1, 2)", 207, 1, "'nope'"),
         ("update emp set\nnope = 1", 207, 2, "'nope'"),
         ("delete nope", 208, 1, "'nope'"),

@@ -103,11 +103,11 @@ impl Run<'_> {
                 None => return Err(SqlError::new(&messages::DATEFORMAT_INVALID, &[&f])),
             },
             ("LANGUAGE", _, Some(l)) => {
-                let old = options.language.clone();
+                let old = options.language.data().name.to_owned();
                 if !options.set_language(&l) {
-                    return Err(not_supported(&format!("SET LANGUAGE {l}")));
+                    return Err(SqlError::new(&messages::SET_LANGUAGE_FAILED, &[&l]));
                 }
-                let new = options.language.clone();
+                let new = options.language.data().name.to_owned();
                 let info = SqlError::new(&messages::CHANGED_LANGUAGE, &[&new]);
                 self.sink.env_change(&EnvChange::Language { old, new });
                 self.say(&info, at);

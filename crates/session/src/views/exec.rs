@@ -95,7 +95,7 @@ columns! { Source;
     "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
     "is_user_process", T::BIT, NOT_NULL, |_| bit(true);
     "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
-    "language", NAME, NULL, |s| text(&s.now.options.language);
+    "language", NAME, NULL, |s| text(s.now.options.language.data().name);
     "date_format", T::nvarchar(3), NULL, date_format;
     "date_first", T::SMALLINT, NOT_NULL, |s| small(s.now.options.datefirst);
     "quoted_identifier", T::BIT, NOT_NULL, |s| s.on(|o| o.quoted_identifier);
@@ -173,7 +173,7 @@ mod requests {
         "writes", T::BIGINT, NOT_NULL, |_| big(0);
         "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
         "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
-        "language", NAME, NULL, |s| text(&s.now.options.language);
+        "language", NAME, NULL, |s| text(s.now.options.language.data().name);
         "date_format", T::nvarchar(3), NULL, date_format;
         "date_first", T::SMALLINT, NOT_NULL, |s| small(s.now.options.datefirst);
         "quoted_identifier", T::BIT, NOT_NULL, |s| s.on(|o| o.quoted_identifier);

@@ -173,7 +173,7 @@ fn from_text(
         }
         Family::New => syntax(),
     };
-    let parsed: Parsed = match parse(text, order, family) {
+    let parsed: Parsed = match parse(text, order, family, ctx.language) {
         Ok(p) => p,
         Err(DateError::Syntax) => return Err(syntax()),
         Err(DateError::Range) => return Err(range()),

@@ -5,6 +5,7 @@ use crate::check_implicit;
 
 const CTX: ConvertCtx = ConvertCtx {
     date_order: DateOrder::Mdy,
+    language: crate::Language::US_ENGLISH,
     level: 160,
 };
 

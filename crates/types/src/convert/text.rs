@@ -5,7 +5,7 @@ use duramen_base::{SqlError, SqlResult};
 
 use super::{ConvertCtx, bytes, error_name, overflow};
 use crate::dateformat::format_temporal;
-use crate::{SqlType, Value, cp1252};
+use crate::{Language, SqlType, Value, cp1252};
 
 /// The text of a value in a style. Numbers that do not fit the target are errors, except integers in code-page strings,
 /// which become `*`; dates are cut.
@@ -14,7 +14,7 @@ pub(super) fn to_text(
     from: &SqlType,
     to: &SqlType,
     style: Option<i32>,
-    _ctx: &ConvertCtx,
+    ctx: &ConvertCtx,
 ) -> SqlResult<String> {
     let capacity = to.char_capacity().unwrap_or(usize::MAX);
     let text = match v {
@@ -34,7 +34,7 @@ pub(super) fn to_text(
         | Value::DateTime(_)
         | Value::SmallDateTime(_)
         | Value::DateTime2(_)
-        | Value::DateTimeOffset(_) => return format_temporal(v, from, style, to),
+        | Value::DateTimeOffset(_) => return format_temporal(v, from, style, to, ctx.language),
         _ => to_display(v, from),
     };
     if text.len() > capacity {
@@ -192,7 +192,8 @@ pub fn to_display(v: &Value, ty: &SqlType) -> String {
         | Value::SmallDateTime(_)
         | Value::DateTime2(_)
         | Value::DateTimeOffset(_) => {
-            format_temporal(v, ty, None, &SqlType::VARCHAR_MAX).unwrap_or_default()
+            format_temporal(v, ty, None, &SqlType::VARCHAR_MAX, Language::US_ENGLISH)
+                .unwrap_or_default()
         }
     }
 }

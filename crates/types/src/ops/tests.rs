@@ -5,6 +5,7 @@ use crate::{Decimal, to_display};
 
 const CTX: ConvertCtx = ConvertCtx {
     date_order: crate::dateparse::DateOrder::Mdy,
+    language: crate::Language::US_ENGLISH,
     level: 160,
 };
 
