@@ -143,6 +143,7 @@ messages! {
     OUTPUT_TARGET_CHECK = 333, 16, "The target table '%.*ls' of the OUTPUT INTO clause cannot have any enabled check constraints or any enabled rules. Found check constraint or rule '%ls'.";
     OUTPUT_WITH_TRIGGERS = 334, 16, "The target table '%.*ls' of the DML statement cannot have any enabled triggers if the statement contains an OUTPUT clause without INTO clause.";
     SYNTAX_NEAR_CTE = 336, 15, "Incorrect syntax near '%.*ls'. If this is intended to be a common table expression, you need to explicitly terminate the previous statement with a semi-colon.";
+    READONLY_NEEDS_TVP = 346, 15, "The parameter \"%.*ls\" can not be declared READONLY since it is not a table-valued parameter.";
     PROCEDURE_NO_SUCH_PARAMETER = 349, 16, "The procedure \"%.*ls\" has no parameter named \"%.*ls\".";
     TVP_NEEDS_READONLY = 352, 15, "The table-valued parameter \"%.*ls\" must be declared with the READONLY option.";
     TYPES_INCOMPATIBLE = 402, 16, "The data types %s and %s are incompatible in the %s operator.";
@@ -164,6 +165,7 @@ messages! {
     RECURSIVE_IN_SUBQUERY = 465, 16, "Recursive references are not allowed in subqueries.";
     RECURSIVE_AGGREGATE = 467, 16, "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table expression '%.*ls'.";
     COLLATION_CONFLICT = 468, 16, "Cannot resolve the collation conflict between \"%.*ls\" and \"%.*ls\" in the %ls operation.";
+    TVP_COLUMN_COUNT = 500, 16, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).";
     INVALID_ESCAPE = 506, 16, "The invalid escape character \"%.*ls\" was specified in a %ls predicate.";
     ROW_TOO_LARGE = 511, 16, "Cannot create a row of size %d which is greater than the allowable maximum row size of %d.";
     SUBQUERY_MORE_THAN_ONE_VALUE = 512, 16, "Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.";

@@ -34,6 +34,8 @@ impl ObjectKind {
     pub const SCALAR_FUNCTION: ObjectKind = ObjectKind(*b"FN");
     pub const INLINE_FUNCTION: ObjectKind = ObjectKind(*b"IF");
     pub const TABLE_FUNCTION: ObjectKind = ObjectKind(*b"TF");
+    /// A table type: text that is compiled where a variable or parameter is declared.
+    pub const TABLE_TYPE: ObjectKind = ObjectKind(*b"TT");
     pub const TRIGGER: ObjectKind = ObjectKind(*b"TR");
     pub const DEFAULT: ObjectKind = ObjectKind(*b"D ");
     pub const CHECK: ObjectKind = ObjectKind(*b"C ");
@@ -54,6 +56,7 @@ impl ObjectKind {
             ObjectKind::INLINE_FUNCTION,
             ObjectKind::TABLE_FUNCTION,
             ObjectKind::TRIGGER,
+            ObjectKind::TABLE_TYPE,
         ]
         .contains(&self)
     }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
@@ -40,7 +41,8 @@ pub struct MemoryTableDef {
 pub struct MemoryTable {
     def: MemoryTableDef,
     paths: Vec<AccessPath>,
-    state: Mutex<State>,
+    /// Shared with the table under its other names.
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -82,8 +84,20 @@ impl MemoryTable {
         };
         MemoryTable {
             paths: paths.collect(),
-            state: Mutex::new(state),
+            state: Arc::new(Mutex::new(state)),
             def,
+        }
+    }
+
+    /// The same table under another name: what a parameter calls the table that was handed to it.
+    pub fn under(&self, name: &str) -> MemoryTable {
+        MemoryTable {
+            def: MemoryTableDef {
+                name: name.to_owned(),
+                ..self.def.clone()
+            },
+            paths: self.paths.clone(),
+            state: self.state.clone(),
         }
     }
 

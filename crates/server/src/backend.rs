@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
-use duramen_session::{BulkSource, ResultSink, TransactionRequest};
+use duramen_session::{BulkSource, RemoteTable, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
 /// Set when the client has cancelled or gone; requests look at it where they loop or wait.
@@ -84,6 +84,8 @@ pub struct ParameterSpec {
     pub output: bool,
     /// Use the declared default instead of the value.
     pub default: bool,
+    /// A table-valued parameter: `ty` and `value` mean nothing.
+    pub table: Option<Arc<RemoteTable>>,
 }
 
 /// How a procedure ended.

@@ -210,6 +210,7 @@ fn given(parameters: &[ParameterSpec]) -> Vec<RpcParameter> {
         value: p.value.clone(),
         output: p.output,
         default: p.default,
+        table: p.table.clone(),
     };
     parameters.iter().map(one).collect()
 }

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, messages};
-use duramen_session::ResultSink;
-use duramen_tds::rpc::{ParameterData, ProcId, Procedure, RpcCall, RpcParameter};
+use duramen_session::{RemoteTable, ResultSink};
+use duramen_tds::rpc::{
+    ParameterData, ProcId, Procedure, RpcCall, RpcParameter, TableColumn, TableValue,
+};
 use duramen_types::{SqlType, Value};
 
 use crate::backend::{BackendSession, ParameterSpec, ProcedureOutcome};
@@ -227,7 +229,7 @@ fn value(parameters: &[RpcParameter], at: usize) -> Result<Option<&Value>, SqlEr
     match parameters.get(at).map(|p| &p.data) {
         None => Ok(None),
         Some(ParameterData::Value(_, value)) => Ok(Some(value)),
-        Some(ParameterData::Table(_)) => Err(refused("table-valued parameters")),
+        Some(ParameterData::Table(_)) => Err(refused("a table where text or a handle is expected")),
     }
 }
 
@@ -253,8 +255,9 @@ fn handle(parameters: &[RpcParameter]) -> Result<Option<i32>, SqlError> {
 fn specs(parameters: &[RpcParameter], from: usize) -> Result<Vec<ParameterSpec>, SqlError> {
     let mut specs = Vec::new();
     for parameter in parameters.get(from..).unwrap_or(&[]) {
-        let ParameterData::Value(ty, value) = &parameter.data else {
-            return Err(refused("table-valued parameters"));
+        let (ty, value, table) = match &parameter.data {
+            ParameterData::Value(ty, value) => (*ty, value.clone(), None),
+            ParameterData::Table(table) => (SqlType::INT, Value::Null, Some(remote(table))),
         };
         let name = match parameter.name.as_str() {
             "" => String::new(),
@@ -263,13 +266,24 @@ fn specs(parameters: &[RpcParameter], from: usize) -> Result<Vec<ParameterSpec>,
         };
         specs.push(ParameterSpec {
             name,
-            ty: *ty,
-            value: value.clone(),
+            ty,
+            value,
             output: parameter.output,
             default: parameter.default,
+            table,
         });
     }
     Ok(specs)
+}
+
+fn remote(table: &TableValue) -> Arc<RemoteTable> {
+    let column = |c: &TableColumn| (!c.default).then_some(c.ty);
+    Arc::new(RemoteTable {
+        type_name: table.type_name.clone(),
+        schema: table.schema.clone(),
+        columns: table.columns.iter().flatten().map(column).collect(),
+        rows: table.rows.clone(),
+    })
 }
 
 fn call_text(name: &str, values: &[ParameterSpec]) -> String {
@@ -285,7 +299,18 @@ fn call_declarations(values: &[ParameterSpec]) -> String {
     let list: Vec<String> = values
         .iter()
         .enumerate()
-        .map(|(i, v)| format!("@p{i} {}{}", v.ty, if v.output { " OUTPUT" } else { "" }))
+        .map(|(i, v)| match &v.table {
+            Some(table) => {
+                let quoted = |name: &str| name.replace(']', "]]");
+                let schema = match table.schema.as_str() {
+                    "" => "dbo",
+                    schema => schema,
+                };
+                let (schema, name) = (quoted(schema), quoted(&table.type_name));
+                format!("@p{i} [{schema}].[{name}] READONLY")
+            }
+            None => format!("@p{i} {}{}", v.ty, if v.output { " OUTPUT" } else { "" }),
+        })
         .collect();
     list.join(", ")
 }

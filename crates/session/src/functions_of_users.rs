@@ -25,6 +25,7 @@ use crate::program::{BodyOf, Op, Program};
 use crate::programs::Parameter;
 use crate::run::{Bound, Plans, callable};
 use crate::session::Session;
+use crate::table_types::NoTableTypes;
 use crate::table_variable;
 
 /// How deep functions may call each other.
@@ -91,7 +92,7 @@ impl Session {
         let ModuleKind::InlineFunction { params, query } = parsed(&module)?.kind else {
             return Ok(None);
         };
-        let callable = callable(&module.text, &params, &[], BodyOf::Batch)?;
+        let callable = callable(&module.text, &params, &[], BodyOf::Batch, &NoTableTypes)?;
         Ok(Some(Arc::new(InlineFunction {
             name: module.name.clone(),
             database: db.db.name.clone(),
@@ -141,7 +142,7 @@ pub fn body_function(
         }
         _ => return Ok(None),
     };
-    let callable = callable(text, params, body, BodyOf::Procedure)?;
+    let callable = callable(text, params, body, BodyOf::Procedure, &NoTableTypes)?;
     for step in &callable.program.steps {
         let allowed = match &step.op {
             Op::Run(StatementKind::Select(s)) => assigns_only(s),

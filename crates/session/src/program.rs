@@ -12,6 +12,8 @@ use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
 use duramen_types::SqlType;
 
+use crate::table_types::{NoTableTypes, TableType, TableTypes};
+
 /// A declared variable: its slot is its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
@@ -60,8 +62,17 @@ pub struct Program {
     pub text: String,
     pub steps: Vec<Step>,
     pub variables: Vec<Variable>,
-    /// Table variables; each run has tables of its own.
+    /// Table variables; each run has tables of its own. Those of table-valued parameters come first.
     pub tables: Vec<MemoryTableDef>,
+    /// The types of the first of `tables` and of others declared with one; `None` for a table declared in place.
+    pub table_types: Vec<Option<String>>,
+}
+
+impl Program {
+    /// It names a table type: what it was compiled to holds as long as the schema stays.
+    pub fn is_typed(&self) -> bool {
+        self.table_types.iter().any(Option::is_some)
+    }
 }
 
 /// What a program is the body of.
@@ -84,6 +95,10 @@ struct Compiler<'t> {
     steps: Vec<Step>,
     variables: Vec<Variable>,
     tables: Vec<MemoryTableDef>,
+    table_types: Vec<Option<String>>,
+    /// How many of `tables` are parameters, which nothing may change.
+    given_tables: usize,
+    types: &'t dyn TableTypes,
     loops: Vec<Loop>,
     labels: BTreeMap<String, usize>,
     gotos: Vec<(usize, String, u32)>,
@@ -100,12 +115,39 @@ pub fn compile(
     given: Vec<Variable>,
     body_of: BodyOf,
 ) -> SqlResult<Program> {
+    compile_typed(
+        text,
+        statements,
+        (given, Vec::new()),
+        body_of,
+        &NoTableTypes,
+    )
+}
+
+/// As [`compile`], for a text that may name table types; `given` are its parameters, values and tables.
+pub fn compile_typed(
+    text: &str,
+    statements: &[Statement],
+    (given, given_tables): (Vec<Variable>, Vec<(String, TableType)>),
+    body_of: BodyOf,
+    types: &dyn TableTypes,
+) -> SqlResult<Program> {
+    let table = |(name, ty): &(String, TableType)| MemoryTableDef {
+        name: name.clone(),
+        ..ty.def.clone()
+    };
     let mut c = Compiler {
+        types,
+        tables: given_tables.iter().map(table).collect(),
+        given_tables: given_tables.len(),
+        table_types: given_tables
+            .into_iter()
+            .map(|(_, ty)| Some(ty.name))
+            .collect(),
         text,
         body_of,
         steps: Vec::new(),
         variables: given,
-        tables: Vec::new(),
         loops: Vec::new(),
         labels: BTreeMap::new(),
         gotos: Vec::new(),
@@ -130,6 +172,7 @@ pub fn compile(
         steps: c.steps,
         variables: c.variables,
         tables: c.tables,
+        table_types: c.table_types,
     })
 }
 
@@ -153,7 +196,15 @@ impl Compiler<'_> {
                             )
                             .at_line(line));
                         }
-                        let ty = resolve_type(ty, false).map_err(|e| e.at_line(line))?;
+                        let ty = match resolve_type(ty, false) {
+                            Ok(ty) => ty,
+                            Err(e) => {
+                                let e = e.at_line(line);
+                                let declared = self.types.table_type(&ty.name)?;
+                                self.declare_table(&d.name, declared.ok_or(e)?, d, line)?;
+                                continue;
+                            }
+                        };
                         self.variables.push(Variable {
                             name: d.name.clone(),
                             ty,
@@ -169,6 +220,7 @@ impl Compiler<'_> {
                     }
                     let def = crate::table_variable::definition(self.text, name, elements)?;
                     self.tables.push(def);
+                    self.table_types.push(None);
                 }
                 StatementKind::If {
                     then, otherwise, ..
@@ -190,6 +242,50 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    /// `DECLARE @t dbo.type`.
+    fn declare_table(
+        &mut self,
+        name: &str,
+        ty: TableType,
+        declared: &ast::Declaration,
+        line: i32,
+    ) -> SqlResult<()> {
+        if self.tables.iter().any(|t| same(&t.name, name)) {
+            let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&name]);
+            return Err(error.at_line(line));
+        }
+        if declared.init.is_some() {
+            let short = ty.name.rsplit('.').next().unwrap_or_default().to_owned();
+            let args: [&dyn std::fmt::Display; 2] = [&"value", &short];
+            let error = SqlError::new(&messages::OPERAND_TYPE_CLASH, &args);
+            return Err(error.at_line(line));
+        }
+        self.tables.push(MemoryTableDef {
+            name: name.to_owned(),
+            ..ty.def
+        });
+        self.table_types.push(Some(ty.name));
+        Ok(())
+    }
+
+    /// 10700: a table-valued parameter is only read.
+    fn check_target(&self, kind: &StatementKind, line: u32) -> SqlResult<()> {
+        let target = match kind {
+            StatementKind::Insert(s) => &s.target,
+            StatementKind::Update(s) => &s.target,
+            StatementKind::Delete(s) => &s.target,
+            _ => return Ok(()),
+        };
+        let ast::TargetKind::Variable(name) = &target.kind else {
+            return Ok(());
+        };
+        let mut given = self.tables[..self.given_tables].iter();
+        match given.any(|t| same(&t.name, name)) {
+            false => Ok(()),
+            true => Err(SqlError::new(&messages::TVP_READONLY, &[name]).at_line(line as i32)),
+        }
     }
 
     fn slot(&self, name: &str) -> Option<usize> {
@@ -343,6 +439,7 @@ impl Compiler<'_> {
                 if crate::run::sets_showplan(other) {
                     self.shown = Some(line);
                 }
+                self.check_target(other, line)?;
                 self.emit(Op::Run(other.clone()), line);
             }
         }

@@ -11,6 +11,7 @@ use duramen_types::SqlType;
 
 use crate::program::Program;
 use crate::run::Plans;
+use crate::table_types::TableType;
 
 /// How many programs a session keeps, and how long the key of one may be.
 const LIMIT: usize = 256;
@@ -24,6 +25,8 @@ pub struct Parameter {
     pub ty: SqlType,
     pub default: Option<ast::Expr>,
     pub output: bool,
+    /// A table-valued parameter: `ty` means nothing.
+    pub table: Option<TableType>,
 }
 
 /// A program that can be called: its parameters are its first variables.
@@ -32,6 +35,8 @@ pub struct Callable {
     pub program: Arc<Program>,
     pub parameters: Arc<Vec<Parameter>>,
     pub bound: Plans,
+    /// The schema version that a program which names table types was compiled at.
+    pub schema: Option<u64>,
 }
 
 #[derive(Default)]
@@ -47,8 +52,13 @@ impl std::fmt::Debug for ProgramCache {
 }
 
 impl ProgramCache {
-    pub fn take(&mut self, key: &str) -> Option<Callable> {
-        self.entries.remove(key).map(|(_, callable)| callable)
+    /// The program under that key, unless the schema, now at that version, may have changed what it was compiled to.
+    pub fn take(&mut self, key: &str, version: u64) -> Option<Callable> {
+        let (_, callable) = self.entries.remove(key)?;
+        callable
+            .schema
+            .is_none_or(|compiled| compiled == version)
+            .then_some(callable)
     }
 
     pub fn put(&mut self, key: String, mut callable: Callable) {

@@ -1,5 +1,7 @@
 //! Calls that come as calls, not as text: `sp_executesql`, prepared statements and procedures with typed parameters.
 
+use std::sync::Arc;
+
 use duramen_base::{SqlError, SqlResult};
 use duramen_tsql::parse_name;
 use duramen_types::{SqlType, Value};
@@ -8,6 +10,7 @@ use crate::program::{BodyOf, Program, compile};
 use crate::run::{Called, Ended, Given, Run};
 use crate::session::{CancelToken, Session};
 use crate::sink::ResultSink;
+use crate::table_types::{RemoteTable, TableArgument};
 
 /// A parameter of a call.
 #[derive(Clone, Debug)]
@@ -19,6 +22,8 @@ pub struct RpcParameter {
     pub output: bool,
     /// The parameter's own default is asked for; `value` means nothing.
     pub default: bool,
+    /// A table instead of the value.
+    pub table: Option<Arc<RemoteTable>>,
 }
 
 /// What a call gives back beside what went to the sink.
@@ -110,7 +115,8 @@ fn given(p: &RpcParameter) -> Given {
     Given {
         name: (!p.name.is_empty()).then(|| p.name.clone()),
         ty: p.ty,
-        value: (!p.default).then(|| p.value.clone()),
+        value: (!p.default && p.table.is_none()).then(|| p.value.clone()),
         output: p.output,
+        table: p.table.clone().map(TableArgument::Rows),
     }
 }

@@ -16,6 +16,7 @@ mod raise;
 mod scoped;
 mod showplan;
 mod statistics;
+mod tables;
 mod temp;
 
 use std::sync::Arc;
@@ -459,6 +460,7 @@ impl<'r> Run<'r> {
             }
             StatementKind::AlterTable(stmt) => self.alter_table(stmt),
             StatementKind::CreateModule(stmt) => self.create_module(stmt),
+            StatementKind::CreateType(stmt) => self.create_type(stmt),
             StatementKind::CreateIndex(stmt) => {
                 let mut stmt = stmt.clone();
                 let database = match &stmt.table {
@@ -491,6 +493,7 @@ impl<'r> Run<'r> {
                 ast::DropKind::Procedure => {
                     self.drop_modules(ObjectKind::PROCEDURE, *if_exists, names)
                 }
+                ast::DropKind::Type => self.drop_types(*if_exists, names),
                 ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
                 ast::DropKind::Function => {
                     self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)

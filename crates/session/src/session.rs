@@ -10,10 +10,11 @@ use duramen_txn::{LockOwner, Transaction, TxnKind};
 use crate::activity::Activity;
 use crate::instance::Instance;
 use crate::options::Options;
-use crate::program::{BodyOf, compile};
+use crate::program::{BodyOf, compile_typed};
 use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable};
 use crate::sink::{Done, EnvChange, ResultSink};
+use crate::table_types::TypesOf;
 
 /// The SID of `sa`, the only login.
 pub const SID_SA: [u8; 1] = [1];
@@ -179,8 +180,14 @@ impl Session {
         };
         duramen_observe::count(duramen_observe::Counter::SqlCompilations, 1);
         let clock = self.options.statistics_time.then(Stopwatch::start);
-        let program = duramen_tsql::parse_batch(text, &options)
-            .and_then(|b| compile(text, &b.statements, Vec::new(), BodyOf::Batch));
+        let program = duramen_tsql::parse_batch(text, &options).and_then(|b| {
+            let types = TypesOf {
+                session: self,
+                database: &self.database,
+            };
+            let none = (Vec::new(), Vec::new());
+            compile_typed(text, &b.statements, none, BodyOf::Batch, &types)
+        });
         match program {
             Ok(program) => {
                 if let Some(clock) = clock {

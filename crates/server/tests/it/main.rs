@@ -3,6 +3,7 @@
 mod bulk;
 mod faults;
 mod replies;
+mod tables;
 mod toy;
 mod wire;
 

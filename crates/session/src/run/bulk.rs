@@ -288,7 +288,7 @@ fn bytes_of(value: &Value) -> usize {
 }
 
 /// Keeps the ends of chunks from the client, and those of nothing else.
-struct Quiet<'a>(&'a mut dyn ResultSink);
+pub(super) struct Quiet<'a>(pub &'a mut dyn ResultSink);
 
 impl ResultSink for Quiet<'_> {
     fn columns(&mut self, _: &[ColumnMeta]) {}
@@ -381,7 +381,7 @@ fn chosen(table: &Arc<dyn Table>, asked: &[ast::BulkColumn]) -> SqlResult<Vec<Ta
     Ok(out)
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     match name {
         // `db..table`
         "" => String::new(),

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Binder;
 use duramen_query::bind::resolve_type;
+use duramen_query::host::Table;
+use duramen_query::memory::MemoryTable;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Target, Value};
 
 use super::nested::Inner;
 use super::{Ended, Next, Run, command, not_supported};
-use crate::program::{BodyOf, Program, Variable, compile, find_variable, same};
+use crate::program::{BodyOf, Program, Variable, compile_typed, find_variable, same};
 use crate::programs::{Callable, Parameter};
+use crate::table_types::{TableArgument, TableTypes, TypesOf};
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub struct Given {
     /// `None` for DEFAULT.
     pub value: Option<Value>,
     pub output: bool,
+    /// A table instead of a value.
+    pub table: Option<TableArgument>,
 }
 
 /// How a call ended, and the outputs by the position of their argument.
@@ -122,8 +127,14 @@ impl Run<'_> {
                     &[&(i + 1)],
                 ));
             }
+            let table = match &arg.value.kind {
+                ExprKind::Variable(name) => self.table_argument(name),
+                _ => None,
+            };
             let variable = match &arg.value.kind {
-                ExprKind::Variable(name) if !name.starts_with("@@") => Some(self.slot(name)?),
+                ExprKind::Variable(name) if !name.starts_with("@@") && table.is_none() => {
+                    Some(self.slot(name)?)
+                }
                 _ => None,
             };
             if arg.output && variable.is_none() {
@@ -132,6 +143,7 @@ impl Run<'_> {
             targets.push(variable.filter(|_| arg.output));
             let (ty, value) = match (&arg.value.kind, variable) {
                 (ExprKind::Default, _) => (SqlType::INT, None),
+                _ if table.is_some() => (SqlType::INT, None),
                 (_, Some(slot)) => {
                     let ty = self.program.variables[slot].ty;
                     (ty, Some(self.vars[slot].clone()))
@@ -147,9 +159,17 @@ impl Run<'_> {
                 ty,
                 value,
                 output: arg.output,
+                table,
             });
         }
         Ok(out)
+    }
+
+    /// A table variable as an argument.
+    fn table_argument(&self, name: &str) -> Option<TableArgument> {
+        let at = self.tables.iter().position(|t| same(t.name(), name))?;
+        let of = self.program.table_types.get(at).cloned().flatten();
+        Some(TableArgument::Variable(of, self.tables[at].clone()))
     }
 
     /// Calls a procedure by name: a system procedure, or one of a database.
@@ -175,8 +195,8 @@ impl Run<'_> {
             return Err(error.with_state(62));
         };
         let shown = name.name().to_owned();
-        let vars = match self.fill(&callable.parameters, &given, &shown) {
-            Ok(vars) => vars,
+        let inputs = match self.fill(&callable.parameters, &given, &shown) {
+            Ok(inputs) => inputs,
             Err(mut error) => {
                 error.procedure = Some(shown);
                 self.from_inside = true;
@@ -184,7 +204,12 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        self.call((key, callable), vars, &given, (Some(shown), Some(database)))
+        self.call(
+            (key, callable),
+            inputs,
+            &given,
+            (Some(shown), Some(database)),
+        )
     }
 
     fn flush_log(&mut self) -> SqlResult<Called> {
@@ -269,9 +294,10 @@ impl Run<'_> {
             "{}\u{1}{quoted}\u{1}{declarations}\u{1}{text}",
             self.session.database
         );
-        let callable = match self.session.state.programs.take(&key) {
+        let version = self.session.instance.schema_version();
+        let callable = match self.session.state.programs.take(&key, version) {
             Some(c) => c,
-            None => match compiled_text(text, declarations, quoted) {
+            None => match self.compiled_text(text, declarations, quoted) {
                 Ok(c) => c,
                 // A syntax error of the text is one of the scope inside: a TRY around this call catches it.
                 Err(error) => return Ok(self.failed_inside(error)),
@@ -282,8 +308,8 @@ impl Run<'_> {
             return Err(error);
         }
         let statement = format!("({declarations}){text}");
-        let vars = match self.fill(&callable.parameters, &given, "") {
-            Ok(vars) => vars,
+        let inputs = match self.fill(&callable.parameters, &given, "") {
+            Ok(inputs) => inputs,
             Err(error) => {
                 let mut error = error;
                 if error.number == messages::PARAMETER_NOT_SUPPLIED.number {
@@ -298,7 +324,7 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        self.call((key, callable), vars, &given, (None, None))
+        self.call((key, callable), inputs, &given, (None, None))
     }
 
     /// An error that a scope inside has before it runs.
@@ -320,13 +346,13 @@ impl Run<'_> {
     fn call(
         &mut self,
         (key, mut callable): (String, Callable),
-        vars: Vec<Value>,
+        inputs: (Vec<Value>, Vec<Arc<MemoryTable>>),
         given: &[Given],
         place: (Option<String>, Option<String>),
     ) -> SqlResult<Called> {
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
-        let Inner { ended, vars, bound } = self.nested(&program, bound, vars, place)?;
+        let Inner { ended, vars, bound } = self.nested(&program, bound, inputs, place)?;
         callable.bound = bound;
         let mut outputs = Vec::new();
         if matches!(ended, Ended::Done(_)) {
@@ -355,7 +381,7 @@ impl Run<'_> {
         parameters: &[Parameter],
         given: &[Given],
         procedure: &str,
-    ) -> SqlResult<Vec<Value>> {
+    ) -> SqlResult<(Vec<Value>, Vec<Arc<MemoryTable>>)> {
         if parameters.is_empty() && !given.is_empty() && !procedure.is_empty() {
             let message = &messages::PROCEDURE_HAS_NO_PARAMETERS;
             return Err(SqlError::new(message, &[&procedure]).with_state(2));
@@ -377,8 +403,29 @@ impl Run<'_> {
         }
         let ctx = self.session.options.convert_ctx();
         let mut vars = Vec::with_capacity(parameters.len());
+        let mut tables = Vec::new();
         for (i, p) in parameters.iter().enumerate() {
             let at = argument(p, i, given);
+            if let Some(ty) = &p.table {
+                let argument = at.map(|at| &given[at]);
+                // A value that is not NULL is no table.
+                if let Some(value) = argument.and_then(|g| g.value.as_ref())
+                    && !value.is_null()
+                {
+                    let from = argument.map_or(SqlType::INT, |g| g.ty);
+                    let short = ty.name.rsplit('.').next().unwrap_or_default().to_owned();
+                    let args: [&dyn std::fmt::Display; 2] = [&from.id.name(), &short];
+                    return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args));
+                }
+                let table = argument.and_then(|g| g.table.as_ref());
+                tables.push(self.table_of((&p.name, ty), table, procedure)?);
+                vars.push(Value::Null);
+                continue;
+            }
+            if at.is_some_and(|at| given[at].table.is_some()) {
+                let args: [&dyn std::fmt::Display; 2] = [&"table", &p.ty.id.name()];
+                return Err(SqlError::new(&messages::OPERAND_TYPE_CLASH, &args));
+            }
             let (ty, value) = match (at.and_then(|at| given[at].value.clone()), &p.default) {
                 (Some(value), _) => (at.map_or(p.ty, |at| given[at].ty), value),
                 (None, Some(default)) => {
@@ -398,7 +445,7 @@ impl Run<'_> {
             let converted = duramen_types::assign(value, &ty, &p.ty, Target::Variable, &ctx);
             vars.push(converted.map_err(|e| parameter_error(e, &ty, &p.ty))?);
         }
-        Ok(vars)
+        Ok((vars, tables))
     }
 
     /// A procedure of a database, ready to be called: its key in the cache and the database it lives in.
@@ -411,7 +458,8 @@ impl Run<'_> {
         };
         let database = db.db.name.clone();
         let key = format!("{}\u{1}{}\u{1}{}", db.db.id.0, module.id.0, module.version);
-        if let Some(callable) = self.session.state.programs.take(&key) {
+        let version = self.session.instance.schema_version();
+        if let Some(callable) = self.session.state.programs.take(&key, version) {
             return Ok(Some((key, database, callable)));
         }
         let options = ParseOptions {
@@ -425,8 +473,29 @@ impl Run<'_> {
         let ModuleKind::Procedure { params, body } = &stmt.kind else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
-        let callable = callable(&module.text, params, body, BodyOf::Procedure)?;
+        let types = TypesOf {
+            session: &*self.session,
+            database: &database,
+        };
+        let mut callable = callable(&module.text, params, body, BodyOf::Procedure, &types)?;
+        callable.schema = callable.program.is_typed().then_some(version);
         Ok(Some((key, database, callable)))
+    }
+
+    fn compiled_text(&self, text: &str, declarations: &str, quoted: bool) -> SqlResult<Callable> {
+        let options = ParseOptions {
+            quoted_identifier: quoted,
+        };
+        let params = duramen_tsql::parse_parameters(declarations, &options)?;
+        let batch = duramen_tsql::parse_batch(text, &options)?;
+        let version = self.session.instance.schema_version();
+        let types = TypesOf {
+            session: &*self.session,
+            database: &self.session.database,
+        };
+        let mut callable = callable(text, &params, &batch.statements, BodyOf::Batch, &types)?;
+        callable.schema = callable.program.is_typed().then_some(version);
+        Ok(callable)
     }
 }
 
@@ -447,45 +516,59 @@ fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
     SqlError::new(&messages::ERROR_CONVERTING, &names).with_state(5)
 }
 
-fn compiled_text(text: &str, declarations: &str, quoted: bool) -> SqlResult<Callable> {
-    let options = ParseOptions {
-        quoted_identifier: quoted,
-    };
-    let params = duramen_tsql::parse_parameters(declarations, &options)?;
-    let batch = duramen_tsql::parse_batch(text, &options)?;
-    callable(text, &params, &batch.statements, BodyOf::Batch)
-}
-
 /// Compiles a body whose first variables are its parameters.
 pub(crate) fn callable(
     text: &str,
     params: &[ast::Parameter],
     body: &[ast::Statement],
     body_of: BodyOf,
+    types: &dyn TableTypes,
 ) -> SqlResult<Callable> {
     let mut parameters: Vec<Parameter> = Vec::with_capacity(params.len());
     for p in params {
         let line = p.line as i32;
-        if p.readonly {
-            return Err(not_supported("table-valued parameters").at_line(line));
-        }
         if parameters.iter().any(|o| same(&o.name, &p.name)) {
             let error = SqlError::new(&messages::VARIABLE_ALREADY_DECLARED, &[&p.name]);
             return Err(error.at_line(line));
         }
+        let (ty, table) = match resolve_type(&p.ty, false) {
+            Ok(ty) => (ty, None),
+            Err(e) => {
+                let table = types.table_type(&p.ty.name)?;
+                (SqlType::INT, Some(table.ok_or(e.at_line(line))?))
+            }
+        };
+        if p.readonly != table.is_some() {
+            let message = match p.readonly {
+                true => &messages::READONLY_NEEDS_TVP,
+                false => &messages::TVP_NEEDS_READONLY,
+            };
+            return Err(SqlError::new(message, &[&p.name]).at_line(line));
+        }
         parameters.push(Parameter {
             name: p.name.clone(),
-            ty: resolve_type(&p.ty, false).map_err(|e| e.at_line(line))?,
+            ty,
             default: p.default.clone(),
             output: p.output,
+            table,
         });
     }
+    // The slot of a table-valued parameter has a name that no text can name.
     let variables = parameters.iter().map(|p| Variable {
-        name: p.name.clone(),
+        name: match p.table {
+            None => p.name.clone(),
+            Some(_) => String::new(),
+        },
         ty: p.ty,
     });
-    let program: Program = compile(text, body, variables.collect(), body_of)?;
+    let tables = parameters.iter().filter_map(|p| {
+        let table = p.table.clone()?;
+        Some((p.name.clone(), table))
+    });
+    let given = (variables.collect(), tables.collect());
+    let program: Program = compile_typed(text, body, given, body_of, types)?;
     Ok(Callable {
+        schema: None,
         bound: vec![None; program.steps.len()],
         program: Arc::new(program),
         parameters: Arc::new(parameters),

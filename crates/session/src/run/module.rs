@@ -13,6 +13,7 @@ use crate::databases::OpenDb;
 use crate::functions_of_users::body_function;
 use crate::program::BodyOf;
 use crate::session::Session;
+use crate::table_types::{NoTableTypes, TypesOf};
 
 impl Session {
     /// The procedure that a name means: one of the system, of the current database, or a `sp_` procedure of master.
@@ -169,7 +170,11 @@ impl Run<'_> {
         }
         match &stmt.kind {
             ModuleKind::Procedure { params, body } => {
-                callable(&self.program.text, params, body, BodyOf::Procedure).map(|_| ())
+                let types = TypesOf {
+                    session: &*self.session,
+                    database: &self.session.database,
+                };
+                callable(&self.program.text, params, body, BodyOf::Procedure, &types).map(|_| ())
             }
             ModuleKind::View {
                 columns,
@@ -184,7 +189,13 @@ impl Run<'_> {
                 ordered_needlessly(query)
             }
             ModuleKind::InlineFunction { params, query } => {
-                callable(&self.program.text, params, &[], BodyOf::Batch)?;
+                callable(
+                    &self.program.text,
+                    params,
+                    &[],
+                    BodyOf::Batch,
+                    &NoTableTypes,
+                )?;
                 ordered_needlessly(query)
             }
             ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {

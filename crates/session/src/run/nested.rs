@@ -2,7 +2,10 @@
 //!
 //! Inside, SET options, the database and local temporary tables last until the end; variables are the inside's own.
 
+use std::sync::Arc;
+
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::memory::MemoryTable;
 use duramen_types::Value;
 
 use super::{Ended, Place, Plans, Run, tables_of};
@@ -25,7 +28,7 @@ impl Run<'_> {
         &mut self,
         program: &Program,
         bound: Plans,
-        mut vars: Vec<Value>,
+        (mut vars, given): (Vec<Value>, Vec<Arc<MemoryTable>>),
         (procedure, database): (Option<String>, Option<String>),
     ) -> SqlResult<Inner> {
         if self.session.state.nesting >= MAX_NESTING {
@@ -33,6 +36,10 @@ impl Run<'_> {
             return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
         }
         vars.resize(program.variables.len(), Value::Null);
+        let mut tables = tables_of(program);
+        for (own, given) in tables.iter_mut().zip(given) {
+            *own = given;
+        }
         let options = self.session.options.clone();
         let home = self.session.database.clone();
         if let Some(database) = database {
@@ -49,7 +56,7 @@ impl Run<'_> {
             cancel: self.cancel,
             vars,
             bound,
-            tables: tables_of(program),
+            tables,
             tries: Vec::new(),
             place: Place {
                 procedure: procedure.clone(),

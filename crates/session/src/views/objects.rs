@@ -84,6 +84,7 @@ pub fn kind_desc(kind: ObjectKind) -> &'static str {
         b"U " => "USER_TABLE",
         b"V " => "VIEW",
         b"P " => "SQL_STORED_PROCEDURE",
+        b"TT" => "TYPE_TABLE",
         b"FN" => "SQL_SCALAR_FUNCTION",
         b"IF" => "SQL_INLINE_TABLE_VALUED_FUNCTION",
         b"TF" => "SQL_TABLE_VALUED_FUNCTION",

@@ -303,6 +303,8 @@ pub struct CreateSequence {
 pub struct CreateType {
     pub name: ObjectName,
     pub kind: CreateTypeKind,
+    /// From its name to its end.
+    pub source: Span,
 }
 
 #[derive(Clone, PartialEq, Debug)]

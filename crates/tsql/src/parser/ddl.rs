@@ -512,6 +512,7 @@ impl Parser<'_> {
     }
 
     fn create_type(&mut self) -> SqlResult<StatementKind> {
+        let start = self.start();
         let name = self.object_name()?;
         let kind = if self.eat_word("FROM") {
             let base = self.data_type()?;
@@ -527,6 +528,7 @@ impl Parser<'_> {
         Ok(StatementKind::CreateType(Box::new(CreateType {
             name,
             kind,
+            source: self.span_from(start),
         })))
     }
 

@@ -1,0 +1,127 @@
+//! Table types: `CREATE TYPE ... AS TABLE`, found by name when a program that declares variables or parameters of them is
+//! compiled.
+//!
+//! A table type is kept as the text that made it, in an object of type TT whose name is `TT_` and the type's: types and
+//! tables may have the same name.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::ObjectKind;
+use duramen_query::memory::{MemoryTable, MemoryTableDef};
+use duramen_tsql::ParseOptions;
+use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
+use duramen_types::{SqlType, Value};
+
+use crate::session::Session;
+use crate::table_variable;
+
+/// A table type as a program knows it.
+#[derive(Clone, Debug)]
+pub struct TableType {
+    /// `schema.name` as created; two tables are of one type when these are the same.
+    pub name: String,
+    /// Without a name of its own yet.
+    pub def: MemoryTableDef,
+}
+
+/// Where a compilation finds table types.
+pub trait TableTypes {
+    fn table_type(&self, name: &ast::ObjectName) -> SqlResult<Option<TableType>>;
+}
+
+/// For texts that may not name any.
+pub struct NoTableTypes;
+
+impl TableTypes for NoTableTypes {
+    fn table_type(&self, _: &ast::ObjectName) -> SqlResult<Option<TableType>> {
+        Ok(None)
+    }
+}
+
+/// The types of one database.
+pub struct TypesOf<'s> {
+    pub session: &'s Session,
+    pub database: &'s str,
+}
+
+impl TableTypes for TypesOf<'_> {
+    fn table_type(&self, name: &ast::ObjectName) -> SqlResult<Option<TableType>> {
+        if name.database().is_some() {
+            return Ok(None);
+        }
+        self.session.table_type(self.database, name)
+    }
+}
+
+/// The name of the object that keeps a type.
+pub fn object_name(name: &str) -> String {
+    format!("TT_{name}")
+}
+
+impl Session {
+    pub(crate) fn table_type(
+        &self,
+        database: &str,
+        name: &ast::ObjectName,
+    ) -> SqlResult<Option<TableType>> {
+        let schema = name.schema().unwrap_or("dbo");
+        let object = ast::ObjectName {
+            parts: vec![
+                database.to_owned(),
+                schema.to_owned(),
+                object_name(name.name()),
+            ],
+            line: name.line,
+        };
+        let Some((_, module)) = self.module(&object, &[ObjectKind::TABLE_TYPE])? else {
+            return Ok(None);
+        };
+        let batch = duramen_tsql::parse_batch(&module.text, &ParseOptions::default())?;
+        let created = batch.statements.into_iter().find_map(|s| match s.kind {
+            StatementKind::CreateType(created) => Some(created),
+            _ => None,
+        });
+        let Some(CreateTypeKind::Table(elements)) = created.map(|c| c.kind) else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let own = module.name.strip_prefix("TT_").unwrap_or(&module.name);
+        Ok(Some(TableType {
+            name: format!("{schema}.{own}").to_lowercase(),
+            def: table_variable::definition(&module.text, "", &elements)?,
+        }))
+    }
+}
+
+/// What a call gives for a table-valued parameter.
+#[derive(Clone, Debug)]
+pub enum TableArgument {
+    /// A table variable of the caller, with the name of its type.
+    Variable(Option<String>, Arc<MemoryTable>),
+    /// Rows that came with a remote call.
+    Rows(Arc<RemoteTable>),
+}
+
+/// A table-valued parameter as a client sends it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RemoteTable {
+    /// Empty: whatever type the parameter has.
+    pub type_name: String,
+    /// Empty: dbo.
+    pub schema: String,
+    /// Type by column; `None` for one that takes its default and has no values in the rows. No columns at all is the
+    /// NULL table, which is empty.
+    pub columns: Vec<Option<SqlType>>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl RemoteTable {
+    /// The type's name, to compare with [`TableType::name`].
+    pub fn full_name(&self) -> Option<String> {
+        let schema = match self.schema.as_str() {
+            "" => "dbo",
+            schema => schema,
+        };
+        (!self.type_name.is_empty()).then(|| format!("{schema}.{}", self.type_name).to_lowercase())
+    }
+}
