@@ -146,7 +146,35 @@ impl State {
         }
     }
 
-    fn add(&mut self, aggregate: &Aggregate, value: Value, ty: &SqlType) -> SqlResult<()> {
+    /// A state that has taken `count` values, whose sum, least or greatest is `value`.
+    pub(crate) fn resumed(count: i64, value: Value) -> State {
+        State {
+            count,
+            value,
+            ..State::default()
+        }
+    }
+
+    /// One text of a STRING_AGG, and what it is sorted by.
+    pub(crate) fn add_part(
+        &mut self,
+        value: Value,
+        separator: impl FnOnce() -> Value,
+        order: Vec<Value>,
+    ) {
+        if self.parts.is_empty() {
+            self.separator = separator();
+        }
+        self.parts.push((order, value));
+    }
+
+    /// One value that is not NULL.
+    pub(crate) fn add(
+        &mut self,
+        aggregate: &Aggregate,
+        value: Value,
+        ty: &SqlType,
+    ) -> SqlResult<()> {
         if let Some(seen) = &mut self.seen
             && !seen.insert(RowKey::new(vec![value.clone()], Arc::new([ty.collation])))
         {
@@ -284,6 +312,22 @@ fn add(a: &Value, b: &Value, ty: &SqlType) -> SqlResult<Value> {
             &duramen_types::ConvertCtx::default(),
         ),
     }
+}
+
+/// The error of a sum that has no room for one more value.
+pub(crate) fn overflow_of_sum(sum: &Value, value: &Value, ty: &SqlType) -> SqlError {
+    match add(sum, value, ty) {
+        Err(e) => e,
+        Ok(_) => {
+            let what: [&dyn std::fmt::Display; 2] = [&"expression", &ty.id.name()];
+            SqlError::new(&messages::ARITHMETIC_OVERFLOW, &what).with_state(2)
+        }
+    }
+}
+
+/// A decimal that is known to fit its precision.
+pub(crate) fn decimal_sum(mantissa: i128, precision: u8, scale: u8) -> Value {
+    Decimal::new(mantissa, precision, scale).map_or(Value::Null, Value::Decimal)
 }
 
 fn average(sum: &Value, n: i64, ty: &SqlType) -> SqlResult<Value> {

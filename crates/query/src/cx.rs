@@ -24,6 +24,8 @@ pub struct Cx<'a> {
     pub(crate) work: BTreeMap<u64, Arc<Vec<Row>>>,
     /// Where the rows of a modified table lie: the scan of the target adds a column that counts into this.
     pub(crate) locators: Vec<Locator>,
+    /// Every operator runs row by row: what tests hold the operators over columns against.
+    pub row_by_row: bool,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
@@ -45,6 +47,7 @@ impl<'a> Cx<'a> {
             sets: BTreeMap::new(),
             work: BTreeMap::new(),
             locators: Vec::new(),
+            row_by_row: false,
             row_limit: u64::MAX,
             output: Vec::new(),
             identity: None,

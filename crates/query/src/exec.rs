@@ -7,6 +7,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::Value;
 
 use crate::aggregate::Groups;
+use crate::batch;
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::RowStream;
@@ -22,6 +23,8 @@ pub const BATCH_ROWS: usize = 256;
 pub enum Operator<'p> {
     Rows(VecDeque<Row>),
     Stream(RowStream),
+    /// A part of the plan that runs by column.
+    Columns(Box<batch::Rows<'p>>),
     /// Rows that were read ahead, then the rest.
     Buffered {
         first: VecDeque<Row>,
@@ -59,8 +62,27 @@ pub enum Operator<'p> {
     },
 }
 
-/// Starts a plan. Operators that must see all their input first (sort, aggregate) do so here.
+/// Starts a plan whose rows are all wanted. Operators that must see all their input first (sort, aggregate) do so here.
 pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    open_for(plan, false, cx)
+}
+
+/// Starts a plan; `goal` when the caller may stop before the end.
+pub fn open_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    if !cx.row_by_row && batch::suits(plan, goal) {
+        let needed = vec![true; plan.columns.len()];
+        let input = batch::open(plan, &needed, cx)?;
+        return Ok(Operator::Columns(Box::new(batch::Rows::new(input))));
+    }
+    open_rows_for(plan, goal, cx)
+}
+
+/// Starts a plan with a row operator.
+pub fn open_rows<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    open_rows_for(plan, false, cx)
+}
+
+fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
     Ok(match &plan.node {
         Node::OneRow => Operator::Rows(VecDeque::from([Vec::new()])),
         Node::Values(rows) => {
@@ -76,7 +98,7 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             Operator::Stream(table.rows(cx.host, &args)?)
         }
         Node::Filter { input, predicate } => {
-            let mut input = open(input, cx)?;
+            let mut input = open_for(input, goal, cx)?;
             if let Operator::Scan(scan) = &mut input
                 && scan.take_filter(predicate)
             {
@@ -84,7 +106,9 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             }
             Operator::Filter(Box::new(input), predicate)
         }
-        Node::Project { input, exprs } => Operator::Project(Box::new(open(input, cx)?), exprs),
+        Node::Project { input, exprs } => {
+            Operator::Project(Box::new(open_for(input, goal, cx)?), exprs)
+        }
         Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),
         Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, cx)?)),
         Node::Aggregate {
@@ -136,12 +160,12 @@ pub fn open<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
             let left = left.and_then(|n| u64::try_from(n).ok());
             let left = left.ok_or_else(|| SqlError::new(&messages::OFFSET_NEGATIVE, &[]))?;
             Operator::Skip {
-                input: Box::new(open(input, cx)?),
+                input: Box::new(open_for(input, goal, cx)?),
                 left,
             }
         }
         Node::Distinct { input } => Operator::Distinct {
-            input: Box::new(open(input, cx)?),
+            input: Box::new(open_for(input, goal, cx)?),
             seen: RowSet::new(&input.columns),
         },
         Node::Concat(inputs) => Operator::Concat {
@@ -229,7 +253,7 @@ fn open_top<'p>(
     if !percent {
         let left = row_count(&value)?;
         return Ok(Operator::Top {
-            input: Box::new(open(input, cx)?),
+            input: Box::new(open_for(input, true, cx)?),
             left,
             ties,
             last: None,
@@ -274,6 +298,7 @@ impl Operator<'_> {
                 let batch: Vec<Row> = rows.take(BATCH_ROWS).collect::<SqlResult<_>>()?;
                 Ok((!batch.is_empty()).then_some(batch))
             }
+            Operator::Columns(rows) => rows.next(cx),
             Operator::Rows(rows) => {
                 let n = rows.len().min(BATCH_ROWS);
                 Ok((n > 0).then(|| rows.drain(..n).collect()))

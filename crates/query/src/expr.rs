@@ -344,7 +344,7 @@ impl Expr {
                     return Ok(Some(!rows.is_empty()));
                 }
                 cx.push_outer(row);
-                let first = plan.start(cx).and_then(|mut op| op.next(cx));
+                let first = crate::exec::open_for(plan, true, cx).and_then(|mut op| op.next(cx));
                 cx.pop_outer();
                 let first = first?;
                 let found = first.is_some();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use duramen_base::{PageId, SqlResult};
 use duramen_tsql::ast;
+use duramen_types::batch::Column;
 use duramen_types::{SqlType, Value};
 
 use crate::cx::Cx;
@@ -67,6 +68,21 @@ pub struct Bounds {
 /// A cursor over a table. Rows come with all columns in order.
 pub trait RowCursor {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>>;
+
+    /// Appends some of the next rows to `out`, one column for each of `wanted` (places of columns). How many; 0 at the
+    /// end. Rows are given out once, by this or by `next`.
+    fn fill(&mut self, wanted: &[usize], out: &mut [Column], cx: &mut Cx<'_>) -> SqlResult<usize> {
+        let mut rows = 0;
+        while rows < crate::exec::BATCH_ROWS
+            && let Some((_, mut row)) = self.next(cx)?
+        {
+            for (column, at) in out.iter_mut().zip(wanted) {
+                column.push(std::mem::take(&mut row[*at]));
+            }
+            rows += 1;
+        }
+        Ok(rows)
+    }
 
     /// The row given last will be changed: its update lock stays, where the next call would give it back.
     fn keep(&mut self) {}

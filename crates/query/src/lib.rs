@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod batch;
 pub mod bind;
 mod cx;
 pub mod dml;

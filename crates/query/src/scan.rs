@@ -97,7 +97,7 @@ impl<'p> TableScan<'p> {
 }
 
 /// The values of a seek; `None` when one is NULL, which nothing equals.
-fn bounds(seek: &Seek, cx: &mut Cx<'_>) -> SqlResult<Option<Bounds>> {
+pub(crate) fn bounds(seek: &Seek, cx: &mut Cx<'_>) -> SqlResult<Option<Bounds>> {
     let mut out = Bounds {
         path: seek.index,
         ..Bounds::default()

@@ -10,6 +10,7 @@ use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableCo
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
+use duramen_types::batch::Column;
 use duramen_types::{TypeId, Value};
 
 use crate::databases::OpenDb;
@@ -433,6 +434,11 @@ impl RowCursor for DataCursor {
                 row.truncate(self.width);
                 (to_locator(at), row)
             }))
+    }
+
+    fn fill(&mut self, wanted: &[usize], out: &mut [Column], _cx: &mut Cx<'_>) -> SqlResult<usize> {
+        let filled = self.cursor.fill(&self.tx, wanted, out);
+        filled.map_err(|e| self.names.in_words(e))
     }
 
     fn keep(&mut self) {

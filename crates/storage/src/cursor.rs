@@ -13,6 +13,8 @@
 //!
 //! A B-tree cursor finds its place again by the key of the row it gave last, so splits between calls do not matter.
 
+mod columns;
+
 use std::collections::VecDeque;
 
 use duramen_base::{PageId, SqlResult};
@@ -24,6 +26,8 @@ use crate::def::{LockHint, RowLocator, RowsetKind, ScanSpec};
 use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
 use crate::reading::{Locking, Reading, Wanted};
 use crate::rowset::Rowset;
+
+use self::columns::Sink;
 
 type Row = (RowLocator, Vec<Value>);
 
@@ -128,15 +132,23 @@ impl Cursor {
             if self.done {
                 return Ok(None);
             }
-            let blocked = if self.rowset.def.is_heap() {
-                self.fill_heap(tx)?
-            } else {
-                self.fill_tree(tx)?
-            };
-            if let Some(wanted) = blocked {
+            if let Some(wanted) = self.advance(tx, None)? {
                 // What is behind it is looked for again: a lock on what is gone by then is harmless.
                 self.rowset.wait_for(tx, &wanted, self.reading().no_wait)?;
             }
+        }
+    }
+
+    /// Reads on: into the batch, or into `sink` where whole pages can be taken. What stands in the way, if anything.
+    fn advance(
+        &mut self,
+        tx: &Transaction,
+        sink: Option<&mut Sink<'_>>,
+    ) -> SqlResult<Option<Wanted>> {
+        if self.rowset.def.is_heap() {
+            self.fill_heap(tx, sink)
+        } else {
+            self.fill_tree(tx, sink)
         }
     }
 
@@ -220,19 +232,23 @@ impl Cursor {
         Ok(())
     }
 
-    fn fill_tree(&mut self, tx: &Transaction) -> SqlResult<Option<Wanted>> {
+    fn fill_tree(
+        &mut self,
+        tx: &Transaction,
+        mut sink: Option<&mut Sink<'_>>,
+    ) -> SqlResult<Option<Wanted>> {
         let rowset = self.rowset.clone();
         let _shared = rowset.storage.latch.read();
         let mut at = self.start_page(&rowset)?;
         loop {
-            match self.read_leaf(tx, &rowset, at)? {
+            match self.read_leaf(tx, &rowset, at, sink.as_deref_mut())? {
                 Read::Page(next) => {
                     self.at = next;
                     if next.is_null() {
                         self.done = true;
                         return Ok(None);
                     }
-                    if !self.batch.is_empty() {
+                    if !self.batch.is_empty() || sink.as_ref().is_some_and(|s| s.rows > 0) {
                         return Ok(None);
                     }
                     at = next;
@@ -286,7 +302,13 @@ impl Cursor {
         Ok((from, to))
     }
 
-    fn read_leaf(&mut self, tx: &Transaction, rowset: &Rowset, id: PageId) -> SqlResult<Read> {
+    fn read_leaf(
+        &mut self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        id: PageId,
+        sink: Option<&mut Sink<'_>>,
+    ) -> SqlResult<Read> {
         let page = rowset.db.read_page(id)?;
         let p = page.page();
         if let Err(wanted) = self.try_page(tx, id) {
@@ -298,7 +320,13 @@ impl Cursor {
         let (from, to) = self.slots(rowset, id, p)?;
         let quiet = self.is_quiet(p);
         let one = self.one_by_one();
-        let count = to.saturating_sub(from);
+        let mut count = to.saturating_sub(from);
+        if let Some(sink) = sink
+            && self.takes_pages(quiet)
+        {
+            self.take_leaf(rowset, (id, p), (from, to), sink)?;
+            count = 0;
+        }
         for i in 0..count {
             let slot = if self.spec.forward {
                 from + i
@@ -437,11 +465,15 @@ impl Cursor {
         Ok(rowset.try_wanted(tx, wanted).map(|_| ()))
     }
 
-    fn fill_heap(&mut self, tx: &Transaction) -> SqlResult<Option<Wanted>> {
+    fn fill_heap(
+        &mut self,
+        tx: &Transaction,
+        mut sink: Option<&mut Sink<'_>>,
+    ) -> SqlResult<Option<Wanted>> {
         let rowset = self.rowset.clone();
         while self.next_page < self.pages.len() {
             let id = self.pages[self.next_page];
-            match self.read_heap_page(tx, &rowset, id)? {
+            match self.read_heap_page(tx, &rowset, id, sink.as_deref_mut())? {
                 Read::Blocked(wanted) => {
                     return Ok(self.batch.is_empty().then_some(wanted));
                 }
@@ -449,7 +481,7 @@ impl Cursor {
                 Read::Page(_) | Read::End => {
                     self.next_page += 1;
                     self.next_slot = 0;
-                    if !self.batch.is_empty() {
+                    if !self.batch.is_empty() || sink.as_ref().is_some_and(|s| s.rows > 0) {
                         return Ok(None);
                     }
                 }
@@ -469,7 +501,13 @@ impl Cursor {
         Ok(None)
     }
 
-    fn read_heap_page(&mut self, tx: &Transaction, rowset: &Rowset, id: PageId) -> SqlResult<Read> {
+    fn read_heap_page(
+        &mut self,
+        tx: &Transaction,
+        rowset: &Rowset,
+        id: PageId,
+        sink: Option<&mut Sink<'_>>,
+    ) -> SqlResult<Read> {
         let one = self.one_by_one();
         let mut stubs = Vec::new();
         {
@@ -485,6 +523,11 @@ impl Cursor {
                 });
             }
             let quiet = self.is_quiet(p);
+            if let Some(sink) = sink
+                && self.takes_pages(quiet)
+            {
+                self.take_heap_page(rowset, (id, p), &mut stubs, sink)?;
+            }
             while self.next_slot < p.slot_count() {
                 let slot = self.next_slot;
                 if !quiet && self.heap_slot_as_of(tx, rowset, id, slot)? {

@@ -1,6 +1,7 @@
 //! The engine from outside: databases on a simulated or real disk, rowsets, transactions, crashes.
 
 mod again;
+mod columns;
 mod concurrent;
 mod crash;
 mod files;

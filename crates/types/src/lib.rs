@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod batch;
 mod codec;
 pub mod collate;
 mod collation;

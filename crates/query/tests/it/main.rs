@@ -1,6 +1,7 @@
 //! Statements from text to rows, over tables in memory.
 
 mod change;
+mod columns;
 mod errors;
 mod functions;
 mod select;

@@ -147,8 +147,8 @@ fn put_fixed(row: &mut [u8], c: &ColumnLayout, b: &[u8]) -> FormatResult<()> {
 }
 
 /// The parts of a row that do not depend on its columns.
-struct Parts<'a> {
-    row: &'a [u8],
+pub(crate) struct Parts<'a> {
+    pub(crate) row: &'a [u8],
     /// Columns that the row has; `None`: it carries no null bitmap, every column is there and not NULL.
     columns: Option<usize>,
     nulls: &'a [u8],
@@ -158,7 +158,8 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn read(layout: &RowLayout, row: &'a [u8]) -> FormatResult<Parts<'a>> {
+    #[inline]
+    pub(crate) fn read(layout: &RowLayout, row: &'a [u8]) -> FormatResult<Parts<'a>> {
         let status = *row.first().ok_or(FormatError::Corrupt("row (empty)"))?;
         let kind = kind_of(status);
         let mut at = match layout.kind {
@@ -199,7 +200,8 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn is_null(&self, c: &ColumnLayout) -> bool {
+    #[inline]
+    pub(crate) fn is_null(&self, c: &ColumnLayout) -> bool {
         let Some(columns) = self.columns else {
             return false;
         };
@@ -235,7 +237,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads one column of a row.
-fn field<'a>(parts: &Parts<'a>, c: &ColumnLayout) -> FormatResult<Field<'a>> {
+pub(crate) fn field<'a>(parts: &Parts<'a>, c: &ColumnLayout) -> FormatResult<Field<'a>> {
     if c.leaf_offset == 0 || parts.is_null(c) {
         return Ok(Field::Null);
     }

@@ -1,0 +1,487 @@
+//! GROUP BY over batches: each row's group by number ([`KeyTable`]), then one loop a batch for each aggregate.
+//!
+//! Sums of machine numbers are kept as such, with the checks of the row aggregates ([`State`]) at every step, so that an
+//! overflow is met where it would be met row by row; everything that is not such a sum, count or extreme is a `State`.
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_types::batch::{Batch, Column, Data, IntKind};
+use duramen_types::{POW10, Value};
+
+use super::keys::KeyTable;
+use super::vector::{self, BatchExpr};
+use super::{BATCH_ROWS, BatchOperator, Boxed, need};
+use crate::aggregate::{ORDERED_GROUPS, State, overflow_of_sum};
+use crate::cx::Cx;
+use crate::expr::Expr;
+use crate::key::compare_nullable;
+use crate::plan::{Aggregate, AggregateKind, Node, Plan};
+
+pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    let Node::Aggregate {
+        input,
+        groups,
+        aggregates,
+        kept,
+    } = &plan.node
+    else {
+        return super::source::from_rows(plan, needed, cx);
+    };
+    let mut below = vec![false; input.columns.len()];
+    below[..*kept].copy_from_slice(&needed[..*kept]);
+    let mut exprs: Vec<&Expr> = groups.iter().collect();
+    for a in aggregates {
+        exprs.extend(arguments(a));
+    }
+    exprs.iter().for_each(|e| need(e, &mut below));
+    let mut input = super::open(input, &below, cx)?;
+    let mut state = Grouping::new(groups, aggregates, *kept);
+    let exprs = BatchExpr::all(exprs);
+    while let Some(batch) = input.next(cx)? {
+        let columns = vector::columns(&exprs, &batch, cx)?;
+        state.add(&batch, &columns, cx)?;
+    }
+    Ok(Box::new(state.finish()?))
+}
+
+/// The expressions that an aggregate takes from each row: the value, then STRING_AGG's separator and sort keys.
+fn arguments(a: &Aggregate) -> impl Iterator<Item = &Expr> {
+    let list = a.list.iter().flat_map(|(separator, order)| {
+        std::iter::once(&**separator).chain(order.iter().map(|k| &k.expr))
+    });
+    a.input.iter().chain(list)
+}
+
+struct Grouping<'p> {
+    by: &'p [Expr],
+    aggregates: &'p [Aggregate],
+    table: KeyTable,
+    /// The values of each group's key, as first met.
+    keys: Vec<Column>,
+    /// The first columns of each group's first row.
+    firsts: Vec<Column>,
+    states: Vec<Accumulator>,
+    groups: usize,
+    numbers: Vec<u32>,
+    fresh: Vec<u32>,
+}
+
+impl<'p> Grouping<'p> {
+    fn new(by: &'p [Expr], aggregates: &'p [Aggregate], kept: usize) -> Grouping<'p> {
+        let mut state = Grouping {
+            by,
+            aggregates,
+            table: KeyTable::new(by.iter().map(|e| e.ty.collation).collect()),
+            keys: by.iter().map(|e| Column::of(&e.ty)).collect(),
+            firsts: vec![Column::new(Data::Values(Vec::new())); kept],
+            states: aggregates.iter().map(Accumulator::new).collect(),
+            groups: 0,
+            numbers: Vec::new(),
+            fresh: Vec::new(),
+        };
+        if by.is_empty() {
+            state.grow(1);
+        }
+        state
+    }
+
+    fn grow(&mut self, groups: usize) {
+        self.groups = groups;
+        for (state, aggregate) in self.states.iter_mut().zip(self.aggregates) {
+            state.grow(groups, aggregate);
+        }
+    }
+
+    /// `columns`: the group's keys, then every aggregate's arguments.
+    fn add(&mut self, batch: &Batch, columns: &[Arc<Column>], cx: &mut Cx<'_>) -> SqlResult<()> {
+        let (keys, mut arguments) = columns.split_at(self.by.len());
+        let n = batch.rows();
+        if self.by.is_empty() {
+            self.numbers.clear();
+            self.numbers.resize(n, 0);
+            self.fresh.clear();
+            if self.firsts.first().is_some_and(Column::is_empty) {
+                self.fresh.push(0);
+            }
+        } else {
+            self.table
+                .number(keys, n, true, &mut self.numbers, &mut self.fresh);
+        }
+        if !self.fresh.is_empty() {
+            for (all, new) in self.keys.iter_mut().zip(keys) {
+                all.append(&new.gather(&self.fresh));
+            }
+            for (all, column) in self.firsts.iter_mut().zip(batch.columns()) {
+                match column.is_absent() {
+                    true => self.fresh.iter().for_each(|_| all.push_null()),
+                    false => all.append(&column.gather(&self.fresh)),
+                }
+            }
+            if !self.by.is_empty() {
+                self.grow(self.table.len());
+            }
+        }
+        for (state, aggregate) in self.states.iter_mut().zip(self.aggregates) {
+            let count = self::arguments(aggregate).count();
+            let (own, rest) = arguments.split_at(count);
+            arguments = rest;
+            state.take(aggregate, own, (&self.numbers, self.groups), cx)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> SqlResult<Groups> {
+        let mut order: Vec<u32> = (0..self.groups as u32).collect();
+        if self.groups <= ORDERED_GROUPS && !self.by.is_empty() {
+            let key =
+                |g: u32| -> Vec<Value> { self.keys.iter().map(|c| c.get(g as usize)).collect() };
+            let keys: Vec<Vec<Value>> = order.iter().map(|g| key(*g)).collect();
+            let collations: Vec<_> = self.by.iter().map(|e| e.ty.collation).collect();
+            order.sort_by(|a, b| {
+                let pairs = keys[*a as usize].iter().zip(&keys[*b as usize]);
+                pairs
+                    .zip(&collations)
+                    .map(|((a, b), c)| compare_nullable(a, b, *c))
+                    .find(|o| o.is_ne())
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            });
+        }
+        let mut columns = self.firsts;
+        for column in &mut columns {
+            // No row at all: the group of nothing has no first row.
+            while column.len() < self.groups {
+                column.push_null();
+            }
+        }
+        columns.extend(self.keys);
+        for (state, aggregate) in self.states.into_iter().zip(self.aggregates) {
+            columns.push(state.finish(aggregate, self.groups)?);
+        }
+        Ok(Groups {
+            columns: columns.into_iter().map(Arc::new).collect(),
+            order,
+            next: 0,
+        })
+    }
+}
+
+/// Finished groups on their way out.
+struct Groups {
+    columns: Vec<Arc<Column>>,
+    order: Vec<u32>,
+    next: usize,
+}
+
+impl BatchOperator for Groups {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        let end = self.order.len().min(self.next + BATCH_ROWS);
+        let rows = &self.order[self.next..end];
+        self.next = end;
+        let columns = self.columns.iter().map(|c| Arc::new(c.gather(rows)));
+        Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
+    }
+}
+
+/// One aggregate of every group.
+enum Accumulator {
+    /// Nothing taken yet: the first batch decides.
+    Empty,
+    Count(Vec<i64>),
+    /// SUM and AVG of integers and money, in the type of the result.
+    Ints {
+        kind: IntKind,
+        sums: Vec<i64>,
+        counts: Vec<i64>,
+    },
+    Floats {
+        sums: Vec<f64>,
+        counts: Vec<i64>,
+    },
+    Decimals {
+        precision: u8,
+        scale: u8,
+        sums: Vec<i128>,
+        counts: Vec<i64>,
+    },
+    /// MIN and MAX of what machine numbers stand for.
+    Best {
+        kind: IntKind,
+        best: Vec<i64>,
+        counts: Vec<i64>,
+    },
+    Any(Vec<State>),
+}
+
+impl Accumulator {
+    fn new(aggregate: &Aggregate) -> Accumulator {
+        let counts = matches!(
+            aggregate.kind,
+            AggregateKind::CountStar | AggregateKind::Count
+        );
+        match counts && !aggregate.distinct {
+            true => Accumulator::Count(Vec::new()),
+            false => Accumulator::Empty,
+        }
+    }
+
+    fn grow(&mut self, groups: usize, aggregate: &Aggregate) {
+        match self {
+            Accumulator::Empty => {}
+            Accumulator::Count(counts) => counts.resize(groups, 0),
+            Accumulator::Ints { sums, counts, .. } => {
+                sums.resize(groups, 0);
+                counts.resize(groups, 0);
+            }
+            Accumulator::Floats { sums, counts } => {
+                sums.resize(groups, 0.0);
+                counts.resize(groups, 0);
+            }
+            Accumulator::Decimals { sums, counts, .. } => {
+                sums.resize(groups, 0);
+                counts.resize(groups, 0);
+            }
+            Accumulator::Best { best, counts, .. } => {
+                best.resize(groups, 0);
+                counts.resize(groups, 0);
+            }
+            Accumulator::Any(states) => {
+                states.resize_with(groups, || State::for_aggregate(aggregate));
+            }
+        }
+    }
+
+    /// Takes the form that suits values like these.
+    fn begin(&mut self, aggregate: &Aggregate, data: &Data, groups: usize) {
+        let sum = matches!(aggregate.kind, AggregateKind::Sum | AggregateKind::Avg);
+        let best = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
+        let result = IntKind::of(aggregate.ty.id);
+        *self = match data {
+            _ if aggregate.distinct => Accumulator::Any(Vec::new()),
+            Data::Ints(_, _) if sum && result.is_some() => Accumulator::Ints {
+                kind: result.unwrap_or(IntKind::BigInt),
+                sums: Vec::new(),
+                counts: Vec::new(),
+            },
+            Data::Floats(_) if sum => Accumulator::Floats {
+                sums: Vec::new(),
+                counts: Vec::new(),
+            },
+            Data::Decimals {
+                precision, scale, ..
+            } if sum => Accumulator::Decimals {
+                precision: *precision,
+                scale: *scale,
+                sums: Vec::new(),
+                counts: Vec::new(),
+            },
+            Data::Ints(kind, _) if best => Accumulator::Best {
+                kind: *kind,
+                best: Vec::new(),
+                counts: Vec::new(),
+            },
+            _ => Accumulator::Any(Vec::new()),
+        };
+        self.grow(groups, aggregate);
+    }
+
+    /// One batch: `arguments` of each row, and its group's number.
+    fn take(
+        &mut self,
+        aggregate: &Aggregate,
+        arguments: &[Arc<Column>],
+        (numbers, groups): (&[u32], usize),
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        if let Accumulator::Count(counts) = self {
+            match arguments.first() {
+                None => numbers.iter().for_each(|g| counts[*g as usize] += 1),
+                Some(c) => {
+                    for (i, g) in numbers.iter().enumerate() {
+                        counts[*g as usize] += i64::from(!c.is_null(i));
+                    }
+                    cx.null_eliminated |= c.nulls().contains(&true);
+                }
+            }
+            return Ok(());
+        }
+        let Some(column) = arguments.first() else {
+            return Ok(());
+        };
+        if matches!(self, Accumulator::Empty) {
+            self.begin(aggregate, &column.data, groups);
+        }
+        if !self.fits(&column.data) {
+            self.loosen(aggregate);
+        }
+        cx.null_eliminated |= aggregate.list.is_none() && column.nulls().contains(&true);
+        match (&mut *self, &column.data) {
+            (Accumulator::Ints { kind, sums, counts }, Data::Ints(_, values)) => {
+                let (low, high) = kind.range();
+                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
+                    if column.is_null(i) {
+                        continue;
+                    }
+                    let g = *g as usize;
+                    match sums[g].checked_add(*v) {
+                        Some(sum) if low <= sum && sum <= high => sums[g] = sum,
+                        _ => {
+                            return Err(overflow_of_sum(
+                                &kind.value(sums[g]),
+                                &kind.value(*v),
+                                &aggregate.ty,
+                            ));
+                        }
+                    }
+                    counts[g] += 1;
+                }
+            }
+            (Accumulator::Floats { sums, counts }, Data::Floats(values)) => {
+                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
+                    if column.is_null(i) {
+                        continue;
+                    }
+                    let g = *g as usize;
+                    // The first value is taken as it is: 0.0 + -0.0 is another zero.
+                    let sum = if counts[g] == 0 { *v } else { sums[g] + v };
+                    if !sum.is_finite() {
+                        return Err(overflow_of_sum(
+                            &Value::Float(sums[g]),
+                            &Value::Float(*v),
+                            &aggregate.ty,
+                        ));
+                    }
+                    sums[g] = sum;
+                    counts[g] += 1;
+                }
+            }
+            (
+                Accumulator::Decimals {
+                    precision,
+                    scale,
+                    sums,
+                    counts,
+                },
+                Data::Decimals { mantissas, .. },
+            ) => {
+                for (i, (g, v)) in numbers.iter().zip(mantissas).enumerate() {
+                    if column.is_null(i) {
+                        continue;
+                    }
+                    let g = *g as usize;
+                    match sums[g].checked_add(*v) {
+                        Some(sum) if -POW10[38] < sum && sum < POW10[38] => sums[g] = sum,
+                        _ => {
+                            let value = |m| crate::aggregate::decimal_sum(m, 38, *scale);
+                            return Err(overflow_of_sum(
+                                &value(sums[g]),
+                                &value(*v),
+                                &aggregate.ty,
+                            ));
+                        }
+                    }
+                    let _ = precision;
+                    counts[g] += 1;
+                }
+            }
+            (Accumulator::Best { best, counts, .. }, Data::Ints(_, values)) => {
+                let least = aggregate.kind == AggregateKind::Min;
+                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
+                    if column.is_null(i) {
+                        continue;
+                    }
+                    let g = *g as usize;
+                    let better = if least { *v < best[g] } else { *v > best[g] };
+                    if counts[g] == 0 || better {
+                        best[g] = *v;
+                    }
+                    counts[g] += 1;
+                }
+            }
+            (Accumulator::Any(states), _) => {
+                let ty = aggregate.input.as_ref().map_or(aggregate.ty, |e| e.ty);
+                for (i, g) in numbers.iter().enumerate() {
+                    let value = column.get(i);
+                    if value.is_null() {
+                        continue;
+                    }
+                    let state = &mut states[*g as usize];
+                    match arguments.get(1) {
+                        Some(separator) => {
+                            let order = arguments[2..].iter().map(|c| c.get(i));
+                            state.add_part(value, || separator.get(i), order.collect());
+                        }
+                        None => state.add(aggregate, value, &ty)?,
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether values of this form can be added as they are.
+    fn fits(&self, data: &Data) -> bool {
+        match (self, data) {
+            (Accumulator::Ints { .. }, Data::Ints(..)) => true,
+            (Accumulator::Floats { .. }, Data::Floats(_)) => true,
+            (
+                Accumulator::Decimals {
+                    precision, scale, ..
+                },
+                Data::Decimals {
+                    precision: p,
+                    scale: s,
+                    ..
+                },
+            ) => precision == p && scale == s,
+            (Accumulator::Best { kind, .. }, Data::Ints(k, _)) => kind == k,
+            (Accumulator::Any(_), _) => true,
+            _ => false,
+        }
+    }
+
+    fn loosen(&mut self, aggregate: &Aggregate) {
+        *self = Accumulator::Any(self.states(aggregate));
+    }
+
+    /// The groups as the row aggregates keep them.
+    fn states(&mut self, aggregate: &Aggregate) -> Vec<State> {
+        let resumed = |counts: &[i64], value: &dyn Fn(usize) -> Value| {
+            let one = |(g, n): (usize, &i64)| match *n {
+                0 => State::for_aggregate(aggregate),
+                n => State::resumed(n, value(g)),
+            };
+            counts.iter().enumerate().map(one).collect()
+        };
+        match std::mem::replace(self, Accumulator::Empty) {
+            Accumulator::Empty => Vec::new(),
+            Accumulator::Count(counts) => resumed(&counts, &|_| Value::Null),
+            Accumulator::Ints { kind, sums, counts } => resumed(&counts, &|g| kind.value(sums[g])),
+            Accumulator::Floats { sums, counts } => resumed(&counts, &|g| Value::Float(sums[g])),
+            Accumulator::Decimals {
+                precision,
+                scale,
+                sums,
+                counts,
+            } => resumed(&counts, &|g| {
+                // One value keeps its own precision, a sum has them all.
+                let digits = if counts[g] == 1 { precision } else { 38 };
+                crate::aggregate::decimal_sum(sums[g], digits, scale)
+            }),
+            Accumulator::Best { kind, best, counts } => resumed(&counts, &|g| kind.value(best[g])),
+            Accumulator::Any(states) => states,
+        }
+    }
+
+    fn finish(mut self, aggregate: &Aggregate, groups: usize) -> SqlResult<Column> {
+        let mut out = Column::of(&aggregate.ty);
+        let mut states = self.states(aggregate);
+        states.resize_with(groups, || State::for_aggregate(aggregate));
+        for state in states {
+            out.push(state.finish(aggregate)?);
+        }
+        Ok(out)
+    }
+}

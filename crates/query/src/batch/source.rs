@@ -1,0 +1,160 @@
+//! Where batches come from, and where they become rows again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_types::SqlType;
+use duramen_types::batch::{Batch, Column};
+
+use super::{BATCH_ROWS, BatchOperator, Boxed};
+use crate::cx::Cx;
+use crate::exec::{self, Operator};
+use crate::host::RowCursor;
+use crate::plan::{Node, Plan, Row};
+
+/// A table scan that decodes the needed columns only.
+struct Scan {
+    cursor: Option<Box<dyn RowCursor>>,
+    /// The needed columns and their types, by place.
+    wanted: Vec<usize>,
+    types: Vec<SqlType>,
+    width: usize,
+    absent: Arc<Column>,
+}
+
+pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    let Node::Scan {
+        table, seek, lock, ..
+    } = &plan.node
+    else {
+        return from_rows(plan, needed, cx);
+    };
+    let cursor = match seek {
+        None => Some(table.def.open(None, *lock, cx)?),
+        Some(seek) => match crate::scan::bounds(seek, cx)? {
+            Some(bounds) => Some(table.def.open(Some(&bounds), *lock, cx)?),
+            None => None,
+        },
+    };
+    let wanted: Vec<usize> = (0..plan.columns.len()).filter(|i| needed[*i]).collect();
+    let columns = table.def.columns();
+    Ok(Box::new(Scan {
+        cursor,
+        types: wanted.iter().map(|i| columns[*i].ty).collect(),
+        wanted,
+        width: plan.columns.len(),
+        absent: Arc::new(Column::absent()),
+    }))
+}
+
+impl BatchOperator for Scan {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        let Some(cursor) = &mut self.cursor else {
+            return Ok(None);
+        };
+        let mut columns: Vec<Column> = self.types.iter().map(Column::of).collect();
+        let mut rows = 0;
+        while rows < BATCH_ROWS {
+            match cursor.fill(&self.wanted, &mut columns, cx)? {
+                0 => {
+                    self.cursor = None;
+                    break;
+                }
+                more => rows += more,
+            }
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let mut all = vec![self.absent.clone(); self.width];
+        for (at, column) in self.wanted.iter().zip(columns) {
+            all[*at] = Arc::new(column);
+        }
+        Ok(Some(Batch::new(rows, all)))
+    }
+}
+
+/// Rows of an operator that knows no columns.
+struct FromRows<'p> {
+    input: Operator<'p>,
+    plan: &'p Plan,
+    needed: Vec<bool>,
+}
+
+/// Starts a plan row by row, and takes its rows apart.
+pub fn from_rows<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    Ok(Box::new(FromRows {
+        input: exec::open_rows(plan, cx)?,
+        plan,
+        needed: needed.to_vec(),
+    }))
+}
+
+impl BatchOperator for FromRows<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let Some(rows) = self.input.next(cx)? else {
+            return Ok(None);
+        };
+        Ok(Some(batch_of(rows, self.plan, &self.needed)))
+    }
+}
+
+/// The needed columns of some rows of a plan.
+pub fn batch_of(rows: Vec<Row>, plan: &Plan, needed: &[bool]) -> Batch {
+    let fresh = plan.columns.iter().zip(needed);
+    let mut columns: Vec<Column> = fresh
+        .map(|(c, needed)| match needed {
+            true => Column::of(&c.ty),
+            false => Column::absent(),
+        })
+        .collect();
+    let n = rows.len();
+    for row in rows {
+        for (column, value) in columns.iter_mut().zip(row) {
+            if !column.is_absent() {
+                column.push(value);
+            }
+        }
+    }
+    Batch::new(n, columns.into_iter().map(Arc::new).collect())
+}
+
+/// Batches as rows, for operators and clients that take those.
+pub struct Rows<'p> {
+    input: Boxed<'p>,
+    ready: VecDeque<Batch>,
+    next_row: usize,
+}
+
+impl<'p> Rows<'p> {
+    pub fn new(input: Boxed<'p>) -> Rows<'p> {
+        Rows {
+            input,
+            ready: VecDeque::new(),
+            next_row: 0,
+        }
+    }
+
+    /// Some rows; `None` at the end.
+    pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
+        if self.ready.is_empty() {
+            match self.input.next(cx)? {
+                Some(batch) => self.ready.push_back(batch),
+                None => return Ok(None),
+            }
+        }
+        let Some(batch) = self.ready.front() else {
+            return Ok(None);
+        };
+        let end = batch.rows().min(self.next_row + exec::BATCH_ROWS);
+        let rows = (self.next_row..end).map(|i| batch.row(i)).collect();
+        self.next_row = end;
+        if end == batch.rows() {
+            self.ready.pop_front();
+            self.next_row = 0;
+        }
+        Ok(Some(rows))
+    }
+}

@@ -1,0 +1,190 @@
+//! Reading by column: the cells that are wanted go from the page's bytes into columns, with no row in between.
+//!
+//! What is read, locked and seen is what [`Cursor::next`] reads, locks and sees. A page goes in bulk when no row on it needs
+//! a look of its own: every row is taken as it stands, and no lock is asked for or the page is quiet. Other pages go row
+//! by row, and their rows are taken apart afterwards.
+
+use duramen_base::{PageId, SqlResult};
+use duramen_observe::Counter;
+use duramen_txn::Transaction;
+use duramen_types::batch::Column;
+use duramen_types::{TypeId, Value};
+
+use super::Cursor;
+use crate::format::layout::ColumnLayout;
+use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
+use crate::format::row::{Field, Parts, field};
+use crate::format::{FormatError, FormatResult};
+use crate::rowset::Rowset;
+
+/// The columns that a caller wants filled.
+pub(super) struct Sink<'a> {
+    /// Positions in the rowset's layout.
+    wanted: &'a [usize],
+    /// One for each of `wanted`.
+    out: &'a mut [Column],
+    pub(super) rows: usize,
+}
+
+impl Cursor {
+    /// Appends the next rows to `out`, one column for each of `wanted` (positions in the layout): some rows, about a
+    /// page of them. How many; 0 at the end.
+    pub fn fill(
+        &mut self,
+        tx: &Transaction,
+        wanted: &[usize],
+        out: &mut [Column],
+    ) -> SqlResult<usize> {
+        self.give_back(tx);
+        let mut sink = Sink {
+            wanted,
+            out,
+            rows: 0,
+        };
+        loop {
+            while let Some((_, row)) = self.batch.pop_front() {
+                sink.push(row);
+            }
+            if sink.rows > 0 || self.done {
+                return Ok(sink.rows);
+            }
+            if let Some(wanted) = self.advance(tx, Some(&mut sink))? {
+                self.rowset.wait_for(tx, &wanted, self.reading().no_wait)?;
+            }
+        }
+    }
+
+    /// Whether a page's rows can be taken as they stand.
+    pub(super) fn takes_pages(&self, quiet: bool) -> bool {
+        let unlocked = self.reading().view.is_none() && self.locking.row.is_none();
+        (quiet || unlocked) && !self.one_by_one() && !self.locking.range && !self.may_change()
+    }
+
+    /// The rows of `count` slots of a leaf, upwards from `from` or downwards from the slot before `to`.
+    pub(super) fn take_leaf(
+        &mut self,
+        rowset: &Rowset,
+        (id, p): (PageId, PageRef<'_>),
+        (from, to): (u16, u16),
+        sink: &mut Sink<'_>,
+    ) -> SqlResult<()> {
+        let count = to.saturating_sub(from);
+        let mut rows = Vec::with_capacity(usize::from(count));
+        let mut ghosts = 0;
+        let mut last = None;
+        for i in 0..count {
+            let slot = match self.spec.forward {
+                true => from + i,
+                false => to - 1 - i,
+            };
+            let row = p
+                .expect_record(slot)
+                .map_err(|e| rowset.db.corrupt(id, e))?;
+            last = Some(row);
+            match is_ghost(row[0]) {
+                true => ghosts += 1,
+                false => rows.push(row),
+            }
+        }
+        sink.take(rowset, id, &rows)?;
+        if ghosts > 0 {
+            duramen_observe::count(Counter::SkippedGhostedRecords, ghosts);
+        }
+        if let Some(row) = last {
+            self.last = Some(rowset.keys.of_leaf(&rowset.def.layout, row)?);
+        }
+        Ok(())
+    }
+
+    /// The rows of a heap page from `next_slot` on; the slots of those that have moved away are left to the caller.
+    pub(super) fn take_heap_page(
+        &mut self,
+        rowset: &Rowset,
+        (id, p): (PageId, PageRef<'_>),
+        stubs: &mut Vec<u16>,
+        sink: &mut Sink<'_>,
+    ) -> SqlResult<()> {
+        let slots = self.next_slot..p.slot_count();
+        let mut rows = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
+            let Some(row) = record else { continue };
+            match kind_of(row[0]) {
+                record_kind::FORWARDED | record_kind::BLOB => {}
+                record_kind::FORWARDING_STUB => stubs.push(slot),
+                _ if is_ghost(row[0]) => {}
+                _ => rows.push(row),
+            }
+        }
+        self.next_slot = p.slot_count().max(self.next_slot);
+        sink.take(rowset, id, &rows)
+    }
+}
+
+impl Sink<'_> {
+    fn push(&mut self, mut row: Vec<Value>) {
+        for (column, at) in self.out.iter_mut().zip(self.wanted) {
+            match row.get_mut(*at) {
+                Some(value) => column.push(std::mem::take(value)),
+                None => column.push_null(),
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Takes the wanted cells of rows of one page.
+    fn take(&mut self, rowset: &Rowset, id: PageId, rows: &[&[u8]]) -> SqlResult<()> {
+        let layout = &rowset.def.layout;
+        let corrupt = |e: FormatError| rowset.db.corrupt(id, e);
+        let mut parts = Vec::with_capacity(rows.len());
+        for row in rows {
+            parts.push(Parts::read(layout, row).map_err(corrupt)?);
+        }
+        for (column, at) in self.out.iter_mut().zip(self.wanted) {
+            let Some(c) = layout.columns.get(*at) else {
+                parts.iter().for_each(|_| column.push_null());
+                continue;
+            };
+            if c.leaf_offset > 0 && !c.uniquifier {
+                let cells = parts.iter().map(|p| fixed_cell(p, c).map_err(corrupt));
+                column.append_fixed(&c.ty, cells)?;
+                continue;
+            }
+            for p in &parts {
+                match field(p, c).map_err(corrupt)? {
+                    Field::Null => column.push_null(),
+                    Field::Inline(b) => column.push_stored(&c.ty, Some(&b))?,
+                    Field::Complex(pointer) => {
+                        let bytes = rowset.read_off_row(&pointer)?;
+                        column.push_stored(&c.ty, Some(&bytes))?;
+                    }
+                }
+            }
+        }
+        self.rows += rows.len();
+        Ok(())
+    }
+}
+
+/// The bytes of a fixed-length cell; `None` for NULL.
+#[inline]
+fn fixed_cell<'a>(parts: &Parts<'a>, c: &ColumnLayout) -> FormatResult<Option<&'a [u8]>> {
+    if parts.is_null(c) {
+        return Ok(None);
+    }
+    let at = c.leaf_offset as usize;
+    if c.ty.id == TypeId::Bit {
+        let byte = parts.row.get(at);
+        let byte = byte.ok_or(FormatError::Corrupt("column offset"))?;
+        let set: &'static [u8] = if byte >> (c.bitpos & 7) & 1 == 1 {
+            &[1]
+        } else {
+            &[0]
+        };
+        return Ok(Some(set));
+    }
+    let bytes = parts.row.get(at..at + c.ty.fixed_bytes());
+    bytes
+        .map(Some)
+        .ok_or(FormatError::Corrupt("row (too short for a column)"))
+}
