@@ -246,8 +246,10 @@ messages! {
     DEFAULT_COLUMN_INVALID = 1752, 16, "Column '%.*ls' in table '%.*ls' is invalid for creating a default constraint.";
     FOREIGN_KEY_LENGTH = 1753, 16, "Column '%.*ls.%.*ls' is not the same length or scale as referencing column '%.*ls.%.*ls' in foreign key '%.*ls'. Columns participating in a foreign key relationship must be defined with the same length and scale.";
     FOREIGN_KEY_ON_TEMP_SKIPPED = 1756, 10, "Skipping FOREIGN KEY constraint '%.*ls' definition for temporary table. FOREIGN KEY constraints are not enforced on local or global temporary tables.";
+    FOREIGN_KEY_COLLATION = 1757, 16, "Column '%.*ls.%.*ls' is not of same collation as referencing column '%.*ls.%.*ls' in foreign key '%.*ls'.";
     COMPUTED_IN_COMPUTED = 1759, 16, "Computed column '%.*ls' in table '%.*ls' is not allowed to be used in another computed-column definition.";
     FOREIGN_KEY_SET_NULL = 1761, 16, "Cannot create the foreign key \"%.*ls\" with the SET NULL referential action, because one or more referencing columns are not nullable.";
+    FOREIGN_KEY_SET_DEFAULT = 1762, 16, "Cannot create the foreign key \"%.*ls\" with the SET DEFAULT referential action, because one or more referencing not-nullable columns lack a default constraint.";
     FOREIGN_KEY_CROSS_DATABASE = 1763, 16, "Cross-database foreign key references are not supported. Foreign key '%.*ls'.";
     FOREIGN_KEY_INVALID_TABLE = 1767, 16, "Foreign key '%.*ls' references invalid table '%.*ls'.";
     FOREIGN_KEY_NOT_USER_TABLE = 1768, 16, "Foreign key '%.*ls' references object '%.*ls' which is not a user table.";
@@ -415,6 +417,7 @@ messages! {
     BCP_COLUMN_TYPE = 4816, 16, "Invalid column type from bcp client for colid %d.";
     ADD_COLUMN_NOT_NULL = 4901, 16, "ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the column being added is an identity or timestamp column, or alternatively if none of the previous conditions are satisfied the table must be empty to allow addition of this column. Column '%.*ls' cannot be added to non-empty table '%.*ls' because it does not satisfy these conditions.";
     ALTER_OBJECT_NOT_FOUND = 4902, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
+    CONSTRAINT_SWITCH_FAILED = 4916, 16, "Could not enable or disable the constraint. See previous errors.";
     CONSTRAINT_DOES_NOT_EXIST = 4917, 16, "Constraint '%.*ls' does not exist.";
     ALTER_TRIGGER_NOT_FOUND = 4920, 16, "ALTER TABLE failed because trigger '%.*ls' on table '%.*ls' does not exist.";
     OBJECTS_ACCESS_COLUMN = 4922, 16, "%ls %.*ls failed because one or more objects access this %S_MSG.";
@@ -519,6 +522,7 @@ messages! {
     ORDER_BY_NOT_AGGREGATED = 8127, 16, "Column \"%.*ls.%.*ls\" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.";
     CASE_ALL_NULL = 8133, 16, "At least one of the result expressions in a CASE specification must be an expression other than the NULL constant.";
     DIVIDE_BY_ZERO = 8134, 16, "Divide by zero error encountered.";
+    FOREIGN_KEY_COLUMN_COUNT = 8139, 16, "Number of referencing columns in foreign key differs from number of referenced columns, table '%.*ls'.";
     PARAMETER_SUPPLIED_TWICE = 8143, 16, "Parameter '%.*ls' was supplied multiple times.";
     TOO_MANY_ARGUMENTS = 8144, 16, "Procedure or function %.*ls has too many arguments specified.";
     NOT_A_PARAMETER = 8145, 16, "%.*ls is not a parameter for procedure %.*ls.";
@@ -594,6 +598,7 @@ messages! {
     WINDOW_FRAME_NEEDS_ORDER_BY = 10756, 15, "Window frame with ROWS or RANGE must have an ORDER BY clause.";
     DISTINCT_WITH_OVER = 10759, 15, "Use of DISTINCT is not allowed with the OVER clause.";
     PARSE_TYPE_INVALID = 10761, 16, "Invalid data type %.*ls in function %.*ls.";
+    CONSTRAINT_NOT_SWITCHED = 11415, 16, "Object '%.*ls' cannot be disabled or enabled. This action applies only to foreign key and check constraints.";
     SEQUENCE_INCREMENT_ZERO = 11700, 16, "The increment for sequence object '%.*ls' cannot be zero.";
     SEQUENCE_INCREMENT_RANGE = 11701, 16, "The absolute value of the increment for sequence object '%.*ls' must be less than or equal to the difference between the minimum and maximum value of the sequence object.";
     SEQUENCE_START = 11703, 16, "The start value for sequence object '%.*ls' must be between the minimum and maximum value of the sequence object.";

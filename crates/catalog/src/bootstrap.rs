@@ -139,6 +139,10 @@ pub(crate) fn object_row(
 pub(crate) const COLUMN_NOT_NULL: i64 = 1;
 pub(crate) const COLUMN_ANSI_PADDED: i64 = 2;
 pub(crate) const COLUMN_IDENTITY: i64 = 4;
+pub(crate) const COLUMN_ROWGUID: i64 = 8;
+pub(crate) const COLUMN_COMPUTED: i64 = 16;
+/// *Assumed*: which bit real files use is not public.
+pub(crate) const COLUMN_PERSISTED: i64 = 0x80;
 
 /// The `syscolpars` row of a column.
 pub(crate) fn column_row(

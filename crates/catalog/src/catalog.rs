@@ -118,6 +118,14 @@ impl CatalogDb {
         Ok(self.snapshot()?.table(id).cloned())
     }
 
+    /// The object id that the next object gets, unless another session is faster.
+    pub fn peek_object_id(&self) -> SqlResult<ObjectId> {
+        let last = self.state.lock().last_object;
+        let next = self.next_object_id();
+        self.state.lock().last_object = last;
+        next
+    }
+
     /// An object id that nobody has.
     pub(crate) fn next_object_id(&self) -> SqlResult<ObjectId> {
         const STEP: i32 = 16_000_057;

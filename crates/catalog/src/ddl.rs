@@ -3,8 +3,10 @@
 //! The caller holds Sch-M on the object (a new one needs none) and has checked permissions and types.
 
 mod alter;
+mod constraints;
 mod indexes;
 mod modules;
+mod types;
 
 pub use indexes::key_text;
 
@@ -15,12 +17,13 @@ use duramen_storage::{KeyColumn, RowsetDef};
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
-use crate::bootstrap::{self, COLUMN_IDENTITY};
-use crate::catalog::{CatalogDb, now};
+use self::constraints::Named;
+use crate::bootstrap::{self, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_PERSISTED, COLUMN_ROWGUID};
+use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
 use crate::identity::{IdentityState, encode_idtval};
-use crate::load::{self, REF_FK_COLUMN, REF_FK_REFERENCED, REF_FK_TABLE, VALUE_TEXT};
+use crate::load::{self, VALUE_TEXT};
 use crate::rows::{Base, Fields, id};
 use crate::shape::{Keys, RowsetIds, data_rowset};
 
@@ -33,6 +36,26 @@ pub struct NewColumn {
     pub identity: Option<Identity>,
     /// Name of the constraint (made up when `None`) and expression text.
     pub default: Option<(Option<String>, String)>,
+    pub computed: Option<ComputedDef>,
+    pub rowguid: bool,
+    /// The id of the alias type it is declared with; 0: none.
+    pub user_type: i32,
+}
+
+impl NewColumn {
+    /// A column that has a type and no more.
+    pub fn plain(name: &str, ty: SqlType, nullable: bool) -> NewColumn {
+        NewColumn {
+            name: name.to_owned(),
+            ty,
+            nullable,
+            identity: None,
+            default: None,
+            computed: None,
+            rowguid: false,
+            user_type: 0,
+        }
+    }
 }
 
 /// An index, PRIMARY KEY or UNIQUE constraint to create.
@@ -46,6 +69,7 @@ pub struct NewIndex {
     pub unique_constraint: bool,
     pub keys: Vec<KeyColumn>,
     pub includes: Vec<usize>,
+    pub options: IndexOptions,
     /// `ON`; 0: where the table is.
     pub filegroup: u16,
 }
@@ -55,20 +79,23 @@ pub struct NewIndex {
 pub struct NewCheck {
     pub name: Option<String>,
     pub text: String,
-    /// Column id when it was declared with a column.
+    /// The id of the only column it reads; 0 when it reads none or several.
     pub column: i32,
+    pub state: ConstraintState,
 }
 
 /// A foreign key to create.
 #[derive(Clone, Debug)]
 pub struct NewForeignKey {
     pub name: Option<String>,
+    /// 0: the table being created itself.
     pub referenced: ObjectId,
     /// The index of the referenced table that makes the columns unique.
     pub referenced_index: u16,
     pub columns: Vec<(i32, i32)>,
     pub on_delete: u8,
     pub on_update: u8,
+    pub state: ConstraintState,
 }
 
 /// A table to create. At most one index is clustered.
@@ -84,21 +111,6 @@ pub struct NewTable {
     pub filegroup: u16,
     /// `TEXTIMAGE_ON`; 0: the default filegroup.
     pub lob_filegroup: u16,
-}
-
-/// A constraint's name when the user gave none: prefix, table, number.
-pub(super) fn made_up(prefix: &str, table: &str, column: &str, id: ObjectId) -> String {
-    let cut = |s: &str, n: usize| s.chars().take(n).collect::<String>();
-    if column.is_empty() {
-        format!("{prefix}__{}__{:08X}", cut(table, 9), id.0)
-    } else {
-        format!(
-            "{prefix}__{}__{}__{:08X}",
-            cut(table, 9),
-            cut(column, 5),
-            id.0
-        )
-    }
 }
 
 impl CatalogDb {
@@ -132,43 +144,13 @@ impl CatalogDb {
         })
     }
 
-    /// The row of a constraint, module or table in `sysschobjs`, and the cached object.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn add_object(
-        &self,
-        base: &Base<'_>,
-        schema: i32,
-        name: &str,
-        kind: ObjectKind,
-        parent: ObjectId,
-        parent_column: i32,
-        status: i64,
-    ) -> SqlResult<ObjectDef> {
-        if self.snapshot()?.find(schema, name).is_some() {
-            return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
-        }
-        let time = now();
-        let object = ObjectDef {
-            id: self.next_object_id()?,
-            schema,
-            name: name.to_owned(),
-            kind,
-            parent,
-            parent_column,
-            created: time,
-            modified: time,
-        };
-        self.insert_object(base, &object, status)?;
-        Ok(object)
-    }
-
-    fn insert_object(&self, base: &Base<'_>, o: &ObjectDef, status: i64) -> SqlResult<()> {
+    pub(super) fn insert_object(&self, base: &Base<'_>, o: &ObjectDef) -> SqlResult<()> {
         base.insert(
             Fields::new(id::SCHOBJS)?
                 .int("id", i64::from(o.id.0))
                 .text("name", &o.name)
                 .int("nsid", i64::from(o.schema))
-                .int("status", status)
+                .int("status", o.status)
                 .set("type", Value::varchar(o.kind.as_str()))
                 .int("pid", i64::from(o.parent.0))
                 .int("pclass", 1)
@@ -182,11 +164,23 @@ impl CatalogDb {
     }
 
     pub(super) fn add_text(&self, base: &Base<'_>, object: ObjectId, text: &str) -> SqlResult<()> {
+        self.add_column_text(base, object, 0, text)
+    }
+
+    /// A text of an object's part: the expression of a computed column.
+    pub(super) fn add_column_text(
+        &self,
+        base: &Base<'_>,
+        object: ObjectId,
+        part: i32,
+        text: &str,
+    ) -> SqlResult<()> {
         let (value, bytes) = load::encode_text(text);
         base.insert(
             Fields::new(id::OBJVALUES)?
                 .int("valclass", VALUE_TEXT)
                 .int("objid", i64::from(object.0))
+                .int("subobjid", i64::from(part))
                 .set("value", value)
                 .set("imageval", bytes),
         )
@@ -204,21 +198,17 @@ impl CatalogDb {
         let object = self.add_object(
             &base,
             new.schema,
-            &new.name,
+            Named::As(&new.name),
             ObjectKind::TABLE,
-            ObjectId(0),
-            0,
-            917_504,
+            (ObjectId(0), 0),
+            TABLE_STATUS,
         )?;
         let mut columns = Vec::new();
         for (column_id, c) in (1..).zip(&new.columns) {
             columns.push(self.create_column(&base, &object, column_id, c)?);
         }
-        let specs: Vec<_> = columns
-            .iter()
-            .map(|c| duramen_storage::format::ColumnSpec::new(c.ty, c.nullable))
-            .collect();
-        let lob = columns.iter().any(|c| c.ty.is_max());
+        let specs: Vec<_> = columns.iter().map(crate::shape::spec).collect();
+        let lob = columns.iter().any(|c| c.ty.is_max() && c.is_stored());
         let clustered = new.indexes.iter().find(|i| i.clustered);
         let ids = self.new_ids(tx, object.id, u16::from(clustered.is_some()), lob)?;
         let keys = clustered.map(|i| Keys {
@@ -237,6 +227,7 @@ impl CatalogDb {
             data: data.clone(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
             created: object.created,
             modified: object.modified,
             version: 0,
@@ -279,9 +270,11 @@ impl CatalogDb {
     pub(super) fn publish(&self, table: TableDef) -> Arc<TableDef> {
         let mut out = Arc::new(table.clone());
         self.patch(|s, version| {
-            let stamped = Arc::new(TableDef { version, ..table });
-            out = stamped.clone();
-            s.tables.insert(stamped.id, stamped);
+            let id = table.id;
+            s.put_table(TableDef { version, ..table });
+            if let Some(stamped) = s.tables.get(&id) {
+                out = stamped.clone();
+            }
         });
         out
     }
@@ -296,35 +289,32 @@ impl CatalogDb {
         let mut row = bootstrap::column_row(table.id.0, column_id, &c.name, &c.ty, c.nullable)?;
         let mut default = None;
         if let Some((name, text)) = &c.default {
-            let name = match name {
-                Some(n) => n.clone(),
-                None => made_up("DF", &table.name, &c.name, self.peek_id()?),
-            };
-            let object = self.add_object(
-                base,
-                table.schema,
-                &name,
-                ObjectKind::DEFAULT,
-                table.id,
-                column_id,
-                131_076,
-            )?;
-            self.add_text(base, object.id, text)?;
-            row = row.int("dflt", i64::from(object.id.0));
-            default = Some(DefaultDef {
-                id: object.id,
-                name,
-                text: text.clone(),
-            });
+            let made = self.create_default(base, table, (column_id, &c.name), name, text)?;
+            row = row.int("dflt", i64::from(made.id.0));
+            default = Some(made);
+        }
+        let mut status = row.values[10].as_i64().unwrap_or(0);
+        if let Some(computed) = &c.computed {
+            status |= COLUMN_COMPUTED;
+            if computed.persisted {
+                status |= COLUMN_PERSISTED;
+            }
+            self.add_column_text(base, table.id, column_id, &computed.text)?;
+        }
+        if c.rowguid {
+            status |= COLUMN_ROWGUID;
+        }
+        row = row.int("status", status);
+        if c.user_type != 0 {
+            row = row.int("utype", i64::from(c.user_type));
         }
         if let Some(identity) = c.identity {
             let state = IdentityState {
                 identity,
                 last: None,
             };
-            let status = row.values[10].as_i64().unwrap_or(0) | COLUMN_IDENTITY;
             row = row
-                .int("status", status)
+                .int("status", status | COLUMN_IDENTITY)
                 .set("idtval", Value::Binary(encode_idtval(&state)));
         }
         base.insert(row)?;
@@ -335,92 +325,9 @@ impl CatalogDb {
             nullable: c.nullable,
             identity: c.identity,
             default,
-        })
-    }
-
-    /// An id only to make a name different from others.
-    pub(super) fn peek_id(&self) -> SqlResult<ObjectId> {
-        self.next_object_id()
-    }
-
-    pub(super) fn create_check(
-        &self,
-        base: &Base<'_>,
-        table: &TableDef,
-        c: &NewCheck,
-    ) -> SqlResult<CheckDef> {
-        let column = table.columns.iter().find(|d| d.id == c.column);
-        let name = match &c.name {
-            Some(n) => n.clone(),
-            None => {
-                let column = column.map_or("", |c| c.name.as_str());
-                made_up("CK", &table.name, column, self.peek_id()?)
-            }
-        };
-        let kind = ObjectKind::CHECK;
-        let object = self.add_object(base, table.schema, &name, kind, table.id, c.column, 4)?;
-        self.add_text(base, object.id, &c.text)?;
-        Ok(CheckDef {
-            id: object.id,
-            name,
-            text: c.text.clone(),
-        })
-    }
-
-    pub(super) fn create_foreign_key(
-        &self,
-        base: &Base<'_>,
-        table: &TableDef,
-        f: &NewForeignKey,
-    ) -> SqlResult<ForeignKeyDef> {
-        let first = f.columns.first().map_or(0, |c| c.0);
-        let name = match &f.name {
-            Some(n) => n.clone(),
-            None => {
-                let column = table.columns.iter().find(|c| c.id == first);
-                let column = column.map_or("", |c| c.name.as_str());
-                made_up("FK", &table.name, column, self.peek_id()?)
-            }
-        };
-        let kind = ObjectKind::FOREIGN_KEY;
-        let object = self.add_object(base, table.schema, &name, kind, table.id, first, 4)?;
-        let reference = |class: i64, sub: i64, to: ObjectId, to_sub: i64, status: i64| {
-            Ok::<Fields, SqlError>(
-                Fields::new(id::SINGLEOBJREFS)?
-                    .int("class", class)
-                    .int("depid", i64::from(object.id.0))
-                    .int("depsubid", sub)
-                    .int("indepid", i64::from(to.0))
-                    .int("indepsubid", to_sub)
-                    .int("status", status),
-            )
-        };
-        let actions = i64::from(f.on_delete & 3) | i64::from(f.on_update & 3) << 2;
-        let index = i64::from(f.referenced_index);
-        base.insert(reference(REF_FK_TABLE, 0, f.referenced, index, actions)?)?;
-        for (ordinal, (here, there)) in (1..).zip(&f.columns) {
-            base.insert(reference(
-                REF_FK_COLUMN,
-                ordinal,
-                table.id,
-                i64::from(*here),
-                0,
-            )?)?;
-            base.insert(reference(
-                REF_FK_REFERENCED,
-                ordinal,
-                f.referenced,
-                i64::from(*there),
-                0,
-            )?)?;
-        }
-        Ok(ForeignKeyDef {
-            id: object.id,
-            name,
-            referenced: f.referenced,
-            columns: f.columns.clone(),
-            on_delete: f.on_delete,
-            on_update: f.on_update,
+            computed: c.computed.clone(),
+            rowguid: c.rowguid,
+            user_type: c.user_type,
         })
     }
 
@@ -462,6 +369,9 @@ impl CatalogDb {
         Ok(())
     }
 }
+
+/// `sysschobjs.status` of a table.
+pub(crate) const TABLE_STATUS: i64 = 917_504;
 
 fn check_columns(new: &NewTable) -> SqlResult<()> {
     for (i, c) in new.columns.iter().enumerate() {

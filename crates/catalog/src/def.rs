@@ -75,6 +75,28 @@ pub struct ObjectDef {
     pub parent_column: i32,
     pub created: DateTime,
     pub modified: DateTime,
+    /// `sysschobjs.status`: [`object_status`].
+    pub status: i64,
+}
+
+impl ObjectDef {
+    /// Whether the system made the name up.
+    pub fn system_named(&self) -> bool {
+        self.status & object_status::SYSTEM_NAMED != 0
+    }
+}
+
+/// `sysschobjs.status` bits of constraints. SYSTEM_NAMED, NOT_TRUSTED and the bases of the kinds are those of the
+/// published Northwind and pubs files; DISABLED and NOT_FOR_REPLICATION are *assumed*.
+pub mod object_status {
+    pub const SYSTEM_NAMED: i64 = 4;
+    pub const DISABLED: i64 = 0x100;
+    pub const NOT_FOR_REPLICATION: i64 = 0x200;
+    pub const NOT_TRUSTED: i64 = 0x400;
+    /// What every default constraint has.
+    pub const DEFAULT: i64 = 0x2_0000;
+    /// What every check constraint has.
+    pub const CHECK: i64 = 0x12_0000;
 }
 
 /// IDENTITY(seed, increment).
@@ -98,7 +120,38 @@ pub struct DefaultDef {
 pub struct CheckDef {
     pub id: ObjectId,
     pub name: String,
+    /// The condition, in parentheses.
     pub text: String,
+    /// The id of the only column it reads; 0 when it reads none or several.
+    pub column: i32,
+    pub state: ConstraintState,
+}
+
+/// What can be switched about a check constraint or foreign key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintState {
+    /// NOCHECK CONSTRAINT: changes are not checked.
+    pub disabled: bool,
+    /// Rows may be there that were never checked.
+    pub not_trusted: bool,
+    pub not_for_replication: bool,
+}
+
+impl ConstraintState {
+    pub(crate) fn bits(self) -> i64 {
+        let bit = |on: bool, bit: i64| if on { bit } else { 0 };
+        bit(self.disabled, object_status::DISABLED)
+            | bit(self.not_trusted, object_status::NOT_TRUSTED)
+            | bit(self.not_for_replication, object_status::NOT_FOR_REPLICATION)
+    }
+
+    pub(crate) fn of(status: i64) -> ConstraintState {
+        ConstraintState {
+            disabled: status & object_status::DISABLED != 0,
+            not_trusted: status & object_status::NOT_TRUSTED != 0,
+            not_for_replication: status & object_status::NOT_FOR_REPLICATION != 0,
+        }
+    }
 }
 
 /// A foreign key.
@@ -107,11 +160,34 @@ pub struct ForeignKeyDef {
     pub id: ObjectId,
     pub name: String,
     pub referenced: ObjectId,
+    /// The unique index of the referenced table that it relies on.
+    pub referenced_index: u16,
     /// Column ids here and there.
     pub columns: Vec<(i32, i32)>,
+    pub state: ConstraintState,
     /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
     pub on_delete: u8,
     pub on_update: u8,
+}
+
+/// The expression of a computed column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComputedDef {
+    /// The expression, in parentheses.
+    pub text: String,
+    /// Its values are stored; those of other computed columns are made when they are read.
+    pub persisted: bool,
+}
+
+/// An alias type: CREATE TYPE ... FROM, sp_addtype.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeDef {
+    /// From 257.
+    pub id: i32,
+    pub schema: i32,
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
 }
 
 /// A column of a table.
@@ -124,6 +200,39 @@ pub struct ColumnDef {
     pub nullable: bool,
     pub identity: Option<Identity>,
     pub default: Option<DefaultDef>,
+    pub computed: Option<ComputedDef>,
+    pub rowguid: bool,
+    /// The alias type it was declared with; 0: a system type.
+    pub user_type: i32,
+}
+
+impl ColumnDef {
+    /// Whether rows carry a value of it.
+    pub fn is_stored(&self) -> bool {
+        self.computed.as_ref().is_none_or(|c| c.persisted)
+    }
+
+    /// `user_type_id`.
+    pub fn type_id(&self) -> i32 {
+        match self.user_type {
+            0 => i32::from(self.ty.id.xtype()),
+            declared => declared,
+        }
+    }
+}
+
+/// What WITH (...) of an index says and `sys.indexes` shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexOptions {
+    /// FILLFACTOR as it was given, 0 for none. Kept and shown; pages are filled as rows come.
+    pub fill_factor: u8,
+    pub padded: bool,
+    /// A duplicate key of an INSERT is left out with a warning (3604).
+    pub ignore_dup_key: bool,
+    /// ALTER INDEX DISABLE: it has no rows and nobody uses it.
+    pub disabled: bool,
+    pub no_row_locks: bool,
+    pub no_page_locks: bool,
 }
 
 /// An index of a table; the heap is not one.
@@ -140,6 +249,7 @@ pub struct IndexDef {
     pub keys: Vec<KeyColumn>,
     /// Included columns: positions in the table's columns.
     pub includes: Vec<usize>,
+    pub options: IndexOptions,
     pub rowset: Arc<RowsetDef>,
     /// Where each column of the index's own rows comes from.
     pub sources: Vec<IndexSource>,
@@ -162,6 +272,8 @@ pub struct TableDef {
     pub data: Arc<RowsetDef>,
     pub checks: Vec<CheckDef>,
     pub foreign_keys: Vec<ForeignKeyDef>,
+    /// The foreign keys that refer to this table, with the table that has each: plans that change rows rely on them.
+    pub referenced_by: Vec<(ObjectId, ForeignKeyDef)>,
     pub created: DateTime,
     pub modified: DateTime,
     /// The schema version when this definition was made: plans compare it.

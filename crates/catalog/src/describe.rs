@@ -4,7 +4,7 @@ use duramen_base::SqlResult;
 use duramen_storage::RowsetDef;
 use duramen_types::{SqlType, TypeId, Value};
 
-use crate::def::{IndexDef, TableDef};
+use crate::def::{IndexDef, IndexOptions, TableDef};
 use crate::rows::{Base, Fields, id};
 use crate::shape::IndexSource;
 
@@ -12,6 +12,12 @@ use crate::shape::IndexSource;
 pub(crate) mod index_status {
     pub const BASE: i64 = 1;
     pub const NAMED: i64 = 2;
+    /// Read off the views of SQL Server as it is documented there; *assumed* from IGNORE_DUP_KEY to NO_PAGE_LOCKS.
+    pub const IGNORE_DUP_KEY: i64 = 4;
+    pub const PADDED: i64 = 16;
+    pub const DISABLED: i64 = 128;
+    pub const NO_ROW_LOCKS: i64 = 512;
+    pub const NO_PAGE_LOCKS: i64 = 1024;
     pub const UNIQUE: i64 = 8;
     pub const PRIMARY_KEY: i64 = 32;
     pub const UNIQUE_CONSTRAINT: i64 = 64;
@@ -44,6 +50,20 @@ fn type_info(ty: &SqlType) -> i64 {
     }
 }
 
+/// What the `sysidxstats` row of an index says about its options.
+pub(crate) fn index_options(row: &[Value]) -> IndexOptions {
+    let status = crate::load::int(row, 3);
+    let on = |bit: i64| status & bit != 0;
+    IndexOptions {
+        fill_factor: crate::load::int(row, 5) as u8,
+        padded: on(index_status::PADDED),
+        ignore_dup_key: on(index_status::IGNORE_DUP_KEY),
+        disabled: on(index_status::DISABLED),
+        no_row_locks: on(index_status::NO_ROW_LOCKS),
+        no_page_locks: on(index_status::NO_PAGE_LOCKS),
+    }
+}
+
 /// Writes every row that describes a rowset with pages, but not its column and index definitions.
 pub(crate) fn storage_rows(base: &Base<'_>, def: &RowsetDef, column_ids: &[i32]) -> SqlResult<()> {
     allocation_rows(base, def)?;
@@ -71,6 +91,10 @@ pub(crate) fn placement_rows(
             .int("minleaf", min),
     )?;
     for (i, c) in layout.columns.iter().enumerate() {
+        if c.leaf_offset == 0 {
+            // Rows have no value of it.
+            continue;
+        }
         let ordkey = def
             .keys
             .iter()
@@ -160,12 +184,25 @@ pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) ->
     if index.unique_constraint {
         status |= index_status::UNIQUE_CONSTRAINT;
     }
+    let o = &index.options;
+    for (on, bit) in [
+        (o.padded, index_status::PADDED),
+        (o.ignore_dup_key, index_status::IGNORE_DUP_KEY),
+        (o.disabled, index_status::DISABLED),
+        (o.no_row_locks, index_status::NO_ROW_LOCKS),
+        (o.no_page_locks, index_status::NO_PAGE_LOCKS),
+    ] {
+        if on {
+            status |= bit;
+        }
+    }
     base.insert(
         Fields::new(id::IDXSTATS)?
             .int("id", i64::from(table.id.0))
             .int("indid", i64::from(index.id))
             .text("name", &index.name)
             .int("status", status)
+            .int("fillfact", i64::from(o.fill_factor))
             .int("type", if index.clustered { 1 } else { 2 })
             .int(
                 "dataspace",

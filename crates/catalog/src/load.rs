@@ -8,7 +8,10 @@ use duramen_storage::format::RowLayout;
 use duramen_storage::{KeyColumn, RowsetDef};
 use duramen_types::{DateTime, SqlType, Value};
 
-use crate::bootstrap::{CLASS_SCHEMA, COLUMN_IDENTITY, COLUMN_NOT_NULL};
+use crate::bootstrap::{
+    CLASS_SCHEMA, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_NOT_NULL, COLUMN_PERSISTED,
+    COLUMN_ROWGUID,
+};
 use crate::def::*;
 use crate::describe::{column_status, index_status};
 use crate::identity::decode_idtval;
@@ -57,8 +60,22 @@ struct Rows {
     index_columns: BTreeMap<(i32, i32), Vec<Vec<Value>>>,
     placements: BTreeMap<i64, Vec<Vec<Value>>>,
     units: BTreeMap<(i64, u8), AllocUnitId>,
-    texts: BTreeMap<i32, String>,
+    /// By object and part: 0 for the object itself, else a column.
+    texts: BTreeMap<(i32, i32), String>,
     references: BTreeMap<i32, Vec<Vec<Value>>>,
+}
+
+impl Rows {
+    fn text(&self, object: ObjectId) -> String {
+        self.part_text(object, 0)
+    }
+
+    fn part_text(&self, object: ObjectId, part: i32) -> String {
+        let found = self.texts.get(&(object.0, part));
+        // The files of SQL Server number the text of a procedure.
+        let found = found.or_else(|| self.texts.get(&(object.0, 1)).filter(|_| part == 0));
+        found.cloned().unwrap_or_default()
+    }
 }
 
 fn group(rows: Vec<Vec<Value>>, at: usize) -> BTreeMap<i32, Vec<Vec<Value>>> {
@@ -89,7 +106,7 @@ fn read(base: &Base<'_>) -> SqlResult<Rows> {
     let texts = base
         .rows(id::OBJVALUES, &[Value::TinyInt(VALUE_TEXT as u8)])?
         .iter()
-        .map(|r| (int(r, 1) as i32, decode_text(r)))
+        .map(|r| ((int(r, 1) as i32, int(r, 2) as i32), decode_text(r)))
         .collect();
     Ok(Rows {
         objects: base.rows_from(id::SCHOBJS, object.clone())?,
@@ -166,8 +183,15 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
             },
             created: date(row, 9),
             modified: date(row, 10),
+            status: int(row, 4),
         };
         out.add_object(object);
+    }
+    for row in base.rows_from(id::SCALARTYPES, Value::Int(FIRST_USER_TYPE))? {
+        // A type of a language runtime has no type that rows could have.
+        if let Some(ty) = scalar_type(&row) {
+            out.types.insert(ty.id, Arc::new(ty));
+        }
     }
     let tables: Vec<Arc<ObjectDef>> = out.objects.values().cloned().collect();
     for (object, row) in tables.iter().zip(&rows.objects) {
@@ -185,7 +209,7 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
                 name: object.name.clone(),
                 kind: object.kind,
                 parent: object.parent,
-                text: rows.texts.get(&object.id.0).cloned().unwrap_or_default(),
+                text: rows.text(object.id),
                 ansi_nulls: status & MODULE_ANSI_NULLS != 0,
                 quoted_identifier: status & MODULE_QUOTED_IDENTIFIER != 0,
                 version,
@@ -193,7 +217,33 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
             out.modules.insert(object.id, Arc::new(module));
         }
     }
+    let referenced: Vec<ObjectId> = out
+        .tables
+        .values()
+        .flat_map(|t| t.foreign_keys.iter().map(|f| f.referenced))
+        .collect();
+    out.link(referenced);
     Ok(out)
+}
+
+/// Ids below are those of the system's types.
+const FIRST_USER_TYPE: i32 = 257;
+
+fn scalar_type(row: &[Value]) -> Option<TypeDef> {
+    let ty = SqlType::from_catalog(
+        int(row, 3) as u8,
+        int(row, 4) as i16,
+        int(row, 5) as u8,
+        int(row, 6) as u8,
+        int(row, 7) as u32,
+    )?;
+    Some(TypeDef {
+        id: int(row, 0) as i32,
+        schema: int(row, 1) as i32,
+        name: text(row, 2),
+        ty,
+        nullable: int(row, 8) & 1 == 0,
+    })
 }
 
 /// `sysschobjs.status` bits of modules (assumed: real ones are not public).
@@ -206,7 +256,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         .values()
         .filter(|o| o.parent == object.id)
         .collect();
-    let text_of = |id: ObjectId| rows.texts.get(&id.0).cloned().unwrap_or_default();
+    let text_of = |id: ObjectId| rows.text(id);
     let mut columns = Vec::new();
     for row in rows.columns.get(&object.id.0).unwrap_or(&Vec::new()) {
         if int(row, 1) != 0 {
@@ -242,6 +292,15 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
             nullable: status & COLUMN_NOT_NULL == 0,
             identity,
             default,
+            computed: (status & COLUMN_COMPUTED != 0).then(|| ComputedDef {
+                text: rows.part_text(object.id, int(row, 2) as i32),
+                persisted: status & COLUMN_PERSISTED != 0,
+            }),
+            rowguid: status & COLUMN_ROWGUID != 0,
+            user_type: match int(row, 5) {
+                system if system == int(row, 4) => 0,
+                declared => declared as i32,
+            },
         });
     }
     columns.sort_by_key(|c| c.id);
@@ -252,6 +311,8 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
             id: o.id,
             name: o.name.clone(),
             text: text_of(o.id),
+            column: o.parent_column,
+            state: ConstraintState::of(o.status),
         })
         .collect();
     let foreign_keys = children
@@ -274,6 +335,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         data,
         checks,
         foreign_keys,
+        referenced_by: Vec::new(),
         created: object.created,
         modified: object.modified,
         version: out.version,
@@ -287,7 +349,9 @@ fn foreign_key(rows: &Rows, object: &ObjectDef) -> ForeignKeyDef {
         id: object.id,
         name: object.name.clone(),
         referenced: ObjectId(0),
+        referenced_index: 0,
         columns: Vec::new(),
+        state: ConstraintState::of(object.status),
         on_delete: 0,
         on_update: 0,
     };
@@ -297,6 +361,7 @@ fn foreign_key(rows: &Rows, object: &ObjectDef) -> ForeignKeyDef {
         match class {
             REF_FK_TABLE => {
                 out.referenced = ObjectId(int(r, 3) as i32);
+                out.referenced_index = int(r, 4) as u16;
                 out.on_delete = int(r, 5) as u8 & 3;
                 out.on_update = (int(r, 5) >> 2) as u8 & 3;
             }
@@ -317,6 +382,7 @@ struct Declared {
     rowset: i64,
     keys: Vec<KeyColumn>,
     includes: Vec<usize>,
+    options: IndexOptions,
 }
 
 fn indexes(
@@ -336,10 +402,7 @@ fn indexes(
         .first()
         .filter(|d| d.id <= 1)
         .ok_or_else(|| broken("table without data"))?;
-    let specs: Vec<_> = columns
-        .iter()
-        .map(|c| duramen_storage::format::ColumnSpec::new(c.ty, c.nullable))
-        .collect();
+    let specs: Vec<_> = columns.iter().map(crate::shape::spec).collect();
     let unique = |d: &Declared| d.status & index_status::UNIQUE != 0;
     let clustered = (first.id == 1).then(|| Keys {
         columns: &first.keys,
@@ -376,6 +439,7 @@ fn indexes(
             unique_constraint: d.status & index_status::UNIQUE_CONSTRAINT != 0,
             keys: d.keys.clone(),
             includes: d.includes.clone(),
+            options: d.options.clone(),
             rowset,
             sources,
             locator,
@@ -398,6 +462,7 @@ fn declared_index(
         rowset: int(row, 10),
         keys: Vec::new(),
         includes: Vec::new(),
+        options: crate::describe::index_options(row),
     };
     let empty = Vec::new();
     let mut parts: Vec<&Vec<Value>> = rows

@@ -10,7 +10,7 @@ use duramen_storage::{KeyColumn, LockHint, RowLocator, ScanSpec};
 use duramen_txn::Transaction;
 use duramen_types::{DateTime, SqlType, TypeId, Value};
 
-use crate::def::{ColumnDef, IndexDef, ObjectKind, SCHEMA_SYS, TableDef};
+use crate::def::{ColumnDef, IndexDef, IndexOptions, ObjectKind, SCHEMA_SYS, TableDef};
 use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
 use crate::system_tables::{SystemTable, system_table, system_tables};
 
@@ -100,6 +100,9 @@ fn table_def(t: &SystemTable) -> TableDef {
             nullable: c.nullable,
             identity: None,
             default: None,
+            computed: None,
+            rowguid: false,
+            user_type: 0,
         })
         .collect();
     let specs: Vec<_> = columns
@@ -150,6 +153,7 @@ fn table_def(t: &SystemTable) -> TableDef {
             unique_constraint: false,
             keys,
             includes: Vec::new(),
+            options: IndexOptions::default(),
             rowset,
             sources,
             locator,
@@ -166,6 +170,7 @@ fn table_def(t: &SystemTable) -> TableDef {
         data,
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
         created: DateTime { days: 0, ticks: 0 },
         modified: DateTime { days: 0, ticks: 0 },
         version: 0,

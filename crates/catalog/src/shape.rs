@@ -12,7 +12,7 @@ use duramen_storage::format::{ColumnSpec, RowKind, layout_in_order};
 use duramen_storage::{KeyColumn, RowLocator, RowsetDef, RowsetKind};
 use duramen_types::{SqlType, Value};
 
-use crate::def::{IndexDef, TableDef};
+use crate::def::{ColumnDef, IndexDef, TableDef};
 
 /// Where a column of a nonclustered row comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ pub fn data_rowset(
             }
         }
     }
-    for i in 0..columns.len() {
-        if !order.contains(&i) {
+    for (i, c) in columns.iter().enumerate() {
+        if !order.contains(&i) && !c.absent {
             order.push(i);
         }
     }
@@ -225,10 +225,15 @@ impl IndexDef {
 
 impl TableDef {
     pub fn specs(&self) -> Vec<ColumnSpec> {
-        self.columns
-            .iter()
-            .map(|c| ColumnSpec::new(c.ty, c.nullable))
-            .collect()
+        self.columns.iter().map(spec).collect()
+    }
+}
+
+/// How a column is placed in rows.
+pub(crate) fn spec(c: &ColumnDef) -> ColumnSpec {
+    ColumnSpec {
+        absent: !c.is_stored(),
+        ..ColumnSpec::new(c.ty, c.nullable)
     }
 }
 

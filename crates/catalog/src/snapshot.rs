@@ -1,11 +1,11 @@
 //! An immutable picture of a database's objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duramen_base::ObjectId;
 
-use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, fold};
+use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
 use crate::rows::base_table;
 use crate::system_tables::system_tables;
 
@@ -19,6 +19,8 @@ pub struct Snapshot {
     pub objects: BTreeMap<ObjectId, Arc<ObjectDef>>,
     pub tables: BTreeMap<ObjectId, Arc<TableDef>>,
     pub modules: BTreeMap<ObjectId, Arc<ModuleDef>>,
+    /// Alias types.
+    pub types: BTreeMap<i32, Arc<TypeDef>>,
     pub(crate) names: BTreeMap<(i32, String), ObjectId>,
 }
 
@@ -26,6 +28,18 @@ impl Snapshot {
     pub fn schema(&self, name: &str) -> Option<&Arc<SchemaDef>> {
         let folded = fold(name);
         self.schemas.values().find(|s| fold(&s.name) == folded)
+    }
+
+    /// The name of a schema; empty when there is none of that id.
+    pub fn schema_name(&self, id: i32) -> &str {
+        self.schemas.get(&id).map_or("", |s| s.name.as_str())
+    }
+
+    /// The alias type of that name in a schema.
+    pub fn find_type(&self, schema: i32, name: &str) -> Option<&Arc<TypeDef>> {
+        let folded = fold(name);
+        let mut types = self.types.values();
+        types.find(|t| t.schema == schema && fold(&t.name) == folded)
     }
 
     /// The object of that name in a schema.
@@ -63,11 +77,33 @@ impl Snapshot {
             .filter(move |m| m.parent == table && m.kind == crate::def::ObjectKind::TRIGGER)
     }
 
-    /// Foreign keys of other tables that refer to this one.
-    pub fn referencing(&self, table: ObjectId) -> impl Iterator<Item = &Arc<TableDef>> {
-        self.tables
-            .values()
-            .filter(move |t| t.foreign_keys.iter().any(|f| f.referenced == table))
+    /// Puts a table's definition in, and tells the tables that its foreign keys refer to, or did.
+    pub(crate) fn put_table(&mut self, table: TableDef) {
+        let old = self.tables.get(&table.id);
+        let old = old.map_or(&[][..], |t| &t.foreign_keys[..]);
+        let mut touched = BTreeSet::new();
+        if old != table.foreign_keys {
+            let keys = old.iter().chain(&table.foreign_keys);
+            touched.extend(keys.map(|f| f.referenced));
+        }
+        self.tables.insert(table.id, Arc::new(table));
+        self.link(touched);
+    }
+
+    /// Says to these tables anew who refers to them.
+    pub(crate) fn link(&mut self, tables: impl IntoIterator<Item = ObjectId>) {
+        for id in tables {
+            let mut found = Vec::new();
+            for t in self.tables.values() {
+                let keys = t.foreign_keys.iter().filter(|f| f.referenced == id);
+                found.extend(keys.map(|f| (t.id, f.clone())));
+            }
+            if let Some(t) = self.tables.get_mut(&id)
+                && t.referenced_by != found
+            {
+                Arc::make_mut(t).referenced_by = found;
+            }
+        }
     }
 
     pub(crate) fn add_object(&mut self, object: ObjectDef) {
@@ -80,7 +116,10 @@ impl Snapshot {
         if let Some(o) = self.objects.remove(&id) {
             self.names.remove(&(o.schema, fold(&o.name)));
         }
-        self.tables.remove(&id);
+        if let Some(t) = self.tables.remove(&id) {
+            let touched: BTreeSet<ObjectId> = t.foreign_keys.iter().map(|f| f.referenced).collect();
+            self.link(touched);
+        }
         self.modules.remove(&id);
     }
 }

@@ -9,6 +9,13 @@ use duramen_types::{ConvertCtx, Value};
 use crate::host::{Host, Locator};
 use crate::plan::Row;
 
+/// The rows that a statement wrote and those that it took away: what `inserted` and `deleted` show.
+#[derive(Debug, Default)]
+pub struct Changed {
+    pub inserted: Vec<Row>,
+    pub deleted: Vec<Row>,
+}
+
 pub struct Cx<'a> {
     pub host: &'a dyn Host,
     /// The batch's variables, by slot.
@@ -32,6 +39,10 @@ pub struct Cx<'a> {
     pub output: Vec<Row>,
     /// The last identity value that the statement made or was given.
     pub identity: Option<i64>,
+    /// What a change of a table with triggers did, when they ask for it.
+    pub changed: Option<Changed>,
+    /// An index left a duplicate key out (warning 3604).
+    pub duplicate_ignored: bool,
     /// An aggregate met a NULL (warning 8153).
     pub null_eliminated: bool,
 }
@@ -51,6 +62,8 @@ impl<'a> Cx<'a> {
             row_limit: u64::MAX,
             output: Vec::new(),
             identity: None,
+            changed: None,
+            duplicate_ignored: false,
             null_eliminated: false,
         }
     }

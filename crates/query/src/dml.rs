@@ -3,28 +3,37 @@
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
 mod explain;
+mod guard;
+mod row;
 mod target;
+
+pub use guard::verify_rows;
+pub(crate) use row::insert_row;
 
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
-use duramen_types::{MAX_LENGTH, SqlType, Target, TypeId, Value};
+use duramen_types::{MAX_LENGTH, SqlType, TypeId, Value};
 
+use self::guard::{Change, Guard, Pending};
+use self::row::{default_value, moves_keys, write_changes};
 use self::target::{Targets, target_rows, top_rows};
 use crate::bind::{Binder, Scope, ScopeSource, same_name, unsupported};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
-use crate::host::{Host, Source, Table};
+use crate::host::{Host, Locator, Source, Table};
 use crate::locking::{ScanLock, target_lock};
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
+use crate::rules::Generated;
 
 /// A bound statement that changes rows.
 #[derive(Debug)]
 pub struct Dml {
     table: Arc<dyn Table>,
+    guard: Guard,
     output: Option<Output>,
     action: Action,
 }
@@ -65,6 +74,8 @@ pub(crate) enum ColumnValue {
     GivenIdentity(usize),
     Identity,
     Expression(Expr),
+    /// The table makes it.
+    Generated,
 }
 
 impl Dml {
@@ -119,13 +130,27 @@ impl Dml {
             Action::Delete { plan, offset } => {
                 let targets = self.targets(plan, *offset, cx)?;
                 let width = self.table.columns().len();
+                let keeps = self.guard.follows() || cx.changed.is_some();
+                let mut gone: Vec<Row> = Vec::new();
                 for (at, row) in &targets {
                     let locator = cx.locators[*at].clone();
                     let old = row[*offset..offset + width].to_vec();
                     self.table.delete(&locator, &old, cx)?;
                     self.emit(&[], &old, row, cx)?;
+                    if keeps {
+                        gone.push(old);
+                    }
                 }
                 cx.locators.clear();
+                if self.guard.follows() {
+                    let mut pending = Pending::default();
+                    self.guard
+                        .deleted(gone.iter(), &mut pending, "DELETE", cx)?;
+                    pending.verify("DELETE", cx)?;
+                }
+                if let Some(changed) = &mut cx.changed {
+                    changed.deleted = gone;
+                }
                 Ok(targets.len() as u64)
             }
         }
@@ -137,48 +162,78 @@ impl Dml {
         columns: &[ColumnValue],
         cx: &mut Cx<'_>,
     ) -> SqlResult<u64> {
-        match source {
+        let mut pending = Pending::default();
+        let n = match source {
             InsertSource::Row(exprs) => {
                 let given = eval_all(exprs, &[], cx)?;
-                self.insert(given, columns, cx)?;
-                Ok(1)
+                u64::from(self.insert(given, columns, &mut pending, cx)?)
             }
             InsertSource::Rows(rows) => {
                 let mut all = Vec::with_capacity(rows.len());
                 for exprs in rows {
                     all.push(eval_all(exprs, &[], cx)?);
                 }
-                self.insert_all(all, columns, cx)
+                self.insert_all(all, columns, &mut pending, cx)?
             }
             InsertSource::Query(plan) => {
                 let mut rows = plan.rows(cx)?;
                 rows.truncate(usize::try_from(cx.row_limit).unwrap_or(usize::MAX));
-                self.insert_all(rows, columns, cx)
+                self.insert_all(rows, columns, &mut pending, cx)?
             }
+        };
+        if self.guard.follows() {
+            pending.verify("INSERT", cx)?;
         }
+        Ok(n)
     }
 
     fn insert_all(
         &self,
         rows: Vec<Row>,
         columns: &[ColumnValue],
+        pending: &mut Pending,
         cx: &mut Cx<'_>,
     ) -> SqlResult<u64> {
-        let n = rows.len() as u64;
+        let mut n = 0;
         for given in rows {
             cx.check_cancelled()?;
-            self.insert(given, columns, cx)?;
+            n += u64::from(self.insert(given, columns, pending, cx)?);
         }
         Ok(n)
     }
 
-    fn insert(&self, given: Row, columns: &[ColumnValue], cx: &mut Cx<'_>) -> SqlResult<()> {
-        let Some(output) = &self.output else {
-            return insert_row(&self.table, given, columns, cx);
-        };
-        let row = new_row(&self.table, given, columns, cx)?;
-        self.table.insert(row.clone(), cx)?;
-        output.emit([&row, &[], &[]], cx)
+    /// One row; false when an index leaves duplicates out and this is one.
+    fn insert(
+        &self,
+        given: Row,
+        columns: &[ColumnValue],
+        pending: &mut Pending,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<bool> {
+        let row = row::new_row(&self.table, given, columns, &self.guard, cx)?;
+        if self.output.is_none() && !self.guard.follows() && cx.changed.is_none() {
+            return self.write(row, cx);
+        }
+        if !self.write(row.clone(), cx)? {
+            return Ok(false);
+        }
+        self.guard.written(&row, pending);
+        self.emit(&row, &[], &[], cx)?;
+        if let Some(changed) = &mut cx.changed {
+            changed.inserted.push(row);
+        }
+        Ok(true)
+    }
+
+    fn write(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<bool> {
+        match self.table.insert(row, cx) {
+            Ok(()) => Ok(true),
+            Err(e) if e.number == messages::DUPLICATE_KEY_IGNORED.number => {
+                cx.duplicate_ignored = true;
+                Ok(false)
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// The rows to change, each with the number of its locator, in the order found. A row that joins several times is
@@ -202,15 +257,6 @@ impl Dml {
         Ok(out)
     }
 
-    /// Whether an assigned column is part of a unique key.
-    fn moves_keys(&self, assignments: &[(usize, Expr)]) -> bool {
-        let mut unique = self.table.paths().iter().filter(|p| p.unique);
-        unique.any(|p| {
-            let mut keys = p.keys.iter();
-            keys.any(|(key, _)| assignments.iter().any(|(column, _)| column == key))
-        })
-    }
-
     fn update(
         &self,
         (plan, offset): (&Plan, usize),
@@ -219,7 +265,7 @@ impl Dml {
         cx: &mut Cx<'_>,
     ) -> SqlResult<u64> {
         let width = self.table.columns().len();
-        let mut changes: Vec<(usize, Row, Row)> = Vec::new();
+        let mut changes: Vec<(Locator, Row, Row)> = Vec::new();
         let mut found: Vec<Row> = Vec::new();
         for (at, full) in self.targets(plan, offset, cx)? {
             let old = full[offset..offset + width].to_vec();
@@ -231,103 +277,35 @@ impl Dml {
                 let v = e.eval(&full, cx)?;
                 cx.vars[*slot] = v;
             }
-            store(&self.table, &mut new, "UPDATE", cx)?;
+            row::store(&self.table, &mut new, "UPDATE", cx)?;
+            self.guard.check(&*self.table, &new, "UPDATE", cx)?;
             if self.output.is_some() {
                 found.push(full);
             }
-            changes.push((at, old, new));
+            changes.push((cx.locators[at].clone(), old, new));
         }
         for ((_, old, new), full) in changes.iter().zip(&found) {
             self.emit(new, old, full, cx)?;
         }
         let n = changes.len() as u64;
-        if n > 1 && self.moves_keys(assignments) {
-            // Key values may pass from row to row: all old rows leave before the new ones come.
-            for (at, old, _) in &changes {
-                let locator = cx.locators[*at].clone();
-                self.table.delete(&locator, old, cx)?;
-            }
-            for (_, _, new) in changes {
-                self.table.insert(new, cx)?;
-            }
-        } else {
-            for (at, old, new) in changes {
-                let locator = cx.locators[at].clone();
-                self.table.update(&locator, &old, new, cx)?;
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let moves = moves_keys(&*self.table, &assigned);
+        write_changes(&*self.table, &changes, moves, cx)?;
+        if self.guard.follows() {
+            let mut pending = Pending::default();
+            let rows = changes.iter().map(|(_, old, new)| (old, new));
+            self.guard.updated(rows, &mut pending, "UPDATE", cx)?;
+            pending.verify("UPDATE", cx)?;
+        }
+        if let Some(changed) = &mut cx.changed {
+            for (_, old, new) in changes {
+                changed.deleted.push(old);
+                changed.inserted.push(new);
             }
         }
         cx.locators.clear();
         Ok(n)
     }
-}
-
-/// A new row made of the values given, ready to be inserted.
-fn new_row(
-    table: &Arc<dyn Table>,
-    mut given: Row,
-    columns: &[ColumnValue],
-    cx: &mut Cx<'_>,
-) -> SqlResult<Row> {
-    let mut row = Vec::with_capacity(columns.len());
-    for source in columns {
-        row.push(match source {
-            ColumnValue::Given(i) | ColumnValue::GivenIdentity(i) => std::mem::take(&mut given[*i]),
-            ColumnValue::Identity => table.next_identity(cx)?,
-            ColumnValue::Expression(e) => e.eval(&[], cx)?,
-        });
-    }
-    store(table, &mut row, "INSERT", cx)?;
-    for (value, source) in row.iter().zip(columns) {
-        match source {
-            ColumnValue::Identity => cx.identity = value.as_i64(),
-            ColumnValue::GivenIdentity(_) => {
-                cx.identity = value.as_i64();
-                table.note_identity(value, cx)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(row)
-}
-
-pub(crate) fn insert_row(
-    table: &Arc<dyn Table>,
-    given: Row,
-    columns: &[ColumnValue],
-    cx: &mut Cx<'_>,
-) -> SqlResult<()> {
-    let row = new_row(table, given, columns, cx)?;
-    table.insert(row, cx)
-}
-
-/// Checks that the values fit their columns: NULL, length.
-fn store(table: &Arc<dyn Table>, row: &mut Row, statement: &str, cx: &Cx<'_>) -> SqlResult<()> {
-    for (value, column) in row.iter_mut().zip(table.columns()) {
-        if value.is_null() {
-            if !column.nullable {
-                let table = table.full_name();
-                let args: [&dyn std::fmt::Display; 3] = [&column.name, &table, &statement];
-                return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args).with_state(2));
-            }
-            continue;
-        }
-        if !(column.ty.id.is_string() || column.ty.id.is_binary()) {
-            continue;
-        }
-        let target = Target::Column {
-            table: table.full_name(),
-            column: &column.name,
-        };
-        let given = std::mem::take(value);
-        *value = duramen_types::assign(
-            given,
-            &assignable(column.ty),
-            &column.ty,
-            target,
-            &cx.convert,
-        )?;
-    }
-    Ok(())
 }
 
 fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Table>> {
@@ -387,6 +365,20 @@ fn bind_insert(
     binder.hints(&stmt.hints)?;
     binder.with(&stmt.ctes);
     let named = named_columns(&table, &stmt.columns).map_err(|e| e.at_line(line as i32))?;
+    let values = match &stmt.source {
+        ast::InsertSource::Query(q) => match &q.body {
+            ast::QueryExpr::Values(rows) => Some(rows),
+            _ => None,
+        },
+        _ => None,
+    };
+    if !matches!(stmt.source, ast::InsertSource::DefaultValues) {
+        let is_default = |e: &ast::Expr| matches!(e.kind, ast::ExprKind::Default);
+        let default = |i: usize| {
+            values.is_some_and(|rows| rows.iter().all(|r| r.get(i).is_some_and(is_default)))
+        };
+        refuse_generated(&table, &named, default).map_err(|e| e.at_line(line as i32))?;
+    }
     let target_type = |i: usize| table.columns()[named[i]].ty;
     let source = match &stmt.source {
         ast::InsertSource::DefaultValues => InsertSource::Row(Vec::new()),
@@ -479,8 +471,10 @@ fn bind_insert(
         }
         None => None,
     };
+    let guard = Guard::bind(host, &table, Change::Insert)?;
     Ok(Dml {
         table,
+        guard,
         output,
         action: Action::Insert {
             source,
@@ -539,6 +533,10 @@ pub(crate) fn column_values(
         let at = named.iter().position(|n| *n == i).filter(|_| given);
         let explicit = column.identity && identity_insert(host, table);
         let refused = |message| Err(SqlError::new(message, &[&table.name()]));
+        if column.is_generated() {
+            values.push(ColumnValue::Generated);
+            continue;
+        }
         values.push(match at {
             Some(_) if column.identity && !explicit => {
                 return refused(&messages::IDENTITY_INSERT_OFF);
@@ -553,6 +551,29 @@ pub(crate) fn column_values(
     Ok(values)
 }
 
+/// 271 and 273: values are given for a column that the table makes itself. `default` says which of the named columns
+/// are given nothing but DEFAULT.
+pub(crate) fn refuse_generated(
+    table: &Arc<dyn Table>,
+    named: &[usize],
+    default: impl Fn(usize) -> bool,
+) -> SqlResult<()> {
+    for (i, column) in named.iter().enumerate() {
+        let column = &table.columns()[*column];
+        match column.generated {
+            Generated::Computed => {
+                let message = &messages::COLUMN_NOT_MODIFIABLE;
+                return Err(SqlError::new(message, &[&column.name]));
+            }
+            Generated::RowVersion if !default(i) => {
+                return Err(SqlError::new(&messages::TIMESTAMP_INSERT, &[]));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The table of SET IDENTITY_INSERT ON is asked of the session as a global: its full name.
 fn identity_insert(host: &dyn Host, table: &Arc<dyn Table>) -> bool {
     let on = host.global("identity_insert").ok();
@@ -564,7 +585,7 @@ pub(crate) fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResu
     let columns = table.columns();
     if names.is_empty() {
         return Ok((0..columns.len())
-            .filter(|i| !columns[*i].identity)
+            .filter(|i| !columns[*i].identity && columns[*i].generated != Generated::Computed)
             .collect());
     }
     let mut out = Vec::with_capacity(names.len());
@@ -608,19 +629,6 @@ pub(crate) fn assignable(ty: SqlType) -> SqlType {
     }
 }
 
-fn default_value(
-    host: &dyn Host,
-    binder: &Binder<'_>,
-    table: &Arc<dyn Table>,
-    column: usize,
-) -> SqlResult<Expr> {
-    let c = &table.columns()[column];
-    match &c.default {
-        Some(text) => binder.coerce(host.bind_default(text)?, assignable(c.ty)),
-        None => Ok(Expr::constant(Value::Null, c.ty)),
-    }
-}
-
 /// Binds an UPDATE.
 pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
     bind_update(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
@@ -661,6 +669,14 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                     .ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[&column.name()]))
                     .map_err(|e| e.at_line(*line as i32))?;
                 let c = &table.columns()[at];
+                let refused = match c.generated {
+                    Generated::No => None,
+                    Generated::Computed => Some(&messages::COLUMN_NOT_MODIFIABLE),
+                    Generated::RowVersion => Some(&messages::TIMESTAMP_UPDATE),
+                };
+                if let Some(message) = refused {
+                    return Err(SqlError::new(message, &[&c.name]).at_line(*line as i32));
+                }
                 if c.identity {
                     return Err(
                         SqlError::new(&messages::IDENTITY_UPDATE, &[&c.name]).at_line(*line as i32)
@@ -714,8 +730,11 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
         }
         None => None,
     };
+    let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+    let guard = Guard::bind(host, &table, Change::Update(&assigned))?;
     Ok(Dml {
         table,
+        guard,
         output,
         action: Action::Update {
             plan,
@@ -768,8 +787,10 @@ fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
         }
         None => None,
     };
+    let guard = Guard::bind(host, &found.table, Change::Delete)?;
     Ok(Dml {
         table: found.table,
+        guard,
         output,
         action: Action::Delete {
             plan: found.plan,

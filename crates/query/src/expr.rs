@@ -453,6 +453,17 @@ impl Expr {
         }
     }
 
+    /// The columns of its own row that it reads.
+    pub fn columns_read(&self) -> std::collections::BTreeSet<usize> {
+        let mut read = std::collections::BTreeSet::new();
+        self.visit_columns(&mut |depth, index| {
+            if depth == 0 {
+                read.insert(index);
+            }
+        });
+        read
+    }
+
     /// The expression over a row that starts `width` columns later in the joined row.
     pub(crate) fn shifted(&self, width: usize) -> Expr {
         fn walk(e: &mut Expr, width: usize) {

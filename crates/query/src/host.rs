@@ -13,6 +13,7 @@ use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::locking::ScanLock;
 use crate::plan::Row;
+use crate::rules::{Generated, Rules};
 
 /// A column of a table, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,14 @@ pub struct TableColumn {
     pub identity: bool,
     /// The text of the DEFAULT, bound when an INSERT needs it.
     pub default: Option<String>,
+    pub generated: Generated,
+}
+
+impl TableColumn {
+    /// Whether the table makes its values.
+    pub fn is_generated(&self) -> bool {
+        self.generated != Generated::No
+    }
 }
 
 /// An access path: a key that a scan can seek in.
@@ -93,7 +102,23 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
     /// `db.schema.table`, for messages 515 and 2627.
     fn full_name(&self) -> &str;
+    /// The database and `schema.table`, for message 547 and for names in the texts of constraints.
+    fn place(&self) -> (&str, &str) {
+        ("", self.full_name())
+    }
     fn columns(&self) -> &[TableColumn];
+    /// The enabled constraints, keys apart.
+    fn rules(&self) -> SqlResult<Rules> {
+        Ok(Rules::default())
+    }
+    /// Whether [`Table::generate`] has anything to do.
+    fn generates(&self) -> bool {
+        false
+    }
+    /// Makes the values of computed and rowversion columns of a row that is to be written.
+    fn generate(&self, _row: &mut Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        Ok(())
+    }
     fn paths(&self) -> &[AccessPath];
     /// Its size at this moment, for choosing plans.
     fn size(&self) -> TableSize {

@@ -20,6 +20,7 @@ pub mod memory;
 mod optimize;
 mod output;
 mod plan;
+pub mod rules;
 mod scan;
 mod seek_join;
 pub mod showplan;
@@ -28,7 +29,7 @@ mod walk;
 mod window;
 
 pub use bind::Binder;
-pub use cx::{Cx, cancelled};
+pub use cx::{Changed, Cx, cancelled};
 pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};
 pub use locking::{LockGrain, LockIntent, ScanLock};

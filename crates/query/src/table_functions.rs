@@ -41,6 +41,7 @@ fn column(name: &str, ty: SqlType) -> TableColumn {
         nullable: true,
         identity: false,
         default: None,
+        generated: Default::default(),
     }
 }
 

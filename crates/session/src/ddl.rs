@@ -1,11 +1,17 @@
 //! CREATE and DROP of tables and indexes: from the tree to the catalog's requests.
 
 mod alter;
+mod constraints;
+mod normal;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{Identity, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
+use duramen_catalog::{
+    ConstraintState, Identity, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef,
+    fold,
+};
 use duramen_query::bind::resolve_type;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
@@ -13,6 +19,7 @@ use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::{CollationId, SqlType, TypeId};
 
 use crate::databases::OpenDb;
+use crate::host::HostView;
 
 fn refuse(what: &str, line: u32) -> SqlError {
     SqlError::new(&messages::NOT_SUPPORTED, &[&what]).at_line(line as i32)
@@ -24,9 +31,54 @@ pub struct Ddl<'a> {
     pub tx: &'a Transaction,
     /// The batch, for texts of defaults.
     pub text: &'a str,
+    /// The session within this statement, to bind and test constraints.
+    pub host: Option<&'a HostView<'a>>,
+    /// What is told before the statement's own result: messages, and errors before the last one.
+    pub notes: RefCell<Vec<SqlError>>,
 }
 
-impl Ddl<'_> {
+impl<'a> Ddl<'a> {
+    /// For what needs no text and no constraints: locks, drops.
+    pub fn bare(db: &'a Arc<OpenDb>, tx: &'a Transaction) -> Ddl<'a> {
+        Ddl {
+            db,
+            tx,
+            text: "",
+            host: None,
+            notes: RefCell::default(),
+        }
+    }
+
+    fn host(&self) -> SqlResult<&'a HostView<'a>> {
+        let missing = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+        self.host.ok_or_else(missing)
+    }
+
+    /// Two errors: the first is told, the last is the statement's.
+    fn after(&self, first: SqlError, last: &'static messages::Message) -> SqlError {
+        let line = first.line;
+        self.notes.borrow_mut().push(first);
+        SqlError::new(last, &[]).at_line(line)
+    }
+
+    /// 1750 after an error of a constraint or index.
+    fn not_created(&self, e: SqlError) -> SqlError {
+        self.after(e, &messages::CONSTRAINT_NOT_CREATED)
+    }
+
+    /// 1750 after the 2714 of a constraint's name.
+    fn name_taken(&self, e: SqlError) -> SqlError {
+        match e.number == messages::OBJECT_ALREADY_EXISTS.number {
+            true => self.not_created(e.with_state(5)),
+            false => e,
+        }
+    }
+
+    /// A message.
+    fn note(&self, message: SqlError) {
+        self.notes.borrow_mut().push(message);
+    }
+
     pub fn create_table(&self, stmt: &ast::CreateTable) -> SqlResult<()> {
         let line = stmt.name.line;
         let snapshot = self.db.catalog.snapshot()?;
@@ -93,8 +145,74 @@ impl Ddl<'_> {
         {
             new.columns[at].nullable = false;
         }
-        let table = self.db.catalog.create_table(self.tx, &new)?;
+        self.row_constraints(stmt, &mut new)?;
+        let table = self.db.catalog.create_table(self.tx, &new);
+        let table = table.map_err(|e| self.name_taken(e))?;
         self.lock(&table, LockMode::SchM)
+    }
+
+    /// CHECK and FOREIGN KEY, when all columns and keys are known.
+    fn row_constraints(&self, stmt: &ast::CreateTable, new: &mut NewTable) -> SqlResult<()> {
+        let columns = constraints::of_new(&new.columns);
+        let all = stmt.elements.iter().flat_map(|e| match e {
+            ast::TableElement::Column(c) => c.constraints.iter().collect::<Vec<_>>(),
+            ast::TableElement::Constraint(c) => vec![c],
+            ast::TableElement::Index(_) => Vec::new(),
+        });
+        // Ids as the catalog will give them: the clustered index is 1, the others follow in their order.
+        let mut next = 1;
+        let mut keys = Vec::new();
+        for i in &new.indexes {
+            let id = match i.clustered {
+                true => 1,
+                false => {
+                    next += 1;
+                    next
+                }
+            };
+            if i.unique {
+                let of_key = i.keys.iter().map(|k| columns[k.column].id);
+                keys.push((i.primary_key, id, of_key.collect()));
+            }
+        }
+        let name = new.name.clone();
+        let state = ConstraintState::default();
+        for c in all {
+            match &c.kind {
+                ast::ConstraintKind::Check { .. } => {
+                    new.checks.push(self.check(&name, &columns, c, state)?);
+                }
+                ast::ConstraintKind::ForeignKey { .. } if name.starts_with('#') => {
+                    let key = c.name.as_deref().unwrap_or_default();
+                    let message = &messages::FOREIGN_KEY_ON_TEMP_SKIPPED;
+                    self.note(SqlError::new(message, &[&key]).at_line(c.line as i32));
+                }
+                ast::ConstraintKind::ForeignKey { .. } => {
+                    let from = constraints::Referring {
+                        name: &name,
+                        schema: new.schema,
+                        table: None,
+                        columns: &columns,
+                        keys: keys.clone(),
+                        others: &new.foreign_keys,
+                    };
+                    let key = self.foreign_key(&from, c, state);
+                    let key = key.map_err(|e| self.not_created(e))?;
+                    self.lock_referenced(&key)?;
+                    new.foreign_keys.push(key);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The table that a new foreign key refers to is changed too: its plans must test the key from now on.
+    fn lock_referenced(&self, key: &duramen_catalog::NewForeignKey) -> SqlResult<()> {
+        match self.db.catalog.table(key.referenced)? {
+            Some(table) => self.lock(&table, LockMode::SchM),
+            None => Ok(()),
+        }
     }
 
     fn column(&self, c: &ast::ColumnDef, table: &NewTable) -> SqlResult<NewColumn> {
@@ -153,7 +271,7 @@ impl Ddl<'_> {
         };
         let default = match &c.default {
             None => None,
-            Some(d) => Some((d.name.clone(), self.source(d.source, c.line)?)),
+            Some(d) => Some((d.name.clone(), self.default_text(d, c.line)?)),
         };
         let nullable = c.nullable.unwrap_or(identity.is_none());
         Ok(NewColumn {
@@ -162,6 +280,9 @@ impl Ddl<'_> {
             nullable,
             identity,
             default,
+            computed: None,
+            rowguid: false,
+            user_type: 0,
         })
     }
 
@@ -190,6 +311,14 @@ impl Ddl<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// The text of a default as the catalog keeps it.
+    fn default_text(&self, d: &ast::DefaultSpec, line: u32) -> SqlResult<String> {
+        match normal::normal(&d.expr) {
+            Some(text) => Ok(text),
+            None => self.source(d.source, line),
+        }
     }
 
     /// The text of an expression, in parentheses as the catalog keeps it.
@@ -236,14 +365,13 @@ impl Ddl<'_> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
+                    options: IndexOptions::default(),
                     filegroup: self.filegroup(on.as_deref(), c.line)?,
                 });
                 Ok(())
             }
-            ast::ConstraintKind::Check { .. } => Err(refuse("CHECK constraints", c.line)),
-            ast::ConstraintKind::ForeignKey { .. } => {
-                Err(refuse("FOREIGN KEY constraints", c.line))
-            }
+            // Declared when all columns and keys are known.
+            ast::ConstraintKind::Check { .. } | ast::ConstraintKind::ForeignKey { .. } => Ok(()),
             ast::ConstraintKind::Default { .. } => Err(refuse("DEFAULT ... FOR", c.line)),
         }
     }
@@ -270,6 +398,7 @@ impl Ddl<'_> {
             unique_constraint: false,
             keys: keys(&stmt.columns, columns, stmt.line)?,
             includes,
+            options: IndexOptions::default(),
             filegroup: self.filegroup(stmt.on.as_deref(), stmt.line)?,
         })
     }
@@ -298,7 +427,17 @@ impl Ddl<'_> {
         let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
         match table {
             Some(t) if t.kind == ObjectKind::TABLE => {
+                if t.referenced_by.iter().any(|(other, _)| *other != t.id) {
+                    let message = &messages::OBJECT_REFERENCED_BY_FOREIGN_KEY;
+                    let error = SqlError::new(message, &[&name.display()]);
+                    return Err(error.at_line(name.line as i32));
+                }
                 self.lock(t, LockMode::SchM)?;
+                for key in &t.foreign_keys {
+                    if let Some(other) = self.db.catalog.table(key.referenced)? {
+                        self.lock(&other, LockMode::SchM)?;
+                    }
+                }
                 self.db.catalog.drop_table(self.tx, t)
             }
             _ if if_exists => Ok(()),
@@ -345,6 +484,14 @@ impl Ddl<'_> {
 
     pub fn truncate(&self, name: &ast::ObjectName) -> SqlResult<()> {
         let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
+        if table
+            .referenced_by
+            .iter()
+            .any(|(other, _)| *other != table.id)
+        {
+            let error = SqlError::new(&messages::TRUNCATE_REFERENCED, &[&name.display()]);
+            return Err(error.at_line(name.line as i32));
+        }
         self.lock(&table, LockMode::SchM)?;
         self.db.db.rowset(&table.data).truncate(self.tx)?;
         for index in table.nonclustered() {

@@ -94,6 +94,8 @@ pub struct Run<'r> {
     /// CATCH targets of the TRY blocks that are open.
     tries: Vec<usize>,
     place: Place,
+    /// Errors that the statement at hand has beside its last one, which alone can be caught.
+    before: Vec<SqlError>,
     /// The error at hand comes from a scope inside, so that names it could not find can be caught here.
     from_inside: bool,
     /// The error at hand comes from THROW, which ends the batch.
@@ -123,6 +125,7 @@ impl<'r> Run<'r> {
             tables: tables_of(program),
             tries: Vec::new(),
             place: Place::default(),
+            before: Vec::new(),
             from_inside: false,
             thrown: false,
             reported: false,
@@ -233,6 +236,7 @@ impl<'r> Run<'r> {
     /// An error at a step: what it ends, and where to go on.
     fn failed(&mut self, at: usize, error: SqlError) -> Next {
         let line = self.program.steps[at].line as i32;
+        let before = std::mem::take(&mut self.before);
         let inside = std::mem::take(&mut self.from_inside);
         let thrown = std::mem::take(&mut self.thrown);
         // An error of a call itself has line 0 of the procedure.
@@ -267,6 +271,10 @@ impl<'r> Run<'r> {
         }
         if self.place.caught_outside && outcome::catchable(&error, true) {
             return Next::End(Ended::Thrown(error));
+        }
+        for mut first in before {
+            first.procedure = error.procedure.clone();
+            outcome::report(self.sink, &first.at_line(line));
         }
         outcome::report(self.sink, &error);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {

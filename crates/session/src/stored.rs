@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
+use duramen_query::rules::{Generated, Rules};
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
@@ -16,6 +17,8 @@ use duramen_types::{TypeId, Value};
 use crate::databases::OpenDb;
 use crate::host::Context;
 use crate::versioning;
+
+mod rules;
 
 pub struct StoredTable {
     db: Arc<OpenDb>,
@@ -90,6 +93,11 @@ impl StoredTable {
                 nullable: c.nullable,
                 identity: c.identity.is_some(),
                 default: c.default.as_ref().map(|d| d.text.clone()),
+                generated: match (&c.computed, c.ty.id) {
+                    (Some(_), _) => Generated::Computed,
+                    (None, TypeId::RowVersion) => Generated::RowVersion,
+                    _ => Generated::No,
+                },
             })
             .collect();
         let paths = def
@@ -277,6 +285,14 @@ impl Table for StoredTable {
 
     fn full_name(&self) -> &str {
         &self.names.full
+    }
+
+    fn place(&self) -> (&str, &str) {
+        (&self.names.database, &self.names.table)
+    }
+
+    fn rules(&self) -> SqlResult<Rules> {
+        rules::of(&self.db, &self.def)
     }
 
     fn columns(&self) -> &[TableColumn] {

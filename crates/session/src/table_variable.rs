@@ -83,6 +83,7 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
         nullable: c.nullable.unwrap_or(c.identity.is_none()),
         identity: c.identity.is_some(),
         default,
+        generated: Default::default(),
     });
     Ok(())
 }

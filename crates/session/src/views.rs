@@ -208,6 +208,7 @@ fn declared(view: &View, database: Option<&str>) -> Arc<dyn VirtualTable> {
         nullable: *nullable,
         identity: false,
         default: None,
+        generated: Default::default(),
     };
     Arc::new(Declared {
         name: view.name,

@@ -10,7 +10,7 @@ use duramen_storage::KeyColumn;
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
-use super::{NewCheck, NewColumn, NewForeignKey, made_up};
+use super::{NewCheck, NewColumn, NewForeignKey};
 use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
 use crate::def::*;
@@ -166,30 +166,14 @@ impl CatalogDb {
         if column.default.is_some() {
             return Err(SqlError::new(&messages::DEFAULT_ALREADY_BOUND, &[]));
         }
-        let name = match name {
-            Some(n) => n.to_owned(),
-            None => made_up("DF", &table.name, &column.name, self.peek_id()?),
-        };
-        let kind = ObjectKind::DEFAULT;
-        let object = self.add_object(
-            &base,
-            table.schema,
-            &name,
-            kind,
-            table.id,
-            column.id,
-            131_076,
-        )?;
-        self.add_text(&base, object.id, text)?;
+        let of = self.object_of(table)?;
+        let name = name.map(str::to_owned);
+        let made = self.create_default(&base, &of, (column.id, &column.name), &name, text)?;
         base.update(id::COLPARS, &column_key(table, column.id), |row| {
-            row[13] = Value::Int(object.id.0);
+            row[13] = Value::Int(made.id.0);
             true
         })?;
-        column.default = Some(DefaultDef {
-            id: object.id,
-            name,
-            text: text.to_owned(),
-        });
+        column.default = Some(made);
         Ok(self.publish(next))
     }
 

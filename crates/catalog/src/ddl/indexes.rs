@@ -7,7 +7,8 @@ use duramen_storage::{KeyColumn, LockHint, RowsetDef, ScanSpec, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
-use super::{NewIndex, made_up};
+use super::NewIndex;
+use super::constraints::Named;
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
@@ -23,14 +24,8 @@ impl CatalogDb {
         new: &NewIndex,
     ) -> SqlResult<IndexDef> {
         let constraint = new.primary_key || new.unique_constraint;
-        let name = match &new.name {
-            Some(n) => n.clone(),
-            None => {
-                let prefix = if new.primary_key { "PK" } else { "UQ" };
-                made_up(prefix, &table.name, "", self.peek_id()?)
-            }
-        };
-        if table.index(&name).is_some() {
+        let mut name = new.name.clone().unwrap_or_default();
+        if new.name.is_some() && table.index(&name).is_some() {
             let args: [&dyn std::fmt::Display; 3] = [&name, &"table", &table.name];
             return Err(SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args));
         }
@@ -52,7 +47,10 @@ impl CatalogDb {
             } else {
                 ObjectKind::UNIQUE
             };
-            self.add_object(base, table.schema, &name, kind, table.id, 0, 0)?;
+            let prefix = if new.primary_key { "PK" } else { "UQ" };
+            let named = Named::or_made(&new.name, prefix, &table.name, "");
+            let object = self.add_object(base, table.schema, named, kind, (table.id, 0), 0)?;
+            name = object.name;
         }
         let (index_id, rowset, sources, locator) = if new.clustered {
             (1, table.data.clone(), Vec::new(), Vec::new())
@@ -84,6 +82,7 @@ impl CatalogDb {
             unique_constraint: new.unique_constraint,
             keys: new.keys.clone(),
             includes: new.includes.clone(),
+            options: new.options.clone(),
             rowset,
             sources,
             locator,

@@ -6,6 +6,7 @@ use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
+use super::constraints::Named;
 use crate::bootstrap::CLASS_SCHEMA;
 use crate::catalog::{CatalogDb, now};
 use crate::def::*;
@@ -33,7 +34,7 @@ impl CatalogDb {
         if quoted_identifier {
             status |= load::MODULE_QUOTED_IDENTIFIER;
         }
-        let object = self.add_object(&base, schema, name, kind, parent, 0, status)?;
+        let object = self.add_object(&base, schema, Named::As(name), kind, (parent, 0), status)?;
         self.add_text(&base, object.id, text)?;
         let module = ModuleDef {
             id: object.id,

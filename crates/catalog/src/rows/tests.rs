@@ -107,6 +107,9 @@ fn column(name: &str, ty: SqlType, nullable: bool) -> NewColumn {
         nullable,
         identity: None,
         default: None,
+        computed: None,
+        rowguid: false,
+        user_type: 0,
     }
 }
 
@@ -143,6 +146,7 @@ fn index(name: &str, column: usize, clustered: bool, primary_key: bool) -> NewIn
         }],
         includes: Vec::new(),
         filegroup: 0,
+        options: IndexOptions::default(),
     }
 }
 

@@ -35,6 +35,7 @@ fn index(data: &RowsetDef, keys: &[KeyColumn], unique: bool, includes: &[usize])
     };
     let (def, sources, locator) = index_rowset(&ids(2), &specs(), data, shared, includes);
     IndexDef {
+        options: crate::def::IndexOptions::default(),
         id: 2,
         name: "i".into(),
         unique,

@@ -77,6 +77,7 @@ impl Dml {
             (ColumnValue::Given(i) | ColumnValue::GivenIdentity(i), None) => row.get(*i).cloned(),
             (ColumnValue::Expression(e), _) => Some(tree.expression(e, &[])),
             (ColumnValue::Identity, _) => Some("getidentity".to_owned()),
+            (ColumnValue::Generated, _) => None,
         };
         let set = columns.iter().enumerate();
         let set = set.filter_map(|(i, v)| Some((i, value(v)?))).collect();

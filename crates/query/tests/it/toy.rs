@@ -287,5 +287,6 @@ pub fn column(name: &str, ty: SqlType, nullable: bool) -> TableColumn {
         nullable,
         identity: false,
         default: None,
+        generated: Default::default(),
     }
 }

@@ -65,7 +65,7 @@ fn work(
     reseed: bool,
     value: Option<i64>,
 ) -> SqlResult<Report> {
-    let ddl = Ddl { db, tx, text: "" };
+    let ddl = Ddl::bare(db, tx);
     ddl.lock(
         table,
         if reseed {

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
+use duramen_catalog::{
+    ConstraintState, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
+};
 use duramen_query::bind::resolve_type;
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
 
-use super::{Ddl, keys, refuse};
+use super::{Ddl, constraints, keys, refuse};
 
 /// What a new column gives to the rows that are there: the value of its default, where rows get it.
 pub type Defaults = Vec<Option<Value>>;
@@ -28,10 +30,8 @@ impl Ddl<'_> {
                 elements,
                 with_check,
             } => {
-                if *with_check == Some(false) {
-                    return Err(refuse("ALTER TABLE WITH NOCHECK ADD", stmt.table.line));
-                }
-                self.add(table, elements, defaults)
+                // What is added is tested on the rows that are there unless it says NOCHECK.
+                self.add(table, elements, defaults, with_check.unwrap_or(true))
             }
             AlterTableAction::DropColumns { if_exists, names } => {
                 let mut table = table;
@@ -46,7 +46,7 @@ impl Ddl<'_> {
                     if *if_exists && !has_constraint(&table, name) {
                         continue;
                     }
-                    table = self.db.catalog.drop_constraint(self.tx, &table, name)?;
+                    table = self.drop_constraint(table, name)?;
                 }
                 Ok(())
             }
@@ -58,6 +58,14 @@ impl Ddl<'_> {
             } => {
                 let ty = self.column_type(ty, collation.as_deref(), stmt.table.line)?;
                 self.alter_column(&table, name, ty, nullable.unwrap_or(true))
+            }
+            AlterTableAction::Check {
+                enable,
+                with_check,
+                names,
+            } => {
+                let test = *with_check == Some(true);
+                self.switch(&table, *enable, test, names.as_deref())
             }
             other => Err(refuse(action_name(other), stmt.table.line)),
         }
@@ -82,6 +90,7 @@ impl Ddl<'_> {
         table: Arc<TableDef>,
         elements: &[ast::TableElement],
         defaults: &Defaults,
+        check: bool,
     ) -> SqlResult<()> {
         let mut table = table;
         let mut values = defaults.iter();
@@ -91,10 +100,12 @@ impl Ddl<'_> {
                     let value = values.next().cloned().flatten();
                     table = self.add_column(table, c, value)?;
                     for constraint in &c.constraints {
-                        table = self.add_constraint(table, constraint)?;
+                        table = self.add_constraint(table, constraint, check)?;
                     }
                 }
-                ast::TableElement::Constraint(c) => table = self.add_constraint(table, c)?,
+                ast::TableElement::Constraint(c) => {
+                    table = self.add_constraint(table, c, check)?;
+                }
                 ast::TableElement::Index(i) => return Err(refuse("ALTER TABLE ADD INDEX", i.line)),
             }
         }
@@ -151,8 +162,13 @@ impl Ddl<'_> {
         &self,
         table: Arc<TableDef>,
         c: &ast::TableConstraint,
+        check: bool,
     ) -> SqlResult<Arc<TableDef>> {
         let line = c.line as i32;
+        let state = ConstraintState {
+            not_trusted: !check,
+            ..ConstraintState::default()
+        };
         match &c.kind {
             ast::ConstraintKind::Key {
                 primary,
@@ -184,6 +200,7 @@ impl Ddl<'_> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
+                    options: IndexOptions::default(),
                     filegroup: self.filegroup(on.as_deref(), c.line)?,
                 };
                 self.db.catalog.create_index(self.tx, &table, &new)
@@ -194,17 +211,130 @@ impl Ddl<'_> {
                     let error = SqlError::new(&messages::DEFAULT_COLUMN_INVALID, &args);
                     return Err(error.at_line(line));
                 };
-                let text = self.source(spec.source, c.line)?;
+                let text = self.default_text(spec, c.line)?;
                 let name = spec.name.as_deref().or(c.name.as_deref());
                 self.db
                     .catalog
                     .add_default(self.tx, &table, at, name, &text)
             }
-            ast::ConstraintKind::Check { .. } => Err(refuse("CHECK constraints", c.line)),
+            ast::ConstraintKind::Check { .. } => {
+                let new = self.check(&table.name, &constraints::of_table(&table), c, state)?;
+                let next = self.db.catalog.add_check(self.tx, &table, &new);
+                let next = next.map_err(|e| self.name_taken(e))?;
+                if check && let Some(made) = next.checks.last() {
+                    self.verify(&next, &made.name)
+                        .map_err(|e| e.at_line(line))?;
+                }
+                Ok(next)
+            }
+            ast::ConstraintKind::ForeignKey { .. } if table.name.starts_with('#') => {
+                let key = c.name.as_deref().unwrap_or_default();
+                let message = &messages::FOREIGN_KEY_ON_TEMP_SKIPPED;
+                self.note(SqlError::new(message, &[&key]).at_line(line));
+                Ok(table)
+            }
             ast::ConstraintKind::ForeignKey { .. } => {
-                Err(refuse("FOREIGN KEY constraints", c.line))
+                let columns = constraints::of_table(&table);
+                let from = constraints::Referring {
+                    name: &table.name,
+                    schema: table.schema,
+                    table: Some(&table),
+                    columns: &columns,
+                    keys: Vec::new(),
+                    others: &[],
+                };
+                let new = self.foreign_key(&from, c, state);
+                let new = new.map_err(|e| self.not_created(e))?;
+                self.lock_referenced(&new)?;
+                let next = self.db.catalog.add_foreign_key(self.tx, &table, &new);
+                let next = next.map_err(|e| self.name_taken(e))?;
+                if check && let Some(made) = next.foreign_keys.last() {
+                    self.verify(&next, &made.name)
+                        .map_err(|e| e.at_line(line))?;
+                }
+                Ok(next)
             }
         }
+    }
+
+    fn drop_constraint(&self, table: Arc<TableDef>, name: &str) -> SqlResult<Arc<TableDef>> {
+        let failed = |e| {
+            self.after(e, &messages::CONSTRAINT_NOT_DROPPED)
+                .with_state(0)
+        };
+        if !has_constraint(&table, name) {
+            return Err(failed(SqlError::new(&messages::NOT_A_CONSTRAINT, &[&name])));
+        }
+        if let Some(index) = table.index(name) {
+            constraints::not_referenced(self, &table, index.id, &index.name).map_err(failed)?;
+        }
+        let gone = table
+            .foreign_keys
+            .iter()
+            .find(|f| fold(&f.name) == fold(name));
+        if let Some(key) = gone
+            && let Some(other) = self.db.catalog.table(key.referenced)?
+        {
+            self.lock(&other, LockMode::SchM)?;
+        }
+        self.db.catalog.drop_constraint(self.tx, &table, name)
+    }
+
+    /// CHECK and NOCHECK CONSTRAINT. What is switched on is tested only WITH CHECK, and else is not trusted.
+    fn switch(
+        &self,
+        table: &Arc<TableDef>,
+        enable: bool,
+        test: bool,
+        names: Option<&[String]>,
+    ) -> SqlResult<()> {
+        for name in names.unwrap_or_default() {
+            let check = table.checks.iter().any(|c| fold(&c.name) == fold(name));
+            let key = table
+                .foreign_keys
+                .iter()
+                .any(|f| fold(&f.name) == fold(name));
+            if check || key {
+                continue;
+            }
+            let message = match has_constraint(table, name) {
+                // Keys and defaults cannot be switched.
+                true => &messages::CONSTRAINT_NOT_SWITCHED,
+                false => &messages::CONSTRAINT_DOES_NOT_EXIST,
+            };
+            let error = SqlError::new(message, &[name]).with_state(0);
+            return Err(self
+                .after(error, &messages::CONSTRAINT_SWITCH_FAILED)
+                .with_state(0));
+        }
+        let meant = |name: &str| {
+            let mut names = names.into_iter().flatten();
+            names.clone().next().is_none() || names.any(|n| fold(n) == fold(name))
+        };
+        for key in &table.foreign_keys {
+            if meant(&key.name)
+                && let Some(other) = self.db.catalog.table(key.referenced)?
+            {
+                self.lock(&other, LockMode::SchM)?;
+            }
+        }
+        let mut tested = Vec::new();
+        let catalog = &self.db.catalog;
+        let next = catalog.set_constraint_states(self.tx, table, |name, state| {
+            if !meant(name) {
+                return state;
+            }
+            if enable && test {
+                tested.push(name.to_owned());
+            }
+            ConstraintState {
+                disabled: !enable,
+                not_trusted: !(enable && test && !state.not_for_replication)
+                    && (state.not_trusted || state.disabled || !enable),
+                ..state
+            }
+        })?;
+        tested.iter().try_for_each(|name| self.verify(&next, name))
     }
 
     fn drop_column(
@@ -225,11 +355,9 @@ impl Ddl<'_> {
             let args: [&dyn std::fmt::Display; 2] = [&name, &table.name];
             return Err(SqlError::new(&messages::ONLY_DATA_COLUMN, &args));
         }
-        let column = &table.columns[at];
-        if let Some(d) = &column.default {
-            return Err(depends("object", &d.name, &column.name));
-        }
-        check_indexes(&table, at)?;
+        let what = "ALTER TABLE DROP COLUMN";
+        self.independent(&table, at, true)
+            .map_err(|e| self.accessed(e, what, name))?;
         self.db.catalog.drop_column(self.tx, &table, at)
     }
 
@@ -258,18 +386,19 @@ impl Ddl<'_> {
             && ty.collation == old.collation;
         let same = (old.id, old.length, old.precision, old.scale, old.collation)
             == (ty.id, ty.length, ty.precision, ty.scale, ty.collation);
+        let what = "ALTER TABLE ALTER COLUMN";
+        let accessed = |e| self.accessed(e, what, name);
         if !same && !longer {
-            if let Some(d) = &column.default {
-                return Err(depends("object", &d.name, &column.name));
-            }
-            check_indexes(table, at)?;
+            self.independent(table, at, true).map_err(accessed)?;
+        } else if !same {
+            self.independent(table, at, false).map_err(accessed)?;
         }
         let primary = table
             .indexes
             .iter()
             .any(|i| i.primary_key && i.keys.iter().any(|k| k.column == at));
         if primary && nullable || in_key && !same {
-            check_indexes(table, at)?;
+            check_indexes(table, at).map_err(accessed)?;
         }
         let identity = column.identity.is_some();
         if identity && (nullable || !ty.id.is_integer() || ty.id == TypeId::Bit) {
@@ -291,6 +420,63 @@ impl Ddl<'_> {
         catalog
             .alter_column(self.tx, table, at, (ty, nullable), &mut convert)
             .map(|_| ())
+    }
+
+    /// 4922 after the 5074 that names what depends on the column.
+    fn accessed(&self, e: SqlError, what: &str, column: &str) -> SqlError {
+        if e.number != messages::OBJECT_DEPENDS.number {
+            return e;
+        }
+        self.notes.borrow_mut().push(e);
+        let args: [&dyn std::fmt::Display; 3] = [&what, &column, &"column"];
+        SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args).with_state(9)
+    }
+
+    /// 5074 when something depends on a column. What depends on its values only (`types` false) are foreign keys and
+    /// computed columns.
+    fn independent(&self, table: &TableDef, at: usize, types: bool) -> SqlResult<()> {
+        let column = &table.columns[at];
+        if types && let Some(d) = &column.default {
+            return Err(depends("object", &d.name, &column.name));
+        }
+        if types {
+            for c in &table.checks {
+                if self.reads(table, &c.text, at)? {
+                    return Err(depends("object", &c.name, &column.name));
+                }
+            }
+        }
+        for c in &table.columns {
+            if let Some(computed) = &c.computed
+                && self.reads(table, &computed.text, at)?
+            {
+                return Err(depends("column", &c.name, &column.name));
+            }
+        }
+        let own = |f: &&duramen_catalog::ForeignKeyDef| f.columns.iter().any(|c| c.0 == column.id);
+        if let Some(f) = table.foreign_keys.iter().find(own) {
+            return Err(depends("object", &f.name, &column.name));
+        }
+        for (_, f) in &table.referenced_by {
+            if f.columns.iter().any(|c| c.1 == column.id) {
+                return Err(depends("object", &f.name, &column.name));
+            }
+        }
+        if types {
+            check_indexes(table, at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an expression of the table reads a column.
+    fn reads(&self, table: &TableDef, text: &str, at: usize) -> SqlResult<bool> {
+        let options = duramen_tsql::ParseOptions {
+            quoted_identifier: true,
+        };
+        let parsed = duramen_tsql::parse_condition(text, &options)
+            .or_else(|_| duramen_tsql::parse_expression(text, &options))?;
+        let bound = self.bound(&table.name, &constraints::of_table(table), &parsed)?;
+        Ok(bound.columns_read().contains(&at))
     }
 
     /// The type of a column as ALTER COLUMN gives it.
@@ -359,12 +545,14 @@ fn has_constraint(table: &TableDef, name: &str) -> bool {
     };
     let default =
         |c: &duramen_catalog::ColumnDef| c.default.as_ref().is_some_and(|d| fold(&d.name) == name);
-    table.indexes.iter().any(key) || table.columns.iter().any(default)
+    table.indexes.iter().any(key)
+        || table.columns.iter().any(default)
+        || table.checks.iter().any(|c| fold(&c.name) == name)
+        || table.foreign_keys.iter().any(|f| fold(&f.name) == name)
 }
 
 fn action_name(action: &AlterTableAction) -> &'static str {
     match action {
-        AlterTableAction::Check { .. } => "ALTER TABLE CHECK or NOCHECK CONSTRAINT",
         AlterTableAction::Trigger { .. } => "ALTER TABLE ENABLE or DISABLE TRIGGER",
         AlterTableAction::Rebuild { .. } => "ALTER TABLE REBUILD",
         AlterTableAction::Set { .. } => "ALTER TABLE SET",

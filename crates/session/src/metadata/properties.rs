@@ -112,7 +112,7 @@ fn property_of(found: &Found, property: &str) -> Option<i32> {
         "tablehasindex" | "isindexed" => index(&|_| true),
         "tablehasidentity" => flag(table.identity_column().is_some()),
         "tablehasforeignkey" => flag(!table.foreign_keys.is_empty()),
-        "tablehasforeignref" => flag(found.snapshot.referencing(table.id).next().is_some()),
+        "tablehasforeignref" => flag(!table.referenced_by.is_empty()),
         "tablehascheckcnst" => flag(!table.checks.is_empty()),
         "tablehasdefaultcnst" => flag(table.columns.iter().any(|c| c.default.is_some())),
         "tablehastextimage" => flag(table.columns.iter().any(|c| c.ty.is_max())),

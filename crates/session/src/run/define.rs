@@ -10,6 +10,7 @@ use duramen_types::Value;
 use super::Run;
 use crate::database_ddl::Admin;
 use crate::ddl::Ddl;
+use crate::host::HostView;
 use crate::outcome;
 
 impl Run<'_> {
@@ -86,11 +87,23 @@ impl Run<'_> {
         self.begin_implicitly()?;
         let transaction = self.statement_transaction(name);
         let point = transaction.statement_point(instance.locks.mark(&self.session.owner));
-        let result = work(&Ddl {
+        let host = HostView::new(
+            self.session,
+            &self.program.variables,
+            &self.tables,
+            Some(transaction.clone()),
+            self.cancel,
+        );
+        let ddl = Ddl {
             db: &db,
             tx: &transaction,
             text: &self.program.text,
-        });
+            host: Some(&host),
+            notes: Default::default(),
+        };
+        let result = work(&ddl);
+        let notes = ddl.notes.take();
+        drop(host);
         if result.is_err() {
             if transaction.kind != TxnKind::Autocommit {
                 instance.rollback(&transaction, Some(&point))?;
@@ -102,9 +115,18 @@ impl Run<'_> {
         if result.is_err() {
             db.catalog.invalidate();
         }
+        self.tell(notes);
         result?;
         self.done(None, command, false);
         Ok(())
+    }
+
+    /// Messages at once; errors wait for the statement's own.
+    fn tell(&mut self, notes: Vec<SqlError>) {
+        let (told, kept) = notes.into_iter().partition(|n| n.severity <= 10);
+        self.before = kept;
+        let told: Vec<SqlError> = told;
+        told.iter().for_each(|n| self.sink.info(n));
     }
 
     /// ALTER TABLE. Defaults that rows get are evaluated once, before.

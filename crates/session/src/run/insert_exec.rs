@@ -75,6 +75,7 @@ impl Run<'_> {
             tables: self.tables.clone(),
             tries: self.tries.clone(),
             place: self.place.clone(),
+            before: Vec::new(),
             from_inside: false,
             thrown: false,
             reported: true,

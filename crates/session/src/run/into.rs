@@ -57,6 +57,8 @@ impl Run<'_> {
                 db: &db,
                 tx: &transaction,
                 text: &self.program.text,
+                host: None,
+                notes: Default::default(),
             };
             create(&ddl, &target, &shown, columns)?;
             let Some(Source::Table(table)) = instance.table(&database, &target)? else {
@@ -187,6 +189,9 @@ fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec
             nullable: c.nullable && identity.is_none(),
             identity,
             default: None,
+            computed: None,
+            rowguid: false,
+            user_type: 0,
         });
     }
     Ok(columns)

@@ -62,6 +62,7 @@ impl Run<'_> {
                 procedure: procedure.clone(),
                 caught_outside: self.place.caught_outside || !self.tries.is_empty(),
             },
+            before: Vec::new(),
             from_inside: false,
             thrown: false,
             reported: false,

@@ -108,11 +108,7 @@ impl Session {
         };
         for full in std::mem::take(&mut self.state.hidden) {
             let tx = self.new_transaction(TxnKind::Autocommit, "DROPOBJ");
-            let ddl = Ddl {
-                db: &db,
-                tx: &tx,
-                text: "",
-            };
+            let ddl = Ddl::bare(&db, &tx);
             // Nobody can see the table any more, and tempdb is made anew at every start: a failure loses space only.
             let _ = match ddl.drop_table(&in_tempdb(&full, 0), true) {
                 Ok(()) => self.finish(&tx, None),

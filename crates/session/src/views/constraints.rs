@@ -51,7 +51,7 @@ mod keys {
 
     object_columns! { Source<u16>, object;
         "unique_index_id", T::INT, NULL, |s| int(s.extra);
-        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.system_named());
+        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
         "is_enforced", T::BIT, NULL, |_| bit(true);
     }
 
@@ -82,7 +82,7 @@ mod defaults {
     object_columns! { Source<(i32, String)>, object;
         "parent_column_id", T::INT, NOT_NULL, |s| int(s.extra.0);
         "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.extra.1);
-        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.system_named());
+        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
     }
 
     fn of(_: &Snapshot, t: &TableDef) -> Vec<(ObjectId, (i32, String))> {
@@ -103,24 +103,22 @@ mod defaults {
 pub use checks::CHECK_CONSTRAINTS;
 
 mod checks {
+    use duramen_catalog::CheckDef;
+
     use super::*;
 
-    object_columns! { Source<(i32, String)>, object;
-        "is_disabled", T::BIT, NOT_NULL, |_| bit(false);
-        "is_not_for_replication", T::BIT, NOT_NULL, |_| bit(false);
-        "is_not_trusted", T::BIT, NOT_NULL, |_| bit(false);
-        "parent_column_id", T::INT, NOT_NULL, |s| int(s.extra.0);
-        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.extra.1);
+    object_columns! { Source<CheckDef>, object;
+        "is_disabled", T::BIT, NOT_NULL, |s| bit(s.extra.state.disabled);
+        "is_not_for_replication", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_for_replication);
+        "is_not_trusted", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_trusted);
+        "parent_column_id", T::INT, NOT_NULL, |s| int(s.extra.column);
+        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.extra.text);
         "uses_database_collation", T::BIT, NULL, |_| bit(true);
-        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.system_named());
+        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
     }
 
-    fn of(snapshot: &Snapshot, t: &TableDef) -> Vec<(ObjectId, (i32, String))> {
-        let column = |id| snapshot.objects.get(&id).map_or(0, |o| o.parent_column);
-        t.checks
-            .iter()
-            .map(|c| (c.id, (column(c.id), c.text.clone())))
-            .collect()
+    fn of(_: &Snapshot, t: &TableDef) -> Vec<(ObjectId, CheckDef)> {
+        t.checks.iter().map(|c| (c.id, c.clone())).collect()
     }
 
     pub const CHECK_CONSTRAINTS: View = View::new("check_constraints", COLUMNS, |cx, _| {
@@ -135,9 +133,6 @@ mod foreign {
 
     use super::*;
 
-    /// A foreign key and the index of the referenced table that it relies on.
-    type Key = (ForeignKeyDef, Option<u16>);
-
     fn action(n: u8) -> &'static str {
         ["NO_ACTION", "CASCADE", "SET_NULL", "SET_DEFAULT"]
             .get(usize::from(n))
@@ -145,36 +140,21 @@ mod foreign {
             .unwrap_or("")
     }
 
-    object_columns! { Source<Key>, object;
-        "referenced_object_id", T::INT, NULL, |s| int(s.extra.0.referenced.0);
-        "key_index_id", T::INT, NULL, |s| s.extra.1.map_or(Value::Null, int);
-        "is_disabled", T::BIT, NOT_NULL, |_| bit(false);
-        "is_not_for_replication", T::BIT, NOT_NULL, |_| bit(false);
-        "is_not_trusted", T::BIT, NOT_NULL, |_| bit(false);
-        "delete_referential_action", T::TINYINT, NULL, |s| tiny(s.extra.0.on_delete);
-        "delete_referential_action_desc", DESC, NULL, |s| text(action(s.extra.0.on_delete));
-        "update_referential_action", T::TINYINT, NULL, |s| tiny(s.extra.0.on_update);
-        "update_referential_action_desc", DESC, NULL, |s| text(action(s.extra.0.on_update));
-        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.system_named());
+    object_columns! { Source<ForeignKeyDef>, object;
+        "referenced_object_id", T::INT, NULL, |s| int(s.extra.referenced.0);
+        "key_index_id", T::INT, NULL, |s| int(s.extra.referenced_index);
+        "is_disabled", T::BIT, NOT_NULL, |s| bit(s.extra.state.disabled);
+        "is_not_for_replication", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_for_replication);
+        "is_not_trusted", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_trusted);
+        "delete_referential_action", T::TINYINT, NULL, |s| tiny(s.extra.on_delete);
+        "delete_referential_action_desc", DESC, NULL, |s| text(action(s.extra.on_delete));
+        "update_referential_action", T::TINYINT, NULL, |s| tiny(s.extra.on_update);
+        "update_referential_action_desc", DESC, NULL, |s| text(action(s.extra.on_update));
+        "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
     }
 
-    fn of(snapshot: &Snapshot, t: &TableDef) -> Vec<(ObjectId, Key)> {
-        let index = |f: &ForeignKeyDef| {
-            let referenced = snapshot.table(f.referenced)?;
-            let id = |column: usize| referenced.columns.get(column).map(|c| c.id);
-            let found = referenced.indexes.iter().find(|i| {
-                i.unique
-                    && i.keys.len() == f.columns.len()
-                    && f.columns
-                        .iter()
-                        .all(|(_, there)| i.keys.iter().any(|k| id(k.column) == Some(*there)))
-            });
-            found.map(|i| i.id)
-        };
-        t.foreign_keys
-            .iter()
-            .map(|f| (f.id, (f.clone(), index(f))))
-            .collect()
+    fn of(_: &Snapshot, t: &TableDef) -> Vec<(ObjectId, ForeignKeyDef)> {
+        t.foreign_keys.iter().map(|f| (f.id, f.clone())).collect()
     }
 
     pub const FOREIGN_KEYS: View = View::new("foreign_keys", COLUMNS, |cx, _| {

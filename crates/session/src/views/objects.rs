@@ -32,6 +32,8 @@ pub struct Object {
     pub modified: DateTime,
     /// Part of the system.
     pub shipped: bool,
+    /// The system made the name up.
+    pub made_up: bool,
 }
 
 impl Object {
@@ -45,6 +47,7 @@ impl Object {
             created: o.created,
             modified: o.modified,
             shipped: false,
+            made_up: o.system_named(),
         }
     }
 
@@ -58,22 +61,12 @@ impl Object {
             created: BUILT,
             modified: BUILT,
             shipped: true,
+            made_up: false,
         }
     }
 
     fn base(t: &SystemTable) -> Object {
         Object::declared(t.name, t.id, ObjectKind::SYSTEM_TABLE)
-    }
-
-    /// Whether the system gave a constraint its name, told by its form: kind, table, perhaps column, eight hex digits.
-    pub fn system_named(&self) -> bool {
-        let kind = ["PK__", "UQ__", "DF__", "CK__", "FK__"];
-        let number = self.name.rsplit("__").next().unwrap_or_default();
-        kind.iter().any(|k| self.name.starts_with(k))
-            && number.len() == 8
-            && number
-                .bytes()
-                .all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b))
     }
 }
 

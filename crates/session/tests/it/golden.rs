@@ -4,7 +4,7 @@
 //! The results in a script are reasoned from the documentation page that its head names, never copied from a run: a
 //! script that disagrees with the engine shows a bug in one of the two. `GOLDEN=update cargo test -p duramen-session
 //! golden` writes what the engine answers into the scripts, for review with `git diff`; `GOLDEN=name` runs the scripts
-//! whose path contains the name.
+//! whose path contains the name, `GOLDEN=update:name` writes those.
 //!
 //! A script is a list of records, separated by blank lines, in the form of sqllogictest; `#` starts a comment.
 //!
@@ -36,6 +36,10 @@ use duramen_types::{ConvertCtx, SqlType, TypeId, Value, to_display};
 #[test]
 fn golden_scripts_say_what_they_promise() {
     let wish = std::env::var("GOLDEN").unwrap_or_default();
+    let (update, only) = match wish.strip_prefix("update") {
+        Some(rest) => (true, rest.trim_start_matches(':')),
+        None => (false, wish.as_str()),
+    };
     let mut files = Vec::new();
     collect(&root(), &mut files);
     files.sort();
@@ -47,14 +51,14 @@ fn golden_scripts_say_what_they_promise() {
             .unwrap_or(&file)
             .display()
             .to_string();
-        if wish != "update" && !name.contains(&wish) {
+        if !name.contains(only) {
             continue;
         }
         let text = std::fs::read_to_string(&file).expect("a script can be read");
         let script = parse(&text);
         let actual = run(&script);
         records += script.len();
-        if wish == "update" {
+        if update {
             std::fs::write(&file, rewrite(&text, &script, &actual)).expect("a script is written");
         } else {
             compare(&name, &script, &actual, &mut differences);
@@ -337,7 +341,7 @@ fn masked(text: &str) -> String {
             let hex = |b: u8| b.is_ascii_digit() || (b'A'..=b'F').contains(&b);
             (stem.ends_with('_') && digits.bytes().all(hex)).then_some(stem)
         };
-        match made_up(12).or_else(|| made_up(8)) {
+        match made_up(16).or_else(|| made_up(12)).or_else(|| made_up(8)) {
             Some(stem) => {
                 let short = stem.trim_end_matches('_');
                 let gap = if stem.len() - short.len() > 3 {

@@ -75,6 +75,7 @@ impl KeyInfo {
                 ty: c.ty,
                 nullable: c.nullable,
                 uniquifier: c.uniquifier,
+                absent: false,
             })
             .collect();
         let node = layout_for(&specs, RowKind::IndexNode);

@@ -28,6 +28,8 @@ pub struct ColumnSpec {
     pub ty: SqlType,
     pub nullable: bool,
     pub uniquifier: bool,
+    /// Rows carry no value of it: computed columns that are not persisted. Such a column is not placed.
+    pub absent: bool,
 }
 
 impl ColumnSpec {
@@ -36,6 +38,7 @@ impl ColumnSpec {
             ty,
             nullable,
             uniquifier: false,
+            absent: false,
         }
     }
 
@@ -45,6 +48,7 @@ impl ColumnSpec {
             ty: SqlType::INT,
             nullable: true,
             uniquifier: true,
+            absent: false,
         }
     }
 }
@@ -99,6 +103,7 @@ impl RowLayout {
             null_bits = null_bits.max(c.nullbit);
             match c.variable_index() {
                 Some(i) => variable_columns = variable_columns.max(i as u16 + 1),
+                None if c.leaf_offset == 0 => {}
                 None => {
                     let end = c.leaf_offset as usize + c.ty.fixed_bytes().max(1);
                     pminlen = pminlen.max(end);

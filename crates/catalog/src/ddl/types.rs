@@ -1,0 +1,70 @@
+//! Alias types: rows of `sysscalartypes` from id 257 on.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_txn::Transaction;
+use duramen_types::{SqlType, Value};
+
+use crate::catalog::{CatalogDb, now};
+use crate::def::TypeDef;
+use crate::rows::{Fields, id};
+
+/// Types of users have ids from here; `sysname` is the one before.
+const FIRST_TYPE: i32 = 257;
+
+impl CatalogDb {
+    /// Creates an alias type.
+    pub fn create_type(
+        &self,
+        tx: &Transaction,
+        schema: i32,
+        name: &str,
+        ty: SqlType,
+        nullable: bool,
+    ) -> SqlResult<Arc<TypeDef>> {
+        let snapshot = self.snapshot()?;
+        if snapshot.find_type(schema, name).is_some() {
+            let full = format!("{}.{name}", snapshot.schema_name(schema));
+            return Err(SqlError::new(&messages::TYPE_ALREADY_EXISTS, &[&full]));
+        }
+        let last = snapshot.types.keys().last().copied();
+        let def = Arc::new(TypeDef {
+            id: last.map_or(FIRST_TYPE, |n| n + 1),
+            schema,
+            name: name.to_owned(),
+            ty,
+            nullable,
+        });
+        let time = Value::DateTime(now());
+        self.base(tx).insert(
+            Fields::new(id::SCALARTYPES)?
+                .int("id", i64::from(def.id))
+                .int("schid", i64::from(schema))
+                .text("name", name)
+                .int("xtype", i64::from(ty.id.xtype()))
+                .int("length", i64::from(ty.catalog_length()))
+                .int("prec", i64::from(ty.precision))
+                .int("scale", i64::from(ty.scale))
+                .int("collationid", i64::from(ty.collation.0 as i32))
+                .int("status", i64::from(!nullable))
+                .set("created", time.clone())
+                .set("modified", time),
+        )?;
+        let cached = def.clone();
+        self.patch(|s, _| {
+            s.types.insert(cached.id, cached);
+        });
+        Ok(def)
+    }
+
+    /// Drops an alias type. The caller has checked that no column has it.
+    pub fn drop_type(&self, tx: &Transaction, type_id: i32) -> SqlResult<()> {
+        let key = [Value::Int(type_id)];
+        self.base(tx).delete(id::SCALARTYPES, &key, |_| true)?;
+        self.patch(|s, _| {
+            s.types.remove(&type_id);
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,680 @@
+//! Constraints at work: what a change of a table must keep, and what it does to the rows that refer to it.
+//!
+//! Invariants:
+//! 1. A check constraint is tested on every new row before anything is written; a row is refused when the condition is
+//!    false, not when it is unknown.
+//! 2. A statement first makes all its changes, those of cascades among them; then every foreign key that they touch is
+//!    tested against what is there now. So rows may refer to one another in any order.
+//! 3. Tests of foreign keys read what is committed, with locks, whatever the isolation level and READ_COMMITTED_SNAPSHOT
+//!    say. Whoever adds a reference has locked its own row before it looks for the key; whoever takes the key away has
+//!    locked that before it looks for references: one of the two sees the other.
+//! 4. Keys are tested once each, however many rows have them: by a seek where an index begins with the key's columns,
+//!    else by one pass over the table.
+//! 5. Cascades end: the catalog refuses foreign keys whose actions could meet again (error 1785).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::{ParseOptions, parse_condition};
+use duramen_txn::IsolationLevel;
+use duramen_types::{CollationId, Value};
+
+use super::row::{self, moves_keys, write_changes};
+use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource};
+use crate::cx::Cx;
+use crate::expr::Expr;
+use crate::host::{Bounds, Host, Locator, Source, Table};
+use crate::key::RowKey;
+use crate::locking::{LockIntent, ScanLock};
+use crate::plan::Row;
+use crate::rules::{Generated, KeyAction, KeyRule, Rules};
+
+/// How a constraint's test reads.
+const TEST: ScanLock = ScanLock {
+    level: Some(IsolationLevel::ReadCommitted),
+    unversioned: true,
+    ..ScanLock::READ
+};
+
+/// How a cascade finds the rows it changes.
+const CASCADE: ScanLock = ScanLock {
+    intent: LockIntent::Change,
+    level: Some(IsolationLevel::ReadCommitted),
+    unversioned: true,
+    ..ScanLock::READ
+};
+
+/// Which changes a guard is bound for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Insert,
+    /// With the positions of the columns that get new values.
+    Update(&'a [usize]),
+    Delete,
+}
+
+/// The constraints that one kind of change of a table must keep. Empty for most tables.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    checks: Vec<Check>,
+    references: Vec<Arc<Reference>>,
+    referenced_by: Vec<Arc<Referrer>>,
+}
+
+#[derive(Debug)]
+struct Check {
+    name: String,
+    condition: Expr,
+    column: Option<String>,
+}
+
+/// A foreign key of the table.
+#[derive(Debug)]
+struct Reference {
+    name: String,
+    same_table: bool,
+    /// The table referred to, the path of its key, and for each column of that key the position here.
+    table: Arc<dyn Table>,
+    path: usize,
+    columns: Vec<usize>,
+    collations: Arc<[CollationId]>,
+    /// The column referred to, where the key has only one.
+    column: Option<String>,
+}
+
+/// A foreign key of another table that refers to this one.
+#[derive(Debug)]
+struct Referrer {
+    name: String,
+    same_table: bool,
+    table: Arc<dyn Table>,
+    /// Positions in the table referred to, and in the one that refers.
+    here: Vec<usize>,
+    there: Vec<usize>,
+    collations: Arc<[CollationId]>,
+    /// A path of the table that refers that begins with its columns, and which of the key's values it takes.
+    path: Option<(usize, Vec<usize>)>,
+    /// Where the key of the table referred to can be sought: whether an old key is still there after an UPDATE.
+    own: Option<(Arc<dyn Table>, usize, Vec<usize>)>,
+    /// The column that refers, where the key has only one.
+    column: Option<String>,
+    /// What is done to its rows instead of refusing.
+    follow: Option<Follow>,
+}
+
+/// A cascade.
+#[derive(Debug)]
+struct Follow {
+    /// `None`: rows are deleted. Otherwise what each column of the key becomes; without an expression, the new key.
+    values: Option<Vec<Option<Expr>>>,
+    guard: Guard,
+}
+
+/// What a running statement still has to test, or do to other tables.
+#[derive(Default)]
+pub(crate) struct Pending {
+    references: Vec<(Arc<Reference>, BTreeSet<RowKey>)>,
+    gone: Vec<(Arc<Referrer>, BTreeSet<RowKey>)>,
+}
+
+impl Guard {
+    /// Binds what the change needs; `host` may be in any database.
+    pub(crate) fn bind(
+        host: &dyn Host,
+        table: &Arc<dyn Table>,
+        change: Change<'_>,
+    ) -> SqlResult<Guard> {
+        Guard::of(host, table, &table.rules()?, change)
+    }
+
+    fn of(
+        host: &dyn Host,
+        table: &Arc<dyn Table>,
+        rules: &Rules,
+        change: Change<'_>,
+    ) -> SqlResult<Guard> {
+        let mut guard = Guard::default();
+        if rules.is_empty() {
+            return Ok(guard);
+        }
+        let computed = table
+            .columns()
+            .iter()
+            .any(|c| c.generated == Generated::Computed);
+        let touched = |column: usize| match change {
+            Change::Update(assigned) => computed || assigned.contains(&column),
+            _ => true,
+        };
+        if !matches!(change, Change::Delete) {
+            for rule in &rules.checks {
+                let condition = bind_over(host, table, &rule.text)?;
+                let read = condition.columns_read();
+                if read.is_empty() || read.iter().any(|c| touched(*c)) {
+                    guard.checks.push(Check {
+                        name: rule.name.clone(),
+                        condition,
+                        column: rule.column.clone(),
+                    });
+                }
+            }
+            for rule in &rules.references {
+                if rule.columns.iter().any(|(here, _)| touched(*here)) {
+                    let reference = Reference::bind(host, table, rule)?;
+                    guard.references.push(Arc::new(reference));
+                }
+            }
+        }
+        if !matches!(change, Change::Insert) {
+            for rule in &rules.referenced_by {
+                if rule.columns.iter().any(|(here, _)| touched(*here)) {
+                    let referrer = Referrer::bind(host, table, rule, change)?;
+                    guard.referenced_by.push(Arc::new(referrer));
+                }
+            }
+        }
+        Ok(guard)
+    }
+
+    /// Whether rows are looked at again after they are written.
+    pub(crate) fn follows(&self) -> bool {
+        !self.references.is_empty() || !self.referenced_by.is_empty()
+    }
+
+    /// 547 for a new row that a check constraint forbids.
+    pub(crate) fn check(
+        &self,
+        table: &dyn Table,
+        row: &[Value],
+        statement: &str,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        for c in &self.checks {
+            if c.condition.test(row, cx)? == Some(false) {
+                return Err(conflict(
+                    (statement, "CHECK"),
+                    &c.name,
+                    table.place(),
+                    c.column.as_deref(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the keys that a row that was written refers to.
+    pub(crate) fn written(&self, row: &[Value], pending: &mut Pending) {
+        for r in &self.references {
+            if let Some(key) = key_of(row, &r.columns, &r.collations) {
+                pending.refers(r, key);
+            }
+        }
+    }
+
+    /// Rows were deleted: cascades, and notes what must not be referred to any more.
+    pub(crate) fn deleted<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r Row> + Clone,
+        pending: &mut Pending,
+        statement: &str,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        for r in &self.referenced_by {
+            let keys: BTreeMap<RowKey, RowKey> = rows
+                .clone()
+                .filter_map(|row| key_of(row, &r.here, &r.collations))
+                .map(|key| (key.clone(), key))
+                .collect();
+            r.gone(keys, pending, statement, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Rows were updated: the same for keys that changed.
+    pub(crate) fn updated<'r>(
+        &self,
+        rows: impl Iterator<Item = (&'r Row, &'r Row)> + Clone,
+        pending: &mut Pending,
+        statement: &str,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        for (old, new) in rows.clone() {
+            for r in &self.references {
+                if let Some(key) = key_of(new, &r.columns, &r.collations)
+                    && key_of(old, &r.columns, &r.collations).as_ref() != Some(&key)
+                {
+                    pending.refers(r, key);
+                }
+            }
+        }
+        for r in &self.referenced_by {
+            let mut keys = BTreeMap::new();
+            for (old, new) in rows.clone() {
+                let Some(before) = key_of(old, &r.here, &r.collations) else {
+                    continue;
+                };
+                // What the row has now, NULLs and all.
+                let after: Row = r.here.iter().map(|c| new[*c].clone()).collect();
+                let after = RowKey::new(after, r.collations.clone());
+                if !same_values(before.values(), after.values()) {
+                    keys.insert(before, after);
+                }
+            }
+            r.gone(keys, pending, statement, cx)?;
+        }
+        Ok(())
+    }
+}
+
+/// A key that compares as equal may still be written differently: references follow its new writing.
+fn same_values(a: &[Value], b: &[Value]) -> bool {
+    a == b
+}
+
+impl Pending {
+    fn refers(&mut self, reference: &Arc<Reference>, key: RowKey) {
+        let mut known = self.references.iter_mut();
+        match known.find(|(r, _)| Arc::ptr_eq(r, reference)) {
+            Some((_, keys)) => {
+                keys.insert(key);
+            }
+            None => self
+                .references
+                .push((reference.clone(), BTreeSet::from([key]))),
+        }
+    }
+
+    /// The end of the statement: 547 for a key that is referred to and is not there.
+    pub(crate) fn verify(self, statement: &str, cx: &mut Cx<'_>) -> SqlResult<()> {
+        for (reference, keys) in &self.references {
+            for key in keys {
+                cx.check_cancelled()?;
+                if !has_key(&reference.table, reference.path, key.values().to_vec(), cx)? {
+                    return Err(reference.conflict(statement));
+                }
+            }
+        }
+        for (referrer, keys) in &self.gone {
+            if !referrer.find(keys, TEST, true, cx)?.is_empty() {
+                return Err(referrer.conflict(statement));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reference {
+    fn bind(host: &dyn Host, table: &Arc<dyn Table>, rule: &KeyRule) -> SqlResult<Reference> {
+        let other = other_table(host, table, rule)?;
+        let there: Vec<usize> = rule.columns.iter().map(|(_, there)| *there).collect();
+        let path = key_path(&other, &there).ok_or_else(lost)?;
+        let here_of = |column: usize| {
+            let pair = rule.columns.iter().find(|(_, there)| *there == column);
+            pair.map(|(here, _)| *here)
+        };
+        let keys = &other.paths()[path].keys;
+        let columns: Option<Vec<usize>> = keys.iter().map(|(c, _)| here_of(*c)).collect();
+        let columns = columns.ok_or_else(lost)?;
+        Ok(Reference {
+            name: rule.name.clone(),
+            same_table: rule.same_table,
+            path,
+            collations: collations(table, &columns),
+            columns,
+            column: single(&other, &there),
+            table: other,
+        })
+    }
+
+    fn conflict(&self, statement: &str) -> SqlError {
+        let kind = match self.same_table {
+            true => "FOREIGN KEY SAME TABLE",
+            false => "FOREIGN KEY",
+        };
+        conflict(
+            (statement, kind),
+            &self.name,
+            self.table.place(),
+            self.column.as_deref(),
+        )
+    }
+}
+
+impl Referrer {
+    fn bind(
+        host: &dyn Host,
+        table: &Arc<dyn Table>,
+        rule: &KeyRule,
+        change: Change<'_>,
+    ) -> SqlResult<Referrer> {
+        let other = other_table(host, table, rule)?;
+        let (here, there): (Vec<usize>, Vec<usize>) = rule.columns.iter().copied().unzip();
+        let action = match change {
+            Change::Delete => rule.on_delete,
+            _ => rule.on_update,
+        };
+        let values: Option<Vec<Option<Expr>>> = match (action, change) {
+            (KeyAction::NoAction, _) | (KeyAction::Cascade, Change::Delete) => None,
+            (KeyAction::Cascade, _) => Some(vec![None; there.len()]),
+            (KeyAction::SetNull, _) => {
+                let null = |c: &usize| Some(Expr::constant(Value::Null, other.columns()[*c].ty));
+                Some(there.iter().map(null).collect())
+            }
+            (KeyAction::SetDefault, _) => {
+                let binder = Binder::new(host);
+                let default = |c: &usize| row::default_value(host, &binder, &other, *c).map(Some);
+                Some(there.iter().map(default).collect::<SqlResult<_>>()?)
+            }
+        };
+        let follow = match action {
+            KeyAction::NoAction => None,
+            _ => {
+                let change = match values {
+                    None => Change::Delete,
+                    Some(_) => Change::Update(&there),
+                };
+                let guard = Guard::bind(host, &other, change)?;
+                Some(Follow { values, guard })
+            }
+        };
+        let after = (!matches!(change, Change::Delete)).then_some(());
+        let own = after
+            .and_then(|()| key_path(table, &here))
+            .and_then(|path| {
+                let keys = &table.paths()[path].keys;
+                let order: Option<Vec<usize>> = keys
+                    .iter()
+                    .map(|(c, _)| here.iter().position(|h| h == c))
+                    .collect();
+                Some((table.clone(), path, order?))
+            });
+        Ok(Referrer {
+            name: rule.name.clone(),
+            same_table: rule.same_table,
+            path: leading_path(&other, &there),
+            collations: collations(table, &here),
+            own,
+            column: single(&other, &there),
+            here,
+            there,
+            table: other,
+            follow,
+        })
+    }
+
+    /// The keys on the left are gone; in their place are those on the right.
+    fn gone(
+        self: &Arc<Referrer>,
+        keys: BTreeMap<RowKey, RowKey>,
+        pending: &mut Pending,
+        statement: &str,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let Some(follow) = &self.follow else {
+            let mut gone: BTreeSet<RowKey> = BTreeSet::new();
+            for key in keys.into_keys() {
+                if !self.is_there(&key, cx)? {
+                    gone.insert(key);
+                }
+            }
+            pending.gone.push((self.clone(), gone));
+            return Ok(());
+        };
+        let old_keys: BTreeSet<RowKey> = keys.keys().cloned().collect();
+        let found = self.find(&old_keys, CASCADE, false, cx)?;
+        let Some(values) = &follow.values else {
+            for (at, old) in &found {
+                cx.check_cancelled()?;
+                self.table.delete(at, old, cx)?;
+            }
+            let rows = found.iter().map(|(_, row)| row);
+            return follow.guard.deleted(rows, pending, statement, cx);
+        };
+        let mut changes: Vec<(Locator, Row, Row)> = Vec::with_capacity(found.len());
+        for (at, old) in found {
+            let Some(key) = key_of(&old, &self.there, &self.collations) else {
+                continue;
+            };
+            let Some(now) = keys.get(&key) else { continue };
+            let mut new = old.clone();
+            for (i, column) in self.there.iter().enumerate() {
+                new[*column] = match &values[i] {
+                    Some(e) => e.eval(&[], cx)?,
+                    None => now.values()[i].clone(),
+                };
+            }
+            row::store(&self.table, &mut new, "UPDATE", cx)?;
+            follow.guard.check(&*self.table, &new, statement, cx)?;
+            changes.push((at, old, new));
+        }
+        let moves = moves_keys(&*self.table, &self.there);
+        write_changes(&*self.table, &changes, moves, cx)?;
+        let rows = changes.iter().map(|(_, old, new)| (old, new));
+        follow.guard.updated(rows, pending, statement, cx)
+    }
+
+    /// Whether the table referred to has the key (still, or again: an UPDATE may pass it from row to row).
+    fn is_there(&self, key: &RowKey, cx: &mut Cx<'_>) -> SqlResult<bool> {
+        let Some((table, path, order)) = &self.own else {
+            return Ok(false);
+        };
+        let values = order.iter().map(|i| key.values()[*i].clone()).collect();
+        has_key(table, *path, values, cx)
+    }
+
+    /// The rows that refer to one of the keys; only the first, if that is enough.
+    fn find(
+        &self,
+        keys: &BTreeSet<RowKey>,
+        lock: ScanLock,
+        first: bool,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Vec<(Locator, Row)>> {
+        let mut found = Vec::new();
+        let refers = |row: &Row| {
+            let key = key_of(row, &self.there, &self.collations);
+            key.is_some_and(|key| keys.contains(&key))
+        };
+        let mut look = |bounds: Option<&Bounds>, cx: &mut Cx<'_>| -> SqlResult<()> {
+            let mut cursor = self.table.open(bounds, lock, cx)?;
+            while let Some((at, row)) = cursor.next(cx)? {
+                if refers(&row) {
+                    cursor.keep();
+                    found.push((at, row));
+                    if first {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        };
+        match &self.path {
+            Some((path, order)) => {
+                // Keys that share what the path takes of them are sought once.
+                let mut sought: BTreeSet<RowKey> = BTreeSet::new();
+                for key in keys {
+                    cx.check_cancelled()?;
+                    let equal: Row = order.iter().map(|i| key.values()[*i].clone()).collect();
+                    let kept = order.iter().map(|i| self.collations[*i]).collect();
+                    if !sought.insert(RowKey::new(equal.clone(), kept)) {
+                        continue;
+                    }
+                    let bounds = Bounds {
+                        path: *path,
+                        equal,
+                        ..Bounds::default()
+                    };
+                    look(Some(&bounds), cx)?;
+                }
+            }
+            None if keys.is_empty() => {}
+            None => look(None, cx)?,
+        }
+        Ok(found)
+    }
+
+    fn conflict(&self, statement: &str) -> SqlError {
+        let kind = match self.same_table {
+            true => "SAME TABLE REFERENCE",
+            false => "REFERENCE",
+        };
+        conflict(
+            (statement, kind),
+            &self.name,
+            self.table.place(),
+            self.column.as_deref(),
+        )
+    }
+}
+
+/// 547
+fn conflict(
+    (statement, kind): (&str, &str),
+    name: &str,
+    (database, table): (&str, &str),
+    column: Option<&str>,
+) -> SqlError {
+    let (before, column, after) = match column {
+        Some(c) => (", column '", c, "'"),
+        None => ("", "", ""),
+    };
+    let args: [&dyn Display; 8] = [
+        &statement, &kind, &name, &database, &table, &before, &column, &after,
+    ];
+    SqlError::new(&messages::CONSTRAINT_CONFLICT, &args).with_state(0)
+}
+
+/// A condition or expression over the columns of a table, as its catalog text says it.
+pub(crate) fn bind_over(host: &dyn Host, table: &Arc<dyn Table>, text: &str) -> SqlResult<Expr> {
+    let options = ParseOptions {
+        quoted_identifier: true,
+    };
+    let parsed = parse_condition(text, &options)?;
+    let (database, _) = table.place();
+    let inside = host.within(database);
+    let mut binder = Binder::new(inside.as_deref().unwrap_or(host));
+    binder.over(&parsed, &scope_of(&**table))
+}
+
+/// The columns of one table, for expressions over its rows.
+pub(crate) fn scope_of(table: &dyn Table) -> Scope<'static> {
+    let columns = table.columns().iter().map(|c| ScopeColumn {
+        name: c.name.clone(),
+        ty: c.ty,
+        nullable: c.nullable,
+        identity: c.identity,
+        updatable: true,
+    });
+    Scope {
+        sources: vec![ScopeSource {
+            alias: table.name().to_owned(),
+            columns: columns.collect(),
+            offset: 0,
+        }],
+        ..Scope::default()
+    }
+}
+
+/// The values of a key; `None` when one is NULL: then the row refers to nothing and nothing refers to it.
+fn key_of(row: &[Value], columns: &[usize], collations: &Arc<[CollationId]>) -> Option<RowKey> {
+    let values: Vec<Value> = columns.iter().map(|c| row[*c].clone()).collect();
+    let whole = values.iter().all(|v| !v.is_null());
+    whole.then(|| RowKey::new(values, collations.clone()))
+}
+
+fn collations(table: &Arc<dyn Table>, columns: &[usize]) -> Arc<[CollationId]> {
+    let all = table.columns();
+    columns.iter().map(|c| all[*c].ty.collation).collect()
+}
+
+fn other_table(
+    host: &dyn Host,
+    table: &Arc<dyn Table>,
+    rule: &KeyRule,
+) -> SqlResult<Arc<dyn Table>> {
+    if rule.same_table {
+        return Ok(table.clone());
+    }
+    match host.source(&rule.other)? {
+        Some(Source::Table(t)) => Ok(t),
+        _ => Err(lost()),
+    }
+}
+
+/// The catalog says one thing and the table another.
+fn lost() -> SqlError {
+    SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])
+}
+
+/// The unique path whose key is exactly these columns.
+fn key_path(table: &Arc<dyn Table>, columns: &[usize]) -> Option<usize> {
+    table.paths().iter().position(|p| {
+        p.unique && p.keys.len() == columns.len() && p.keys.iter().all(|(c, _)| columns.contains(c))
+    })
+}
+
+/// The path that begins with most of these columns, and the positions among them that it takes.
+fn leading_path(table: &Arc<dyn Table>, columns: &[usize]) -> Option<(usize, Vec<usize>)> {
+    let paths = table.paths().iter().enumerate().map(|(path, p)| {
+        let keys = p.keys.iter();
+        let taken = keys.map_while(|(c, _)| columns.iter().position(|o| o == c));
+        (path, taken.collect::<Vec<usize>>())
+    });
+    let best = paths.max_by_key(|(_, taken)| taken.len())?;
+    (!best.1.is_empty()).then_some(best)
+}
+
+/// The name of the only column.
+fn single(table: &Arc<dyn Table>, columns: &[usize]) -> Option<String> {
+    match columns {
+        [one] => Some(table.columns()[*one].name.clone()),
+        _ => None,
+    }
+}
+
+fn has_key(
+    table: &Arc<dyn Table>,
+    path: usize,
+    equal: Vec<Value>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<bool> {
+    let bounds = Bounds {
+        path,
+        equal,
+        ..Bounds::default()
+    };
+    let mut cursor = table.open(Some(&bounds), TEST, cx)?;
+    Ok(cursor.next(cx)?.is_some())
+}
+
+/// Tests one constraint on every row that is there: ALTER TABLE ... WITH CHECK.
+pub fn verify_rows(
+    table: &Arc<dyn Table>,
+    constraint: &str,
+    statement: &str,
+    cx: &mut Cx<'_>,
+) -> SqlResult<()> {
+    let all = table.rules()?;
+    let named = |name: &String| name.as_str() == constraint;
+    let rules = Rules {
+        checks: all.checks.into_iter().filter(|c| named(&c.name)).collect(),
+        references: all
+            .references
+            .into_iter()
+            .filter(|k| named(&k.name))
+            .collect(),
+        referenced_by: Vec::new(),
+    };
+    let guard = Guard::of(cx.host, table, &rules, Change::Insert)?;
+    let mut pending = Pending::default();
+    let mut cursor = table.open(None, TEST, cx)?;
+    while let Some((_, row)) = cursor.next(cx)? {
+        guard.check(&**table, &row, statement, cx)?;
+        guard.written(&row, &mut pending);
+    }
+    pending.verify(statement, cx)
+}
