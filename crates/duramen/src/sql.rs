@@ -2,18 +2,25 @@
 //!
 //! A script goes line by line through [`script::Script`], which cuts batches at GO, fills in `$(variables)` and finds
 //! the colon commands; [`run::Runner`] sends batches and obeys commands; [`format`] makes text of what comes back.
-//! The first two know no connection and no file, so they are tested as text.
+//! `args`, `script` and `format` know no connection and no file, so they are tested as text. A person at a terminal
+//! has [`interactive`]: a prompt, a history, and Ctrl-C for the running query.
 //!
-//! What differs from sqlcmd, on purpose: lines are never wrapped; the certificate of a server on another machine must
-//! be vouched for (`-C` or `-J FILE`).
+//! What differs from sqlcmd, on purpose: lines are wrapped only where `-w` asks for it; the certificate of a server on
+//! another machine must be vouched for (`-C` or `-J FILE`).
 
-// A program at the edge: its scripts and outputs are files of the user, outside any simulated world.
-#![allow(clippy::disallowed_methods)]
+// A program at the edge: its scripts, outputs and time-outs are the user's, outside any simulated world.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod args;
+mod commands;
+mod connection;
 mod format;
+mod input;
+mod interactive;
+mod output;
 mod run;
 mod script;
+mod settings;
 #[cfg(test)]
 mod tests;
 

@@ -196,6 +196,8 @@ pub struct Client<S> {
     database: String,
     server_program: String,
     tokens: TokenReader,
+    /// The part of a packet that has come: a read that timed out can be tried again.
+    partial: Vec<u8>,
     /// Token bytes not yet consumed: `buffer[used..]`.
     buffer: Vec<u8>,
     used: usize,
@@ -219,6 +221,7 @@ impl<S: Read + Write> Client<S> {
             database: String::new(),
             server_program: String::new(),
             tokens: TokenReader::new(),
+            partial: Vec::new(),
             buffer: Vec::new(),
             used: 0,
             retry_at: 0,
@@ -279,7 +282,7 @@ impl<S: Read + Write> Client<S> {
         Ok(())
     }
 
-    /// The next event of the running request; `None` at its end.
+    /// The next event of the running request; `None` at its end. After a read that timed out it may be called again.
     pub fn next_event(&mut self) -> Result<Option<Event>, ClientError> {
         loop {
             let pending = self.buffer.len() - self.used;
@@ -308,12 +311,35 @@ impl<S: Read + Write> Client<S> {
     fn read_reply_packet(&mut self) -> Result<(), ClientError> {
         self.buffer.drain(..self.used);
         self.used = 0;
-        let (header, payload) = read_packet(&mut self.stream)?;
+        self.fill(HEADER_BYTES)?;
+        let mut head = [0; HEADER_BYTES];
+        head.copy_from_slice(&self.partial[..HEADER_BYTES]);
+        let header = Header::parse(&head)?;
         if header.kind != PacketType::Reply {
             return Err(TdsError::Malformed("packet type of a reply").into());
         }
-        self.buffer.extend_from_slice(&payload);
+        self.fill(header.length as usize)?;
+        self.buffer.extend_from_slice(&self.partial[HEADER_BYTES..]);
+        self.partial.clear();
         self.complete = header.status & STATUS_EOM != 0;
+        Ok(())
+    }
+
+    /// Reads until so many bytes of the packet are there.
+    fn fill(&mut self, length: usize) -> io::Result<()> {
+        let mut have = self.partial.len();
+        while have < length {
+            self.partial.resize(length, 0);
+            let read = self.stream.read(&mut self.partial[have..]);
+            let got = *read.as_ref().unwrap_or(&0);
+            self.partial.truncate(have + got);
+            match read {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => have += got,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
         Ok(())
     }
 

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use super::settings;
+
 pub const USAGE: &str = "\
-usage: duramen sql -U LOGIN [-P PASSWORD] [-S [tcp:]HOST[,PORT]] [options]
+usage: duramen sql [-U LOGIN [-P PASSWORD]] [-S [tcp:]HOST[\\INSTANCE][,PORT]] [options]
   -d DATABASE             the database to start in
   -Q QUERY | -q QUERY     run the query and exit | and go on with standard input
   -i FILE[,FILE...]       run scripts (otherwise standard input)
-  -o FILE                 write output to a file
+  -o FILE                 write output to a file; -u: in UTF-16
   -v NAME=VALUE ...       variables for $(NAME)
   -x                      leave $(NAME) alone
+  -X[1]                   refuse ED and !! (1: and exit)
   -b                      stop at the first error, with exit code 1
   -V LEVEL                errors below this severity do not count for -b; the exit code is the severity
   -m LEVEL                do not show errors below this severity
@@ -18,7 +21,12 @@ usage: duramen sql -U LOGIN [-P PASSWORD] [-S [tcp:]HOST[,PORT]] [options]
   -h ROWS                 rows between headers; -1: none
   -W                      remove trailing blanks
   -s SEPARATOR            between columns
+  -w WIDTH                wrap lines at this width
+  -y WIDTH, -Y WIDTH      show so many characters of (max) and xml columns (0: all), of other text columns
+  -k[1|2]                 control characters become blanks (1: one for each, 2: one for several)
   -e                      echo the input
+  -p[1]                   times of each batch (1: with colons between)
+  -c WORD                 ends a batch instead of GO
   -I                      SET QUOTED_IDENTIFIER ON
   -l SECONDS, -t SECONDS  time-outs of login and query
   -a BYTES                packet size
@@ -26,7 +34,7 @@ usage: duramen sql -U LOGIN [-P PASSWORD] [-S [tcp:]HOST[,PORT]] [options]
   -N                      encrypt (the server is always asked to)
   -C                      trust any certificate
   -J FILE                 trust this certificate (PEM)
-Defaults come from SQLCMDSERVER, SQLCMDUSER, SQLCMDPASSWORD and SQLCMDDBNAME.";
+Defaults come from SQLCMDSERVER, SQLCMDUSER, SQLCMDPASSWORD, SQLCMDDBNAME and the other variables of sqlcmd (:listvar).";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
@@ -38,6 +46,8 @@ pub enum Parsed {
 pub struct Options {
     pub host: String,
     pub port: u16,
+    /// The instance named after a backslash, whose port somebody has to know.
+    pub instance: Option<String>,
     /// As given to `-S`, for SQLCMDSERVER.
     pub server: String,
     pub user: String,
@@ -48,14 +58,30 @@ pub struct Options {
     pub stay: bool,
     pub inputs: Vec<String>,
     pub output: Option<String>,
+    /// `-u`: files are written in UTF-16.
+    pub unicode: bool,
     pub variables: BTreeMap<String, String>,
     pub no_substitution: bool,
+    /// `-X`: no ED and no `!!`; with `1` they end the run.
+    pub no_shell: Option<bool>,
     pub exit_on_error: bool,
     /// Rows between headers; 0: once; -1: never.
     pub headers: i64,
     pub trim: bool,
     pub separator: String,
+    /// `-w`: where lines wrap; 0: nowhere.
+    pub screen_width: usize,
+    /// `-y`: characters shown of values without a bound; 0: all.
+    pub max_width: usize,
+    /// `-Y`: characters shown of other text; 0: all.
+    pub fixed_width: usize,
+    /// `-k`: 0 keeps control characters, 1 makes a blank of each, 2 of several together.
+    pub control: u8,
     pub echo: bool,
+    /// `-p`: tell times; `true` with colons between.
+    pub statistics: Option<bool>,
+    /// `-c`: the word that ends a batch.
+    pub terminator: String,
     pub quoted_identifier: bool,
     pub login_timeout_s: u64,
     pub query_timeout_s: u64,
@@ -75,9 +101,29 @@ pub struct Options {
 pub const FIRST_ERROR: u8 = 11;
 
 /// Flags that take no value.
-const SWITCHES: &str = "bWeICxEN?";
+const SWITCHES: &str = "bWeICxENu?";
+/// Flags whose value, if there is one, is attached.
+const ATTACHED: &str = "rkpX";
 /// Flags that take one.
-const VALUED: &str = "SUPdiQqhsoltJVmaH";
+const VALUED: &str = "SUPdiQqhsoltJVmaHwyYc";
+/// Flags of sqlcmd that ask for what is not here.
+const REFUSED: &[(char, &str)] = &[
+    ('A', "a dedicated administrator connection"),
+    ('D', "an ODBC data source name"),
+    ('G', "authentication by Entra ID"),
+    ('K', "an application intent"),
+    ('L', "a list of servers"),
+    ('M', "multi-subnet failover"),
+    ('R', "the client's regional settings"),
+    (
+        'f',
+        "a code page: input is UTF-8, UTF-16 or Windows-1252, output UTF-8 or (-u) UTF-16",
+    ),
+    ('g', "column encryption"),
+    ('j', "raw error messages"),
+    ('z', "a change of the password"),
+    ('Z', "a change of the password"),
+];
 
 /// Parses the arguments after `duramen sql`.
 pub fn parse(args: &[String]) -> Result<Parsed, String> {
@@ -94,12 +140,20 @@ pub(super) fn parse_with(
         user: setting("SQLCMDUSER"),
         password: setting("SQLCMDPASSWORD"),
         database: setting("SQLCMDDBNAME"),
+        workstation: setting("SQLCMDWORKSTATION"),
         separator: " ".to_string(),
+        max_width: 256,
+        terminator: "GO".to_string(),
         login_timeout_s: 8,
         severity_least: FIRST_ERROR,
         packet_bytes: 4096,
         ..Options::default()
     };
+    for name in settings::CHANGEABLE.iter().chain(&["SQLCMDPACKETSIZE"]) {
+        if let Some(value) = environment(name).filter(|v| !v.is_empty()) {
+            settings::apply(&mut options, name, &value)?;
+        }
+    }
     let mut rest = args.iter().peekable();
     while let Some(arg) = rest.next() {
         if arg == "--help" {
@@ -110,26 +164,29 @@ pub(super) fn parse_with(
             return Err(format!("'{arg}': Unexpected argument."));
         };
         let attached = letters.as_str();
+        if let Some((_, what)) = REFUSED.iter().find(|(f, _)| *f == flag) {
+            return Err(format!("'-{flag}': {what} is not supported."));
+        }
         if flag == 'v' {
             let mut given = Vec::from_iter((!attached.is_empty()).then(|| attached.to_string()));
             while let Some(next) = rest.next_if(|a| !a.starts_with('-') && a.contains('=')) {
                 given.push(next.clone());
             }
             variables(&mut options, &given)?;
-        } else if flag == 'r' {
-            options.stderr_from = Some(match attached {
-                "" | "0" => FIRST_ERROR,
-                "1" => 0,
-                _ => return Err(format!("'{arg}': Unexpected argument. Enter 0 or 1.")),
-            });
+        } else if ATTACHED.contains(flag) {
+            attached_value(&mut options, flag, attached)
+                .ok_or_else(|| format!("'{arg}': Unexpected argument."))?;
         } else if SWITCHES.contains(flag) {
-            if !attached.is_empty() {
-                return Err(format!("'{arg}': Unknown Option."));
+            // Switches may stand together: -bW.
+            for flag in arg.chars().skip(1) {
+                if !SWITCHES.contains(flag) {
+                    return Err(format!("'{arg}': Unknown Option."));
+                }
+                if flag == '?' {
+                    return Ok(Parsed::Help);
+                }
+                switch(&mut options, flag)?;
             }
-            if flag == '?' {
-                return Ok(Parsed::Help);
-            }
-            switch(&mut options, flag)?;
         } else if VALUED.contains(flag) {
             let value = match attached {
                 "" => rest
@@ -165,6 +222,21 @@ fn variables(options: &mut Options, given: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+fn attached_value(options: &mut Options, flag: char, value: &str) -> Option<()> {
+    match (flag, value) {
+        ('r', "" | "0") => options.stderr_from = Some(FIRST_ERROR),
+        ('r', "1") => options.stderr_from = Some(0),
+        ('k', "" | "1") => options.control = 1,
+        ('k', "2") => options.control = 2,
+        ('p', "") => options.statistics = Some(false),
+        ('p', "1") => options.statistics = Some(true),
+        ('X', "") => options.no_shell = Some(false),
+        ('X', "1") => options.no_shell = Some(true),
+        _ => return None,
+    }
+    Some(())
+}
+
 fn switch(options: &mut Options, flag: char) -> Result<(), String> {
     match flag {
         'b' => options.exit_on_error = true,
@@ -173,6 +245,7 @@ fn switch(options: &mut Options, flag: char) -> Result<(), String> {
         'I' => options.quoted_identifier = true,
         'C' => options.trust_any = true,
         'x' => options.no_substitution = true,
+        'u' => options.unicode = true,
         'N' => {}
         _ => return Err("'-E': integrated security is not supported; give -U and -P.".to_string()),
     }
@@ -180,11 +253,31 @@ fn switch(options: &mut Options, flag: char) -> Result<(), String> {
 }
 
 fn valued(options: &mut Options, flag: char, value: String) -> Result<(), String> {
-    let number = || {
-        value
-            .parse::<u64>()
-            .map_err(|_| format!("'-{flag} {value}': not a number."))
+    let severity = |least: i64| {
+        let level = value.parse::<i64>().ok();
+        level
+            .filter(|level| (least..=25).contains(level))
+            .map(|level| u8::try_from(level).unwrap_or(0))
+            .ok_or(format!(
+                "'-{flag} {value}': a severity from {least} to 25 is needed."
+            ))
     };
+    let variable = match flag {
+        'h' => "SQLCMDHEADERS",
+        's' => "SQLCMDCOLSEP",
+        'w' => "SQLCMDCOLWIDTH",
+        'y' => "SQLCMDMAXVARTYPEWIDTH",
+        'Y' => "SQLCMDMAXFIXEDTYPEWIDTH",
+        'l' => "SQLCMDLOGINTIMEOUT",
+        't' => "SQLCMDSTATTIMEOUT",
+        'm' => "SQLCMDERRORLEVEL",
+        'a' => "SQLCMDPACKETSIZE",
+        _ => "",
+    };
+    if !variable.is_empty() {
+        let named = |e: String| format!("'-{flag} {value}': {e}");
+        return settings::apply(options, variable, &value).map_err(named);
+    }
     match flag {
         'S' => options.server = value,
         'U' => options.user = value,
@@ -197,48 +290,21 @@ fn valued(options: &mut Options, flag: char, value: String) -> Result<(), String
             options.stay = flag == 'q';
             options.query = Some(value);
         }
-        'h' => {
-            options.headers = value
-                .parse()
-                .map_err(|_| format!("'-h {value}': not a number."))?
-        }
-        's' => options.separator = value,
         'o' => options.output = Some(value),
-        'V' => {
-            options.severity_least = u8::try_from(number()?)
-                .ok()
-                .filter(|level| *level <= 25)
-                .ok_or(format!("'-V {value}': a severity from 0 to 25 is needed."))?;
-        }
-        'm' => {
-            options.shown_least = match value.as_str() {
-                "-1" => 0,
-                _ => u8::try_from(number()?)
-                    .ok()
-                    .filter(|level| *level <= 25)
-                    .ok_or(format!("'-m {value}': a severity from -1 to 25 is needed."))?,
-            }
-        }
-        'a' => {
-            options.packet_bytes = u32::try_from(number()?)
-                .ok()
-                .filter(|bytes| (512..=32_767).contains(bytes))
-                .ok_or(format!("'-a {value}': a size from 512 to 32767 is needed."))?;
-        }
+        'V' => options.severity_least = severity(0)?,
         'H' => options.workstation = value,
-        'l' => options.login_timeout_s = number()?,
-        't' => options.query_timeout_s = number()?,
+        'c' => options.terminator = value,
         _ => options.certificate = Some(value),
     }
     Ok(())
 }
 
 fn finish(mut options: Options) -> Result<Parsed, String> {
-    if options.headers < -1 {
-        return Err(format!("'-h {}': must be -1 or more.", options.headers));
-    }
     if options.query.is_some() && !options.inputs.is_empty() {
         return Err("The -q and -Q options cannot be used with -i.".to_string());
+    }
+    if options.trim && (options.max_width != 256 || options.fixed_width != 0) {
+        return Err("The -W and -y/-Y options are mutually exclusive.".to_string());
     }
     if options.user.is_empty() {
         return Err("'-U': a login is needed (integrated security is not supported).".to_string());
@@ -246,30 +312,44 @@ fn finish(mut options: Options) -> Result<Parsed, String> {
     if options.server.is_empty() {
         options.server = "localhost".to_string();
     }
-    let address = options
-        .server
-        .strip_prefix("tcp:")
-        .unwrap_or(&options.server);
-    let (host, port) = match address.split_once(',') {
-        Some((host, port)) => {
-            let port = port
-                .trim()
-                .parse()
-                .map_err(|_| format!("'-S {}': not a port.", options.server))?;
-            (host, port)
-        }
-        None => (address, 1433),
-    };
-    if host.contains('\\') {
-        return Err(format!(
-            "'-S {}': named instances are not supported; give HOST,PORT.",
-            options.server
-        ));
-    }
-    options.host = match host {
-        "." | "(local)" | "" => "localhost".to_string(),
-        host => host.to_string(),
-    };
-    options.port = port;
+    options.set_server()?;
     Ok(Parsed::Run(Box::new(options)))
+}
+
+impl Options {
+    /// Takes the name of the server apart: `[tcp:]HOST[\INSTANCE][,PORT]`.
+    pub fn set_server(&mut self) -> Result<(), String> {
+        let address = match self.server.split_once(':') {
+            Some((protocol, rest)) if protocol.eq_ignore_ascii_case("tcp") => rest,
+            Some((protocol @ ("np" | "lpc" | "admin"), _)) => {
+                return Err(format!(
+                    "'-S {}': the protocol {protocol} is not supported; give tcp:HOST,PORT.",
+                    self.server
+                ));
+            }
+            _ => &self.server,
+        };
+        let (name, port) = match address.split_once(',') {
+            Some((name, port)) => {
+                let port = port.trim().parse();
+                let port = port.map_err(|_| format!("'-S {}': not a port.", self.server))?;
+                (name, Some(port))
+            }
+            None => (address, None),
+        };
+        let (host, instance) = match name.split_once('\\') {
+            Some((host, instance)) => (host, Some(instance)),
+            None => (name, None),
+        };
+        // A port says more than a name.
+        let instance =
+            instance.filter(|i| port.is_none() && !i.eq_ignore_ascii_case("MSSQLSERVER"));
+        self.instance = instance.map(str::to_string);
+        self.host = match host.trim() {
+            "." | "(local)" | "" => "localhost".to_string(),
+            host => host.to_string(),
+        };
+        self.port = port.unwrap_or(1433);
+        Ok(())
+    }
 }

@@ -1,33 +1,96 @@
 //! Values, headers and messages as sqlcmd prints them: columns as wide as their type's longest text, numbers to the
 //! right, dates and decimals in ODBC's form.
 
+use std::time::Duration;
+
 use duramen_tds::token::{Column, ServerMessage};
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert, to_display};
 
-/// How wide values without a bound are shown.
-const MAX_WIDTH: usize = 256;
+use super::args::Options;
+
+/// How values become lines.
+#[derive(Clone, Debug)]
+pub struct Style {
+    separator: String,
+    trim: bool,
+    /// How wide values without a bound are shown; 0: whole, and without headers.
+    max_width: usize,
+    /// The same of other text; 0: as wide as the type.
+    fixed_width: usize,
+    /// Where lines wrap; 0: nowhere.
+    screen_width: usize,
+    control: u8,
+}
+
+impl Style {
+    pub fn of(options: &Options) -> Style {
+        Style {
+            separator: options.separator.clone(),
+            trim: options.trim,
+            max_width: options.max_width,
+            fixed_width: options.fixed_width,
+            screen_width: options.screen_width,
+            control: options.control,
+        }
+    }
+
+    /// A line, cut where it is wider than the screen.
+    fn wrapped(&self, line: String) -> String {
+        if self.screen_width == 0 {
+            return line + "\n";
+        }
+        let mut out = String::with_capacity(line.len() + 8);
+        for (i, c) in line.chars().enumerate() {
+            if i > 0 && i % self.screen_width == 0 {
+                out.push('\n');
+            }
+            out.push(c);
+        }
+        out.push('\n');
+        out
+    }
+
+    /// `-k`: blanks for control characters.
+    fn controlled(&self, text: String) -> String {
+        if self.control == 0 || !text.contains(char::is_control) {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut last = false;
+        for c in text.chars() {
+            let control = c.is_control();
+            match control {
+                true if self.control == 2 && last => {}
+                true => out.push(' '),
+                false => out.push(c),
+            }
+            last = control;
+        }
+        out
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Layout {
     columns: Vec<(Column, usize)>,
-    separator: String,
-    trim: bool,
+    style: Style,
 }
 
 impl Layout {
-    pub fn new(columns: Vec<Column>, separator: &str, trim: bool) -> Layout {
+    pub fn new(columns: Vec<Column>, style: Style) -> Layout {
         let columns = columns
             .into_iter()
             .map(|column| {
-                let width = width_of(&column);
+                let width = width_of(&column, &style);
                 (column, width)
             })
             .collect();
-        Layout {
-            columns,
-            separator: separator.to_string(),
-            trim,
-        }
+        Layout { columns, style }
+    }
+
+    /// Values that are shown whole have no headers above them.
+    pub fn has_header(&self) -> bool {
+        self.style.max_width > 0
     }
 
     /// Names and dashes, two lines.
@@ -36,7 +99,7 @@ impl Layout {
         let mut dashes = Vec::new();
         for (column, width) in &self.columns {
             let length = column.name.chars().count();
-            match self.trim {
+            match self.style.trim {
                 true => {
                     names.push(column.name.clone());
                     dashes.push("-".repeat(length.max(1)));
@@ -47,30 +110,29 @@ impl Layout {
                 }
             }
         }
-        format!(
-            "{}\n{}\n",
-            names.join(&self.separator),
-            dashes.join(&self.separator)
-        )
+        let line = |parts: Vec<String>| self.style.wrapped(parts.join(&self.style.separator));
+        line(names) + &line(dashes)
     }
 
     pub fn row(&self, values: &[Value]) -> String {
         let mut texts = Vec::with_capacity(values.len());
         for ((column, width), value) in self.columns.iter().zip(values) {
-            let text = text_of(value, &column.ty);
-            texts.push(match self.trim {
+            let text = self.style.controlled(text_of(value, &column.ty));
+            texts.push(match self.style.trim {
                 true => text.trim_end().to_string(),
                 false => padded(&text, *width, is_number(column.ty.id)),
             });
         }
-        let mut line = texts.join(&self.separator);
-        line.push('\n');
-        line
+        self.style.wrapped(texts.join(&self.style.separator))
     }
 }
 
+/// A width of 0 leaves the text as it is.
 fn padded(text: &str, width: usize, right: bool) -> String {
-    let text: String = text.chars().take(width.max(1)).collect();
+    if width == 0 {
+        return text.to_string();
+    }
+    let text: String = text.chars().take(width).collect();
     match right {
         true => format!("{text:>width$}"),
         false => format!("{text:<width$}"),
@@ -94,13 +156,17 @@ fn is_number(id: TypeId) -> bool {
     )
 }
 
-fn width_of(column: &Column) -> usize {
+fn width_of(column: &Column, style: &Style) -> usize {
     use TypeId::*;
     let ty = &column.ty;
-    let bytes = match ty.length {
-        u16::MAX => MAX_WIDTH,
-        n => n as usize,
+    let unbounded = match ty.id {
+        Char | VarChar | NChar | NVarChar | Binary | VarBinary => ty.length == u16::MAX,
+        id => matches!(id, Image | Text | NText | Xml | Udt),
     };
+    if unbounded && style.max_width == 0 {
+        return 0;
+    }
+    let bytes = usize::from(ty.length);
     let width = match ty.id {
         Bit => 1,
         TinyInt => 3,
@@ -119,19 +185,33 @@ fn width_of(column: &Column) -> usize {
         DateTime2 => 38,
         DateTimeOffset => 45,
         UniqueIdentifier => 36,
-        Char | VarChar => bytes,
-        NChar | NVarChar if ty.length == u16::MAX => MAX_WIDTH,
-        NChar | NVarChar => bytes / 2,
-        Binary | VarBinary if ty.length == u16::MAX => MAX_WIDTH,
-        Binary | VarBinary => bytes * 2 + 2,
+        _ if unbounded => style.max_width,
+        Char | VarChar => fixed(bytes, style),
+        NChar | NVarChar => fixed(bytes / 2, style),
+        Binary | VarBinary => fixed(bytes * 2 + 2, style),
         RowVersion => 18,
-        Image | Text | NText | SqlVariant | Xml | Udt => MAX_WIDTH,
+        SqlVariant => fixed(VARIANT_WIDTH, style),
+        Image | Text | NText | Xml | Udt => style.max_width,
     };
+    if style.fixed_width > 0 && width == style.fixed_width {
+        return width;
+    }
     let least = match column.nullable() {
         true => 4,
         false => 1,
     };
     width.max(column.name.chars().count()).max(least)
+}
+
+/// How wide a `sql_variant` is shown.
+const VARIANT_WIDTH: usize = 256;
+
+/// The width of text with a bound: `-Y` may make it smaller.
+fn fixed(width: usize, style: &Style) -> usize {
+    match style.fixed_width {
+        0 => width,
+        most => width.min(most),
+    }
 }
 
 fn text_of(value: &Value, ty: &SqlType) -> String {
@@ -205,4 +285,21 @@ pub fn message(m: &ServerMessage) -> String {
         "Msg {}, Level {}, State {}, Server {}{procedure}, Line {}\n{}\n",
         m.number, m.class, m.state, m.server, m.line, m.text
     )
+}
+
+/// What `-p` tells after a batch that ran so often, all in `time`.
+pub fn statistics(colons: bool, packet_bytes: usize, count: u64, time: Duration) -> String {
+    let total = time.as_secs_f64() * 1000.0;
+    let average = total / count.max(1) as f64;
+    let rate = if total > 0.0 {
+        count as f64 * 1000.0 / total
+    } else {
+        0.0
+    };
+    match colons {
+        true => format!("\n{packet_bytes}:{count}:{total:.0}:{average:.1}:{rate:.1}\n"),
+        false => format!(
+            "\nNetwork packet size (bytes): {packet_bytes}\n{count} xact[s]:\nClock Time (ms.): total {total:9.0}  avg {average:6.1} ({rate:.1} xacts per sec.)\n"
+        ),
+    }
 }

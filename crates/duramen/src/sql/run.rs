@@ -1,18 +1,20 @@
-//! The connection, the files, and the loop over the script.
+//! The loop over the script, and what comes back of each batch.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
-use std::net::{IpAddr, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use duramen_server::client::{ConnectOptions, Stream, Trust, connect};
-use duramen_tds::client::{Client, ClientError};
 use duramen_tds::token::Token;
 use duramen_types::Value;
 
 use super::args::{FIRST_ERROR, Options};
-use super::format::{self, Layout};
+use super::commands::HELP;
+use super::connection::{Connection, Waiting};
+use super::format::{self, Layout, Style};
+use super::interactive::{self, Lines, Typed};
 use super::script::{Command, Item, Script, Variables};
+use super::{input, output, settings};
 
 /// How deep `:r` may nest.
 const READ_DEPTH_MAX: usize = 32;
@@ -26,54 +28,50 @@ const EXIT_NO_NUMBER: i32 = -102;
 const STATE_THAT_QUITS: u8 = 127;
 
 /// What a batch gave, as far as the exit code cares.
-#[derive(Clone, Copy)]
-struct Outcome {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Outcome {
     /// An error among its messages.
-    failed: bool,
-    rows: u64,
+    pub failed: bool,
+    pub rows: u64,
     /// The first value of the first row, when it is an integer.
-    first: Option<i64>,
+    pub first: Option<i64>,
 }
 
 /// What ends the run: the exit code.
-struct Exit(i32);
+pub(super) struct Exit(pub i32);
 
-type Flow = Result<(), Exit>;
+pub(super) type Flow = Result<(), Exit>;
 
 pub struct Runner {
-    client: Client<Stream>,
-    options: Options,
-    variables: Variables,
-    out: Box<dyn Write>,
+    pub(super) connection: Connection,
+    pub(super) options: Options,
+    pub(super) variables: Variables,
+    pub(super) out: Box<dyn Write>,
+    /// `:error`: where errors go instead of `out`.
+    pub(super) errors: Option<Box<dyn Write>>,
+    pub(super) interrupts: Option<Arc<AtomicBool>>,
     /// A person types: lines are prompted for, and a scripting error does not end the run.
-    prompts: bool,
+    pub(super) prompts: bool,
 }
 
 impl Runner {
-    pub fn connect(options: Options) -> Result<Runner, String> {
+    pub fn connect(mut options: Options) -> Result<Runner, String> {
         let out = match &options.output {
-            Some(path) => open_output(path)?,
+            Some(path) => output::file(path, options.unicode)
+                .map_err(|e| format!("Sqlcmd: Error: '{path}': {e}"))?,
             None => Box::new(io::stdout()),
         };
-        let connection = ConnectOptions {
-            host: options.host.clone(),
-            port: options.port,
-            user: options.user.clone(),
-            password: options.password.clone(),
-            database: options.database.clone(),
-            app: "SQLCMD".to_string(),
-            packet_bytes: options.packet_bytes,
-            workstation: options.workstation.clone(),
-            trust: trust(&options)?,
-            connect_timeout: seconds(options.login_timeout_s),
-            read_timeout: seconds(options.login_timeout_s),
+        let stays = options.query.is_none() || options.stay;
+        let prompts = stays && options.inputs.is_empty() && io::stdin().is_terminal();
+        if options.password.is_empty() && io::stdin().is_terminal() {
+            options.password =
+                interactive::password().map_err(|e| format!("Sqlcmd: Error: {e}"))?;
+        }
+        let interrupts = match prompts {
+            true => Some(interactive::interrupts().map_err(|e| format!("Sqlcmd: Error: {e}"))?),
+            false => None,
         };
-        let client = connect(&connection).map_err(|error| login_error(&error))?;
-        let timeout = seconds(options.query_timeout_s);
-        let socket = client.stream().socket();
-        socket
-            .set_read_timeout(timeout)
-            .map_err(|e| format!("Sqlcmd: Error: {e}"))?;
+        let connection = Connection::open(&options, interrupts.clone())?;
         let mut variables = options.variables.clone();
         for (name, value) in [
             ("SQLCMDSERVER", &options.server),
@@ -85,11 +83,13 @@ impl Runner {
                 .or_insert_with(|| value.clone());
         }
         Ok(Runner {
-            client,
+            connection,
             options,
             variables,
             out,
-            prompts: false,
+            errors: None,
+            interrupts,
+            prompts,
         })
     }
 
@@ -99,15 +99,20 @@ impl Runner {
             Ok(()) => 0,
             Err(Exit(code)) => code,
         };
-        match self.out.flush() {
+        let flushed = self.out.flush();
+        let errors = self.errors.as_mut().map_or(Ok(()), |e| e.flush());
+        match flushed.and(errors) {
             Ok(()) => code,
             Err(_) => 1,
         }
     }
 
     fn run_all(&mut self) -> Flow {
-        if !self.options.quoted_identifier {
-            self.execute("SET QUOTED_IDENTIFIER OFF")?;
+        self.begin()?;
+        if self.options.no_shell.is_none()
+            && let Some(path) = std::env::var("SQLCMDINI").ok().filter(|p| !p.is_empty())
+        {
+            self.read_file(&path, 0)?;
         }
         if let Some(query) = self.options.query.clone() {
             self.read(&mut query.as_bytes(), 0)?;
@@ -116,7 +121,9 @@ impl Runner {
             }
         }
         if self.options.inputs.is_empty() {
-            self.prompts = io::stdin().is_terminal();
+            if self.prompts && io::stdout().is_terminal() {
+                return self.converse(&mut Lines::open());
+            }
             return self.read(&mut io::stdin().lock(), 0);
         }
         for path in self.options.inputs.clone() {
@@ -125,83 +132,101 @@ impl Runner {
         Ok(())
     }
 
-    fn read_file(&mut self, path: &str, depth: usize) -> Flow {
+    /// What a new connection needs first.
+    pub(super) fn begin(&mut self) -> Flow {
+        if !self.options.quoted_identifier {
+            self.execute("SET QUOTED_IDENTIFIER OFF")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_file(&mut self, path: &str, depth: usize) -> Flow {
         if depth > READ_DEPTH_MAX {
             return self.fatal(&format!("'{path}': files are nested too deeply."));
         }
-        match File::open(path) {
-            Ok(file) => self.read(&mut BufReader::new(file), depth),
+        match input::open(path) {
+            Ok(mut file) => self.read(&mut *file, depth),
             Err(_) => {
-                let flushed = self.out.flush();
-                eprintln!("Sqlcmd: '{path}': Invalid filename.");
-                flushed.map_err(|_| Exit(1))?;
-                Err(Exit(1))
+                self.tell(&format!("Sqlcmd: '{path}': Invalid filename."))?;
+                match self.prompts {
+                    true => Ok(()),
+                    false => Err(Exit(1)),
+                }
             }
         }
     }
 
+    fn script(&self) -> Script {
+        Script::new(&self.options.terminator, self.options.no_substitution)
+    }
+
     fn read(&mut self, input: &mut dyn BufRead, depth: usize) -> Flow {
-        let mut script = Script::new(self.options.no_substitution);
-        let mut bytes = Vec::new();
+        let mut script = self.script();
         let mut first = true;
         loop {
-            bytes.clear();
             if self.prompts && depth == 0 {
                 eprint!("{}> ", script.lines() + 1);
             }
-            match input.read_until(b'\n', &mut bytes) {
-                Ok(0) => break,
-                Ok(_) => {}
+            let line = match input::line(input) {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
                 Err(error) => return self.fatal(&error.to_string()),
-            }
-            let text = String::from_utf8_lossy(&bytes);
-            let mut line = text.trim_end_matches('\n').trim_end_matches('\r');
-            if std::mem::take(&mut first) {
-                line = line.trim_start_matches('\u{feff}');
-            }
-            if self.options.echo {
-                self.write(&format!("{line}\n"))?;
-            }
-            match script.line(line, &self.variables) {
-                Ok(None) => {}
-                Ok(Some(Item::Batch { text, count })) => self.batch(&text, count)?,
-                Ok(Some(Item::Command(command))) => self.command(command, &mut script, depth)?,
-                Err(error) if self.prompts => eprintln!("Sqlcmd: Error: {error}"),
-                Err(error) => return self.fatal(&error),
-            }
+            };
+            let line = match std::mem::take(&mut first) {
+                true => line.trim_start_matches('\u{feff}'),
+                false => &line,
+            };
+            self.line(line, &mut script, depth)?;
         }
         let rest = script.finish();
         self.batch(&rest, 1)
     }
 
+    /// The lines that a person types, to the end of the session.
+    fn converse(&mut self, lines: &mut Lines) -> Flow {
+        let mut script = self.script();
+        loop {
+            match lines.read(script.lines() + 1) {
+                Ok(Typed::Line(line)) => {
+                    // What is pasted may be several.
+                    for line in line.lines().chain(line.is_empty().then_some("")) {
+                        self.line(line, &mut script, 0)?;
+                    }
+                }
+                // The batch so far is forgotten; where there is none, the session ends.
+                Ok(Typed::Interrupt) if script.batch().is_empty() => return Ok(()),
+                Ok(Typed::Interrupt) => {
+                    script.finish();
+                }
+                Ok(Typed::End) => return Ok(()),
+                Err(error) => return self.fatal(&error.to_string()),
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str, script: &mut Script, depth: usize) -> Flow {
+        if self.options.echo {
+            self.write(&format!("{line}\n"))?;
+        }
+        match script.line(line, &self.variables) {
+            Ok(None) => Ok(()),
+            Ok(Some(Item::Batch { text, count })) => self.batch(&text, count),
+            Ok(Some(Item::Command(command))) => self.command(command, script, depth),
+            Err(error) => self.fatal(&error),
+        }
+    }
+
     fn command(&mut self, command: Command, script: &mut Script, depth: usize) -> Flow {
         match command {
             Command::Read(path) => self.read_file(&path, depth + 1),
-            Command::SetVariable { name, value } => {
-                let name = name.to_ascii_uppercase();
-                match (name.as_str(), &value) {
-                    ("SQLCMDCOLSEP", Some(value)) => self.options.separator.clone_from(value),
-                    ("SQLCMDHEADERS", Some(value)) => match value.parse() {
-                        Ok(rows) => self.options.headers = rows,
-                        Err(_) => return self.fatal(&format!("'{value}': not a number.")),
-                    },
-                    _ => {}
-                }
-                match value {
-                    Some(value) => self.variables.insert(name, value),
-                    None => self.variables.remove(&name),
-                };
-                Ok(())
-            }
-            Command::Exit(None) => {
-                // Without a query the batch so far still runs.
-                let rest = script.finish();
-                self.batch(&rest, 1)?;
-                Err(Exit(0))
-            }
+            Command::SetVariable { name, value } => self.set_variable(&name, value),
+            Command::Exit(None) => Err(Exit(0)),
             Command::Exit(Some(query)) => {
                 let rest = script.finish();
                 self.batch(&rest, 1)?;
+                if query.is_empty() {
+                    return Err(Exit(0));
+                }
                 let outcome = self.execute(&query)?;
                 Err(Exit(match outcome {
                     _ if outcome.failed => EXIT_QUERY_FAILED,
@@ -216,206 +241,213 @@ impl Runner {
                 self.options.exit_on_error = exit;
                 Ok(())
             }
-            Command::Out(target) => self.redirect(&target),
+            Command::Out(target) => {
+                self.out.flush().map_err(|_| Exit(1))?;
+                match output::open(&target, self.options.unicode) {
+                    Ok(out) => self.out = out,
+                    Err(error) => return self.fatal(&error),
+                }
+                Ok(())
+            }
+            Command::Error(target) => {
+                match output::open(&target, self.options.unicode) {
+                    Ok(errors) => self.errors = Some(errors),
+                    Err(error) => return self.fatal(&error),
+                }
+                Ok(())
+            }
             Command::Reset => Ok(()),
+            Command::List => {
+                let batch = script.batch().to_string();
+                self.write(&batch)
+            }
             Command::ListVariables => {
-                let list: String = self
-                    .variables
+                let mut all: Variables = self.variables.clone();
+                for (name, value) in settings::listed(&self.options) {
+                    all.insert(name.to_string(), value);
+                }
+                let list: String = all
                     .iter()
                     .map(|(n, v)| format!("{n} = \"{v}\"\n"))
                     .collect();
                 self.write(&list)
             }
+            Command::Help => self.write(HELP),
+            Command::Connect(words) => self.reconnect(&words),
+            Command::Shell(command) => self.shell(&command),
+            Command::Edit => self.edit(),
         }
-    }
-
-    fn redirect(&mut self, target: &str) -> Flow {
-        if self.out.flush().is_err() {
-            return Err(Exit(1));
-        }
-        self.out = match target.to_ascii_lowercase().as_str() {
-            "stdout" => Box::new(io::stdout()),
-            "stderr" => Box::new(io::stderr()),
-            _ => match open_output(target) {
-                Ok(out) => out,
-                Err(error) => return self.fatal(&error),
-            },
-        };
-        Ok(())
     }
 
     fn batch(&mut self, text: &str, count: u64) -> Flow {
         if text.trim().is_empty() {
             return Ok(());
         }
+        let started = Instant::now();
         for _ in 0..count {
             self.execute(text)?;
+        }
+        if let Some(colons) = self.options.statistics {
+            let text = format::statistics(
+                colons,
+                self.connection.packet_bytes(),
+                count,
+                started.elapsed(),
+            );
+            self.write(&text)?;
         }
         Ok(())
     }
 
     /// Sends one batch and prints what comes back.
-    fn execute(&mut self, sql: &str) -> Result<Outcome, Exit> {
-        let sent = self.client.query(sql);
-        self.checked(sent)?;
-        let mut layout: Option<Layout> = None;
-        let mut rows = 0i64;
-        let mut first = None;
-        let mut all_rows = 0u64;
-        let mut worst = 0;
-        let mut quit = None;
-        loop {
-            let event = self.client.next_event();
-            let Some(event) = self.checked(event)? else {
-                break;
-            };
-            match event {
-                Token::Columns(columns) => {
-                    let next = Layout::new(columns, &self.options.separator, self.options.trim);
-                    if self.options.headers >= 0 {
-                        self.write(&next.header())?;
-                    }
-                    rows = 0;
-                    layout = Some(next);
-                }
-                Token::Row(values) => {
-                    let Some(layout) = &layout else { continue };
-                    first = first.or_else(|| values.first().map(Value::as_i64));
-                    let mut text = String::new();
-                    if self.options.headers > 0 && rows > 0 && rows % self.options.headers == 0 {
-                        text = format!("\n{}", layout.header());
-                    }
-                    rows += 1;
-                    all_rows += 1;
-                    text.push_str(&layout.row(&values));
-                    self.write(&text)?;
-                }
-                Token::Done(done) => {
-                    layout = None;
-                    if let Some(count) = done.count() {
-                        self.write(&format!("\n({count} rows affected)\n"))?;
+    pub(super) fn execute(&mut self, sql: &str) -> Result<Outcome, Exit> {
+        let sent = self.connection.query(sql, self.options.query_timeout_s);
+        let mut reply = Reply::default();
+        if let Err(why) = sent {
+            self.ended(why, &mut reply)?;
+        } else {
+            loop {
+                match self.connection.next() {
+                    Ok(Some(event)) => self.show(event, &mut reply)?,
+                    Ok(None) => break,
+                    Err(why) => {
+                        self.ended(why, &mut reply)?;
+                        break;
                     }
                 }
-                Token::Error(message) | Token::Info(message) => {
-                    worst = worst.max(message.class);
-                    if message.state == STATE_THAT_QUITS {
-                        quit = quit.or(Some(message.number));
-                    }
-                    let shown =
-                        message.class < FIRST_ERROR || message.class >= self.options.shown_least;
-                    let text = format::message(&message);
-                    match self.options.stderr_from {
-                        _ if !shown => {}
-                        Some(from) if message.class >= from => {
-                            self.out.flush().map_err(|_| Exit(1))?;
-                            eprint!("{text}");
-                        }
-                        _ => self.write(&text)?,
-                    }
-                }
-                _ => {}
             }
         }
         if self.out.flush().is_err() {
             return Err(Exit(1));
         }
-        if let Some(number) = quit {
+        if let Some(number) = reply.quit {
             return Err(Exit(number));
         }
-        let failed = worst >= FIRST_ERROR;
-        if self.options.exit_on_error && failed && worst >= self.options.severity_least {
+        let failed = reply.worst >= FIRST_ERROR;
+        if self.options.exit_on_error && failed && reply.worst >= self.options.severity_least {
             let asked_for = self.options.severity_least != FIRST_ERROR;
-            return Err(Exit(if asked_for { i32::from(worst) } else { 1 }));
+            return Err(Exit(if asked_for { i32::from(reply.worst) } else { 1 }));
         }
         Ok(Outcome {
             failed,
-            rows: all_rows,
-            first: first.flatten(),
+            rows: reply.all_rows,
+            first: reply.first.flatten(),
         })
     }
 
-    /// A connection that failed ends the run.
-    fn checked<T>(&mut self, result: Result<T, ClientError>) -> Result<T, Exit> {
-        result.map_err(|error| {
-            let text = match &error {
-                ClientError::Io(e)
-                    if matches!(
-                        e.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                    ) =>
-                {
-                    "Timeout expired".to_string()
+    fn show(&mut self, event: Token, reply: &mut Reply) -> Flow {
+        match event {
+            Token::Columns(columns) => {
+                let layout = Layout::new(columns, Style::of(&self.options));
+                if self.options.headers >= 0 && layout.has_header() {
+                    self.write(&layout.header())?;
                 }
-                ClientError::Io(e) => format!("Sqlcmd: Error: Communication link failure: {e}"),
-                other => format!("Sqlcmd: Error: {other}"),
-            };
-            // The output may hold what explains it.
-            let flushed = self.out.flush();
-            eprintln!("{text}");
-            if let Err(error) = flushed {
-                eprintln!("Sqlcmd: Error: {error}");
+                reply.rows = 0;
+                reply.layout = Some(layout);
             }
+            Token::Row(values) => {
+                let Some(layout) = &reply.layout else {
+                    return Ok(());
+                };
+                if reply.first.is_none() {
+                    reply.first = values.first().map(Value::as_i64);
+                }
+                let mut text = String::new();
+                let every = self.options.headers;
+                if every > 0 && reply.rows > 0 && reply.rows % every == 0 && layout.has_header() {
+                    text = format!("\n{}", layout.header());
+                }
+                reply.rows += 1;
+                reply.all_rows += 1;
+                text.push_str(&layout.row(&values));
+                self.write(&text)?;
+            }
+            Token::Done(done) => {
+                reply.layout = None;
+                if let Some(count) = done.count() {
+                    self.write(&format!("\n({count} rows affected)\n"))?;
+                }
+            }
+            Token::Error(message) | Token::Info(message) => {
+                reply.worst = reply.worst.max(message.class);
+                if message.state == STATE_THAT_QUITS {
+                    reply.quit = reply.quit.or(Some(message.number));
+                }
+                let error = message.class >= FIRST_ERROR;
+                if error && message.class < self.options.shown_least {
+                    return Ok(());
+                }
+                let text = format::message(&message);
+                match (self.options.stderr_from, &mut self.errors) {
+                    (Some(from), _) if message.class >= from => {
+                        self.out.flush().map_err(|_| Exit(1))?;
+                        eprint!("{text}");
+                    }
+                    (_, Some(errors)) if error => {
+                        errors.write_all(text.as_bytes()).map_err(|_| Exit(1))?;
+                    }
+                    _ => self.write(&text)?,
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An answer that did not come to its end. A connection that failed ends the run.
+    fn ended(&mut self, why: Waiting, reply: &mut Reply) -> Flow {
+        reply.worst = reply.worst.max(FIRST_ERROR);
+        match why {
+            Waiting::Interrupted => self.tell("Sqlcmd: Query canceled by the user."),
+            Waiting::TimedOut => self.tell("Timeout expired"),
+            Waiting::Lost(error) => {
+                let text = match &error {
+                    duramen_tds::client::ClientError::Io(e) => {
+                        format!("Sqlcmd: Error: Communication link failure: {e}")
+                    }
+                    other => format!("Sqlcmd: Error: {other}"),
+                };
+                self.tell(&text)?;
+                Err(Exit(1))
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, text: &str) -> Flow {
+        self.out.write_all(text.as_bytes()).map_err(|_| Exit(1))
+    }
+
+    /// A line for the person, after the output that may explain it.
+    pub(super) fn tell(&mut self, text: &str) -> Flow {
+        let flushed = self.out.flush();
+        eprintln!("{text}");
+        flushed.map_err(|error| {
+            eprintln!("Sqlcmd: Error: {error}");
             Exit(1)
         })
     }
 
-    fn write(&mut self, text: &str) -> Flow {
-        self.out.write_all(text.as_bytes()).map_err(|_| Exit(1))
-    }
-
-    /// A scripting error: nothing after it runs.
-    fn fatal(&mut self, error: &str) -> Flow {
-        let flushed = self.out.flush();
-        eprintln!("Sqlcmd: Error: Syntax error or file error: {error}");
-        if let Err(error) = flushed {
-            eprintln!("Sqlcmd: Error: {error}");
+    /// A scripting error: nothing after it runs, unless a person types.
+    pub(super) fn fatal(&mut self, error: &str) -> Flow {
+        if self.prompts {
+            return self.tell(&format!("Sqlcmd: Error: {error}"));
         }
+        self.tell(&format!(
+            "Sqlcmd: Error: Syntax error or file error: {error}"
+        ))?;
         Err(Exit(1))
     }
 }
 
-fn open_output(path: &str) -> Result<Box<dyn Write>, String> {
-    match File::create(path) {
-        Ok(file) => Ok(Box::new(BufWriter::new(file))),
-        Err(error) => Err(format!("Sqlcmd: Error: '{path}': {error}")),
-    }
-}
-
-fn seconds(n: u64) -> Option<Duration> {
-    (n > 0).then(|| Duration::from_secs(n))
-}
-
-/// Whose certificate is believed: the one given, any one on request, and any one of this machine, which nobody can
-/// stand in between.
-fn trust(options: &Options) -> Result<Trust, String> {
-    if let Some(path) = &options.certificate {
-        let pem = std::fs::read(path).map_err(|e| format!("Sqlcmd: Error: '{path}': {e}"))?;
-        return Ok(Trust::Pem(pem));
-    }
-    let loopback = || {
-        let addresses = (options.host.as_str(), options.port).to_socket_addrs();
-        addresses.is_ok_and(|mut all| {
-            all.all(|a| matches!(a.ip(), ip @ (IpAddr::V4(_) | IpAddr::V6(_)) if ip.is_loopback()))
-        })
-    };
-    match options.trust_any || loopback() {
-        true => Ok(Trust::Any),
-        false => Err(format!(
-            "Sqlcmd: Error: the certificate of '{}' cannot be verified; give it with -J FILE, or trust any with -C.",
-            options.host
-        )),
-    }
-}
-
-fn login_error(error: &ClientError) -> String {
-    match error {
-        ClientError::Login(messages) if !messages.is_empty() => {
-            let texts: Vec<String> = messages.iter().map(format::message).collect();
-            texts.concat().trim_end().to_string()
-        }
-        ClientError::Io(e) => {
-            format!("Sqlcmd: Error: a connection to the server could not be made: {e}")
-        }
-        other => format!("Sqlcmd: Error: {other}"),
-    }
+/// What has come of an answer.
+#[derive(Default)]
+struct Reply {
+    layout: Option<Layout>,
+    /// Rows of the running result set, and of all.
+    rows: i64,
+    all_rows: u64,
+    /// The first value of the first row; `Some(None)` when it is no integer.
+    first: Option<Option<i64>>,
+    worst: u8,
+    quit: Option<i32>,
 }

@@ -25,16 +25,27 @@ pub enum Command {
         name: String,
         value: Option<String>,
     },
-    /// `:exit`, with the query of `EXIT(query)`.
+    /// `:exit`: the batch so far is not run.
+    /// `:exit(query)` runs it, and then the query; the query may be empty.
     Exit(Option<String>),
     Quit,
     /// `:on error exit` is true, `ignore` false.
     OnError(bool),
     /// `:out FILE|stdout|stderr`.
     Out(String),
+    /// `:error FILE|stdout|stderr`: where errors go.
+    Error(String),
     /// `:reset`: forget the batch so far.
     Reset,
+    /// `:list`: show the batch so far.
+    List,
     ListVariables,
+    Help,
+    /// `:connect SERVER [-l SECONDS] [-U LOGIN [-P PASSWORD]]`.
+    Connect(Vec<String>),
+    /// `!!COMMAND`: a command of the system's.
+    Shell(String),
+    Edit,
 }
 
 /// Variables by upper-cased name; the environment is behind them.
@@ -48,26 +59,30 @@ struct Inside {
     quote: Option<char>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Script {
     batch: String,
     inside: Inside,
+    /// The word that ends a batch.
+    terminator: String,
     /// `-x`: leave `$(NAME)` alone.
     no_substitution: bool,
 }
 
 impl Script {
-    pub fn new(no_substitution: bool) -> Script {
+    pub fn new(terminator: &str, no_substitution: bool) -> Script {
         Script {
+            batch: String::new(),
+            inside: Inside::default(),
+            terminator: terminator.to_string(),
             no_substitution,
-            ..Script::default()
         }
     }
 
     /// Takes one line without its end.
     pub fn line(&mut self, line: &str, variables: &Variables) -> Result<Option<Item>, String> {
         if self.inside == Inside::default() {
-            if let Some(count) = go_count(line)? {
+            if let Some(count) = self.count(line)? {
                 let text = std::mem::take(&mut self.batch);
                 return Ok(Some(Item::Batch { text, count }));
             }
@@ -89,6 +104,11 @@ impl Script {
     /// Lines of the batch so far.
     pub fn lines(&self) -> usize {
         self.batch.lines().count()
+    }
+
+    /// The batch so far.
+    pub fn batch(&self) -> &str {
+        &self.batch
     }
 
     /// What is left at the end of the input.
@@ -150,8 +170,37 @@ impl Script {
         (closed && !name.is_empty() && name.chars().all(plain)).then_some(name)
     }
 
+    /// `GO [n]` alone on its line, a comment after it allowed.
+    fn count(&self, line: &str) -> Result<Option<u64>, String> {
+        let text = line.split("--").next().unwrap_or("").trim();
+        let Some((word, rest)) = text.split_at_checked(self.terminator.len()) else {
+            return Ok(None);
+        };
+        if !word.eq_ignore_ascii_case(&self.terminator) {
+            return Ok(None);
+        }
+        let wrong = || {
+            let word = &self.terminator;
+            format!("Incorrect syntax was encountered while parsing {word}.")
+        };
+        match rest.trim() {
+            "" => Ok(Some(1)),
+            ";" => Err(wrong()),
+            _ if !rest.starts_with(char::is_whitespace) => Ok(None),
+            number => number.parse().map(Some).map_err(|_| wrong()),
+        }
+    }
+
     fn command(&self, line: &str, variables: &Variables) -> Result<Option<Command>, String> {
         let trimmed = line.trim();
+        let shell = trimmed.strip_prefix("!!");
+        if let Some(shell) = shell.or_else(|| trimmed.strip_prefix(":!!")) {
+            let shell = self.scan(shell.trim(), &mut Inside::default(), variables)?;
+            return Ok(Some(Command::Shell(shell)));
+        }
+        if trimmed.eq_ignore_ascii_case("ed") {
+            return Ok(Some(Command::Edit));
+        }
         if let Some(command) = exit_or_quit(trimmed.strip_prefix(':').unwrap_or(trimmed)) {
             return Ok(Some(command));
         }
@@ -173,6 +222,15 @@ impl Script {
         let command = match word.to_ascii_lowercase().as_str() {
             "r" => Command::Read(needs("the file")?),
             "out" => Command::Out(needs("the file")?),
+            "error" => Command::Error(needs("the file")?),
+            "connect" => {
+                needs("the server")?;
+                let words = argument.split_whitespace();
+                Command::Connect(words.map(|w| unquoted(w).to_string()).collect())
+            }
+            "list" => Command::List,
+            "help" => Command::Help,
+            "ed" => Command::Edit,
             "setvar" => {
                 set_variable(argument).ok_or(format!("'{trimmed}': the name is missing."))?
             }
@@ -235,27 +293,5 @@ fn exit_or_quit(text: &str) -> Option<Command> {
         return Some(Command::Exit(None));
     }
     let query = rest.strip_prefix('(')?.strip_suffix(')')?.trim();
-    Some(Command::Exit(
-        (!query.is_empty()).then(|| query.to_string()),
-    ))
-}
-
-/// `GO [n]` alone on its line, a comment after it allowed.
-fn go_count(line: &str) -> Result<Option<u64>, String> {
-    let text = line.split("--").next().unwrap_or("").trim();
-    let Some((word, rest)) = text.split_at_checked(2) else {
-        return Ok(None);
-    };
-    if !word.eq_ignore_ascii_case("go") {
-        return Ok(None);
-    }
-    match rest.trim() {
-        "" => Ok(Some(1)),
-        ";" => Err("Incorrect syntax was encountered while parsing GO.".to_string()),
-        _ if !rest.starts_with(char::is_whitespace) => Ok(None),
-        number => match number.parse() {
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err("Incorrect syntax was encountered while parsing GO.".to_string()),
-        },
-    }
+    Some(Command::Exit(Some(query.to_string())))
 }

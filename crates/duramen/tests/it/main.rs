@@ -8,4 +8,5 @@ mod flags;
 mod ledger;
 mod process;
 mod sqlcmd;
+mod terminal;
 mod together;

@@ -159,9 +159,48 @@ fn scripts_flags_and_exit_codes() {
         ("one\n".to_owned(), "two\n".to_owned())
     );
 
+    // :error, :list, !!, :connect, -c, -u, -X, and what is refused.
+    let got = run(
+        &[],
+        ":error e.txt\nSELECT * FROM nowhere\nPRINT 'x'\n:list\nGO\n!!echo shell\nED\n",
+    );
+    assert_eq!(
+        (got.code, got.out.as_str(), file("e.txt").as_str()),
+        (
+            1,
+            "SELECT * FROM nowhere\nPRINT 'x'\nshell\n",
+            error.as_str()
+        )
+    );
+    let got = run(&["-X"], "!!echo shell\nPRINT 1\n");
+    assert_eq!(
+        (got.code, got.out.as_str(), got.err.contains("disabled")),
+        (0, "1\n", true)
+    );
+    assert_eq!(run(&["-X1"], "!!echo shell\nPRINT 1\n").code, 1);
+    let again = format!(":connect tcp:127.0.0.1,{port} -U sa\nPRINT DB_NAME()\nGO\n");
+    let got = run(&["-d", "tempdb"], &again);
+    let expected =
+        format!("Sqlcmd: Successfully connected to server 'tcp:127.0.0.1,{port}'.\nmaster\n");
+    assert_eq!((got.code, got.out), (0, expected));
+    assert_eq!(run(&["-c", "end"], "PRINT 1\nEND\nPRINT 2\n").out, "1\n2\n");
+    let got = run(&["-u", "-o", "u.txt", "-Q", "PRINT N'\u{e9}'"], "");
+    assert_eq!(got.code, 0, "{}", got.err);
+    let wide = std::fs::read(dir.join("u.txt")).expect("a file");
+    assert_eq!(wide, [0xFF, 0xFE, 0xE9, 0, 10, 0]);
+    let got = run(&[], ":setvar SQLCMDUSER x\n");
+    assert!(
+        got.code == 1 && got.err.contains("read-only"),
+        "{}",
+        got.err
+    );
+    let got = run(&["-p1", "-Q", "PRINT 1"], "");
+    assert!(got.out.starts_with("1\n\n4096:1:"), "{}", got.out);
+
     // Exit codes of their own; the system keeps the low byte.
     assert_eq!(run(&[], ":exit(SELECT 7)\n").code, 7);
-    assert_eq!(run(&[], "PRINT 'x'\nEXIT\nGO\n").out, "x\n");
+    assert_eq!(run(&[], "PRINT 'x'\nEXIT\nGO\n").out, "");
+    assert_eq!(run(&[], "PRINT 'x'\nEXIT()\nPRINT 'y'\nGO\n").out, "x\n");
     assert_eq!(run(&[], ":exit(SELECT 1 WHERE 1 = 0)\n").code, -101 & 0xff);
     assert_eq!(run(&[], ":exit(SELECT 'x')\n").code, -102 & 0xff);
     assert_eq!(run(&[], ":exit(SELECT * FROM nowhere)\n").code, -100 & 0xff);
@@ -173,8 +212,26 @@ fn scripts_flags_and_exit_codes() {
     assert_eq!(run(&[], "QUIT\nPRINT 'never'\nGO\n").out, "");
 
     // Time-outs, refusals, a wrong password.
-    let got = run(&["-t", "1", "-Q", "WAITFOR DELAY '00:00:30'"], "");
-    assert_eq!((got.code, got.err.contains("Timeout expired")), (1, true));
+    let late = "WAITFOR DELAY '00:00:30'\nGO\nPRINT 'after'\nGO\n";
+    let got = run(&["-t", "1", "-b"], late);
+    assert_eq!(
+        (
+            got.code,
+            got.err.contains("Timeout expired"),
+            got.out.as_str()
+        ),
+        (1, true, "")
+    );
+    // The server has stopped the query, and the connection goes on.
+    let got = run(&["-t", "1"], late);
+    assert_eq!(
+        (
+            got.code,
+            got.err.contains("Timeout expired"),
+            got.out.as_str()
+        ),
+        (0, true, "after\n")
+    );
     assert_eq!(run(&["-Z"], "").code, 1);
     assert!(run(&["-E"], "").err.contains("integrated security"));
     let got = run(&["-P", "wrong", "-Q", "SELECT 1"], "");
