@@ -171,6 +171,7 @@ impl Run<'_> {
             nullable: true,
             identity: false,
             default: None,
+            generated: Default::default(),
         });
         let staged = MemoryTableDef {
             name: ROWS.to_owned(),
