@@ -138,6 +138,15 @@ pub trait BackendSession: Send {
         cancel: &Cancel,
     ) -> ProcedureOutcome;
 
+    /// Compiles what `execute_sql` will run, and tells the columns of its first result; false when it cannot be compiled.
+    fn prepare(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> bool;
+
     /// A procedure by name.
     fn execute_procedure(
         &mut self,

@@ -157,6 +157,18 @@ impl BackendSession for EngineSession {
         outcome(session.execute_sql(text, declarations, &given, sink, &token))
     }
 
+    fn prepare(
+        &mut self,
+        text: &str,
+        declarations: &str,
+        sink: &mut dyn ResultSink,
+        cancel: &Cancel,
+    ) -> bool {
+        let _attached = attach(&self.outlet.waits, 0);
+        let token = CancelToken(Arc::clone(cancel.flag()));
+        self.session.prepare(text, declarations, sink, &token)
+    }
+
     fn execute_procedure(
         &mut self,
         name: &str,

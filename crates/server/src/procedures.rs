@@ -123,6 +123,14 @@ fn one(
                 declarations: optional_text(parameters, 1)?,
                 text: text(parameters, 2)?,
             };
+            let (text, declarations) = (&statement.text, &statement.declarations);
+            if !session.prepare(text, declarations, reply, cancel) {
+                let outcome = ProcedureOutcome {
+                    status: Some(messages::COULD_NOT_PREPARE.number),
+                    outputs: vec![(0, SqlType::INT, Value::Null)],
+                };
+                return Ok(outcome);
+            }
             let handle = prepared.lock().add(statement)?;
             Ok(with_handle(handle, ok()))
         }

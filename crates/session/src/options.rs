@@ -40,6 +40,8 @@ pub struct Options {
     pub statistics_io: bool,
     pub statistics_time: bool,
     pub showplan: Showplan,
+    /// Results are described, and nothing is run.
+    pub fmtonly: bool,
 }
 
 impl Default for Options {
@@ -68,6 +70,7 @@ impl Default for Options {
             statistics_io: false,
             statistics_time: false,
             showplan: Showplan::Off,
+            fmtonly: false,
         }
     }
 }
@@ -83,6 +86,7 @@ impl Options {
         };
         match name {
             "NOCOUNT" => self.nocount = on,
+            "FMTONLY" => self.fmtonly = on,
             "XACT_ABORT" => self.xact_abort = on,
             "IMPLICIT_TRANSACTIONS" => self.implicit_transactions = on,
             "QUOTED_IDENTIFIER" => self.quoted_identifier = on,
@@ -95,7 +99,6 @@ impl Options {
             // What is off by default and must stay off.
             "NUMERIC_ROUNDABORT"
             | "ANSI_NULL_DFLT_OFF"
-            | "FMTONLY"
             | "NOEXEC"
             | "PARSEONLY"
             | "FORCEPLAN"

@@ -4,6 +4,7 @@ mod bind;
 mod bulk;
 mod dbcc;
 mod define;
+mod describe;
 mod exec;
 mod insert_exec;
 mod into;
@@ -316,6 +317,9 @@ impl<'r> Run<'r> {
     }
 
     fn step(&mut self, at: usize) -> SqlResult<Next> {
+        if self.session.options.fmtonly {
+            return self.described(at);
+        }
         let program = self.program;
         match &program.steps[at].op {
             Op::Jump(target) => Ok(Next::To(*target)),

@@ -268,3 +268,90 @@ fn prepared_statements_and_their_parameters() {
     assert_eq!(reply[0], "error 8179 line 0");
     stack.close();
 }
+
+#[test]
+fn statements_are_described_without_running() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(
+        &mut client,
+        "CREATE TABLE t (id int NOT NULL, s nvarchar(20) NULL)",
+    );
+    run(
+        &mut client,
+        "CREATE PROCEDURE p AS SELECT id FROM t; DELETE t",
+    );
+    let text =
+        |b: CallBuilder, s: &str| b.parameter("", false, &TEXT, &Value::nvarchar(s)).unwrap();
+    let prepare = |client: &mut Client<Stream>, sql: &str| {
+        call(client, |b| {
+            let b = b.procedure(ProcId::Prepare);
+            let b = b.parameter("", true, &SqlType::INT, &Value::Null).unwrap();
+            text(text(b, "@p int"), sql)
+        })
+    };
+    let told = ["status 0", "value  Int(1)", "doneproc E0"];
+    let reply = prepare(&mut client, "SELECT id, s FROM t WHERE id = @p");
+    assert_eq!(
+        (&*reply[0], &reply[1..]),
+        ("columns id,s", &told.map(String::from)[..])
+    );
+    let reply = prepare(&mut client, "INSERT t VALUES (@p, 'x')");
+    assert_eq!(reply[0], "status 0");
+    assert_eq!(batch(&mut client, "SELECT COUNT(*) FROM t")[1], "row 0");
+    for sql in ["SELECT nosuch FROM t", "SELECT ("] {
+        let reply = prepare(&mut client, sql);
+        assert_eq!(reply[1], "error 8180 line 1", "{sql}: {reply:?}");
+        assert_eq!(
+            reply[2..],
+            ["status 8180", "value  Null", "doneproc E0 error"]
+        );
+    }
+    // FMTONLY over two batches, as bulk copies ask for the columns of their table.
+    batch(&mut client, "INSERT t VALUES (1, 'x')");
+    batch(&mut client, "SET FMTONLY ON");
+    let reply = batch(
+        &mut client,
+        "select * from t; DELETE t; EXEC('SELECT s FROM t') SET FMTONLY OFF",
+    );
+    let expected = [
+        "columns id,s",
+        "done C1 n=0 more",
+        "columns s",
+        "doneinproc C1 n=0 more",
+    ];
+    assert_eq!(reply[..4], expected);
+    assert_eq!(batch(&mut client, "SELECT COUNT(*) FROM t")[1], "row 1");
+    let reply = call(&mut client, |b| {
+        text(
+            b.procedure(ProcId::ExecuteSql),
+            "SET FMTONLY ON SELECT * FROM t",
+        )
+    });
+    assert_eq!(reply[..2], ["doneinproc BE more", "columns id,s"]);
+    assert_eq!(batch(&mut client, "SELECT 1 AS x")[1], "row 1");
+
+    let reply = call(&mut client, |b| {
+        text(
+            b.named("sp_describe_first_result_set"),
+            "IF 1 = 2 SELECT id, s AS w FROM t ELSE EXEC p",
+        )
+    });
+    assert!(
+        reply[0].starts_with("columns is_hidden,column_ordinal,name,is_nullable"),
+        "{reply:?}"
+    );
+    assert!(
+        reply[1].starts_with("row 0,1,id,0,56,int,4,10,0,Null"),
+        "{reply:?}"
+    );
+    assert!(reply[1].ends_with("56,4,Null,Null"), "{reply:?}");
+    assert!(
+        reply[2].starts_with("row 0,2,w,1,231,nvarchar(20),40,0,0,SQL_Latin1"),
+        "{reply:?}"
+    );
+    assert!(reply[2].ends_with("231,40,13632521,52"), "{reply:?}");
+    let reply = batch(&mut client, "EXEC sp_describe_first_result_set N'DELETE t'");
+    assert_eq!(reply[1], "doneinproc C1 n=0 more");
+    stack.close();
+}

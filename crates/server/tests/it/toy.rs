@@ -225,6 +225,10 @@ impl BackendSession for ToySession {
         }
     }
 
+    fn prepare(&mut self, _: &str, _: &str, _: &mut dyn ResultSink, _: &Cancel) -> bool {
+        true
+    }
+
     fn execute_procedure(
         &mut self,
         name: &str,

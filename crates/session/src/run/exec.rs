@@ -15,6 +15,7 @@ use super::nested::Inner;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::program::{BodyOf, Program, Variable, compile_typed, find_variable, same};
 use crate::programs::{Callable, Parameter};
+use crate::session::Session;
 use crate::table_types::{TableArgument, TableTypes, TypesOf};
 
 /// An argument of a call.
@@ -37,7 +38,7 @@ pub struct Called {
 }
 
 impl Called {
-    fn with_status(status: i32) -> Called {
+    pub(super) fn with_status(status: i32) -> Called {
         Called {
             ended: Ended::Done(Some(status)),
             outputs: Vec::new(),
@@ -185,6 +186,7 @@ impl Run<'_> {
         if system {
             match name.name().to_ascii_lowercase().as_str() {
                 "sp_executesql" => return self.execute_sql(given),
+                "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
                 "sp_flush_log" => return self.flush_log(),
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
@@ -289,15 +291,11 @@ impl Run<'_> {
         declarations: &str,
         given: Vec<Given>,
     ) -> SqlResult<Called> {
-        let quoted = self.session.options.quoted_identifier;
-        let key = format!(
-            "{}\u{1}{quoted}\u{1}{declarations}\u{1}{text}",
-            self.session.database
-        );
+        let key = self.session.text_key(text, declarations);
         let version = self.session.instance.schema_version();
         let callable = match self.session.state.programs.take(&key, version) {
             Some(c) => c,
-            None => match self.compiled_text(text, declarations, quoted) {
+            None => match self.session.compiled_text(text, declarations) {
                 Ok(c) => c,
                 // A syntax error of the text is one of the scope inside: a TRY around this call catches it.
                 Err(error) => return Ok(self.failed_inside(error)),
@@ -481,17 +479,28 @@ impl Run<'_> {
         callable.schema = callable.program.is_typed().then_some(version);
         Ok(Some((key, database, callable)))
     }
+}
 
-    fn compiled_text(&self, text: &str, declarations: &str, quoted: bool) -> SqlResult<Callable> {
+impl Session {
+    /// Under what a parameterised statement's program is kept.
+    pub(crate) fn text_key(&self, text: &str, declarations: &str) -> String {
+        let quoted = self.options.quoted_identifier;
+        format!(
+            "{}\u{1}{quoted}\u{1}{declarations}\u{1}{text}",
+            self.database
+        )
+    }
+
+    pub(crate) fn compiled_text(&self, text: &str, declarations: &str) -> SqlResult<Callable> {
         let options = ParseOptions {
-            quoted_identifier: quoted,
+            quoted_identifier: self.options.quoted_identifier,
         };
         let params = duramen_tsql::parse_parameters(declarations, &options)?;
         let batch = duramen_tsql::parse_batch(text, &options)?;
-        let version = self.session.instance.schema_version();
+        let version = self.instance.schema_version();
         let types = TypesOf {
-            session: &*self.session,
-            database: &self.session.database,
+            session: self,
+            database: &self.database,
         };
         let mut callable = callable(text, &params, &batch.statements, BodyOf::Batch, &types)?;
         callable.schema = callable.program.is_typed().then_some(version);

@@ -214,7 +214,7 @@ fn change_rows(dml: &Dml, sink: &mut dyn ResultSink, cx: &mut Cx<'_>) -> SqlResu
     Ok(n)
 }
 
-fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
+pub(super) fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
     let name = if c.name.starts_with('@') {
         String::new()
     } else {
@@ -230,7 +230,7 @@ fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
 }
 
 /// Whether a SELECT assigns to variables: all of its items do, or none.
-fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
+pub(super) fn assignments(stmt: &ast::SelectStmt) -> SqlResult<bool> {
     let ast::QueryExpr::Select(spec) = &stmt.body else {
         return Ok(false);
     };
@@ -250,7 +250,7 @@ fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
     matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
 }
 
-fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
+pub(super) fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
     match &stmt.body {
         ast::QueryExpr::Select(spec) => spec.into.as_ref(),
         // SELECT ... INTO ... UNION ...: the first SELECT names the table.
