@@ -241,10 +241,7 @@ impl<'a> Ddl<'a> {
             let error = SqlError::new(message, &[&nth, &ty.name.display()]);
             error.with_state(6).at_line(line)
         })?;
-        if matches!(
-            resolved.id,
-            TypeId::RowVersion | TypeId::SqlVariant | TypeId::Xml
-        ) {
+        if resolved.id == TypeId::RowVersion {
             return Err(refuse(
                 &format!("columns of type {}", resolved.id.name()),
                 c.line,

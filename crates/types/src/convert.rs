@@ -13,7 +13,7 @@ mod text;
 
 use duramen_base::messages::{
     ARITHMETIC_OVERFLOW, CONVERSION_FAILED, ERROR_CONVERTING, GUID_CONVERSION_FAILED,
-    NOT_SUPPORTED, STRING_TRUNCATED, STRING_TRUNCATED_COLUMN,
+    STRING_TRUNCATED, STRING_TRUNCATED_COLUMN, XML_ENCODING_SWITCH,
 };
 use duramen_base::{SqlError, SqlResult};
 
@@ -218,7 +218,15 @@ fn change(
         | TypeId::DateTimeOffset => dates::to_temporal(v, from, to, style, ctx),
         TypeId::SqlVariant => Ok(Value::Variant(Box::new((*from, v.clone())))),
         TypeId::Xml if from.id == TypeId::Xml => Ok(v.clone()),
-        TypeId::Xml => Err(SqlError::new(&NOT_SUPPORTED, &[&"conversion to xml"])),
+        TypeId::Xml => {
+            let keep_space = matches!(style, Some(1 | 3));
+            let text = match v {
+                Value::Binary(b) => crate::xml::decoded(b)
+                    .ok_or_else(|| SqlError::new(&XML_ENCODING_SWITCH, &[&1, &1]))?,
+                _ => text::to_display(v, from),
+            };
+            Ok(Value::nvarchar(&crate::xml::normalized(&text, keep_space)?))
+        }
         TypeId::Udt => match v {
             Value::Binary(b) if from.id == TypeId::Udt => Ok(Value::Binary(b.clone())),
             _ => Err(failed(from, to)),

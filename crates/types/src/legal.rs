@@ -94,10 +94,23 @@ pub fn conversion(from: TypeId, to: TypeId) -> Conversion {
     }
 }
 
+/// The chart, and that a value of a (max) type is no `sql_variant`.
+fn between(from: &SqlType, to: &SqlType) -> Conversion {
+    if to.id == TypeId::SqlVariant && from.is_max() && !from.id.is_legacy_lob() {
+        return Never;
+    }
+    conversion(from.id, to.id)
+}
+
+fn shown(ty: &SqlType) -> String {
+    let max = ty.is_max() && !ty.id.is_legacy_lob() && ty.id != TypeId::Xml;
+    format!("{}{}", ty.id.name(), if max { "(max)" } else { "" })
+}
+
 /// Errors 257 and 206: a conversion nobody asked for in so many words.
 pub fn check_implicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
-    let (a, b) = (from.id.name(), to.id.name());
-    match conversion(from.id, to.id) {
+    let (a, b) = (shown(from), to.id.name());
+    match between(from, to) {
         Implicit => Ok(()),
         Explicit => Err(SqlError::new(&IMPLICIT_CONVERSION_NOT_ALLOWED, &[&a, &b]).with_state(3)),
         Never => Err(SqlError::new(&OPERAND_TYPE_CLASH, &[&a, &b]).with_state(2)),
@@ -106,8 +119,8 @@ pub fn check_implicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
 
 /// Error 529: CAST or CONVERT between types that have nothing in common.
 pub fn check_explicit(from: &SqlType, to: &SqlType) -> SqlResult<()> {
-    if conversion(from.id, to.id) == Never {
-        let (a, b) = (from.id.name(), to.id.name());
+    if between(from, to) == Never {
+        let (a, b) = (shown(from), to.id.name());
         return Err(SqlError::new(&EXPLICIT_CONVERSION_NOT_ALLOWED, &[&a, &b]).with_state(2));
     }
     Ok(())

@@ -26,6 +26,7 @@ mod sqltype;
 pub mod temporal;
 mod value;
 mod wide;
+pub mod xml;
 
 pub use collation::CollationId;
 pub use compare::{compare, compare_decimals, guid_key, hash_key};

@@ -310,8 +310,8 @@ impl Binder<'_> {
         } else {
             duramen_types::common_type(&beside(&l, &r.ty), &beside(&r, &l.ty))?
         };
-        if ty.id.is_legacy_lob() {
-            return Err(SqlError::new(&messages::TEXT_NOT_COMPARABLE, &[]));
+        for side in [&l.ty, &r.ty, &ty] {
+            super::types::check_order(side)?;
         }
         // Comparing ignores trailing blanks: char beside varchar stays as it is, and its key can be sought.
         let alike =
@@ -530,6 +530,9 @@ impl Binder<'_> {
             None if call.name.parts.len() > 1 => {
                 if let Some(function) = self.host.scalar_function(&call.name)? {
                     return self.user_function(function, call, args);
+                }
+                if ["value", "query", "nodes", "exist", "modify"].contains(&name.as_str()) {
+                    return Err(unsupported(&format!("the xml method {name}()"), line));
                 }
                 let shown = call.name.display();
                 Err(SqlError::new(

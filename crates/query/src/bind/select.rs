@@ -147,6 +147,13 @@ impl Binder<'_> {
                 duramen_types::common_type(&l.ty, &r.ty)?
             });
         }
+        if !all {
+            for ty in &types {
+                let name = ty.id.name();
+                super::types::check_order(ty)
+                    .map_err(|_| SqlError::new(&messages::SET_OPERAND_NOT_COMPARABLE, &[&name]))?;
+            }
+        }
         let nullable: Vec<bool> = left
             .columns
             .iter()
@@ -323,6 +330,9 @@ impl Binder<'_> {
         order: Vec<(Expr, bool)>,
     ) -> SqlResult<Plan> {
         if spec.distinct {
+            for item in &items {
+                super::types::check_distinct(&item.expr.ty)?;
+            }
             let mut keys = Vec::new();
             for (e, descending) in order {
                 let at = items.iter().position(|i| i.expr.kind == e.kind);
@@ -511,6 +521,7 @@ impl Binder<'_> {
                 }
                 _ => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
             };
+            super::types::check_order(&bound.ty)?;
             out.push((bound, o.desc));
         }
         Ok(out)
@@ -530,6 +541,7 @@ impl Binder<'_> {
                 _ => return Err(SqlError::new(&messages::ORDER_BY_NOT_IN_UNION_LIST, &[])),
             };
             let c = &plan.columns[at];
+            super::types::check_order(&c.ty)?;
             keys.push(SortKey {
                 expr: Expr::column(at, c.ty, c.nullable),
                 descending: o.desc,
@@ -553,7 +565,9 @@ impl Binder<'_> {
             match item {
                 ast::GroupItem::Expr(e) => {
                     let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
-                    groups.push(self.expr(e, scope, &mut none)?);
+                    let group = self.expr(e, scope, &mut none)?;
+                    super::types::check_order(&group.ty)?;
+                    groups.push(group);
                 }
                 _ => return Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
             }

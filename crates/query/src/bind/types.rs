@@ -2,7 +2,29 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
-use duramen_types::{MAX_LENGTH, SqlType};
+use duramen_types::{MAX_LENGTH, SqlType, TypeId};
+
+/// Errors 305 and 306: values of xml, text, ntext and image have no order.
+pub(super) fn check_order(ty: &SqlType) -> SqlResult<()> {
+    if ty.id == TypeId::Xml {
+        return Err(SqlError::new(&messages::XML_NOT_COMPARABLE, &[]));
+    }
+    if ty.id.is_legacy_lob() {
+        return Err(SqlError::new(&messages::TEXT_NOT_COMPARABLE, &[]).with_state(2));
+    }
+    Ok(())
+}
+
+/// Error 421: DISTINCT over values that cannot be compared.
+pub(super) fn check_distinct(ty: &SqlType) -> SqlResult<()> {
+    match check_order(ty) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(SqlError::new(
+            &messages::DISTINCT_NOT_COMPARABLE,
+            &[&ty.id.name()],
+        )),
+    }
+}
 
 /// The type a declaration names. `cast` says that a missing length means 30, not 1.
 pub fn resolve_type(ty: &ast::DataType, cast: bool) -> SqlResult<SqlType> {

@@ -487,10 +487,7 @@ impl Ddl<'_> {
         line: u32,
     ) -> SqlResult<SqlType> {
         let mut resolved = resolve_type(ty, false).map_err(|e| e.at_line(line as i32))?;
-        if matches!(
-            resolved.id,
-            TypeId::RowVersion | TypeId::SqlVariant | TypeId::Xml
-        ) {
+        if resolved.id == TypeId::RowVersion {
             return Err(refuse(
                 &format!("columns of type {}", resolved.id.name()),
                 line,

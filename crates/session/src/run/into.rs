@@ -168,10 +168,7 @@ fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &""];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).with_state(3));
         }
-        if matches!(
-            c.ty.id,
-            TypeId::SqlVariant | TypeId::Xml | TypeId::RowVersion
-        ) {
+        if c.ty.id == TypeId::RowVersion {
             return Err(not_supported(&format!(
                 "columns of type {}",
                 c.ty.id.name()
