@@ -19,9 +19,13 @@
 //! 3. Between batches a statement can be cancelled.
 
 mod aggregate;
+mod join;
 mod kernels;
 mod keys;
+mod order;
+mod sort;
 mod source;
+mod store;
 mod stream;
 mod vector;
 
@@ -29,6 +33,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::Batch;
 
 use crate::cx::Cx;
+use crate::exec;
 use crate::expr::Expr;
 use crate::locking::LockIntent;
 use crate::plan::{Node, Plan, Seek};
@@ -54,7 +59,22 @@ pub fn suits(plan: &Plan, goal: bool) -> bool {
     match &plan.node {
         Node::Scan { .. } => !goal && is_wide_scan(plan),
         Node::Filter { input, .. } | Node::Project { input, .. } => suits(input, goal),
-        Node::Aggregate { input, .. } => suits(input, false),
+        Node::Aggregate { input, .. } | Node::Sort { input, .. } => suits(input, false),
+        Node::Window { input, calls } => sort::numbers_only(calls) && suits(input, false),
+        Node::Join { left, right, .. } => {
+            !goal && join::hashes(&plan.node) && (suits(left, false) || suits(right, false))
+        }
+        Node::Top {
+            input,
+            percent: false,
+            ties,
+            ..
+        } => ties.is_empty() && suits(input, true),
+        Node::Skip { input, .. } | Node::Distinct { input } => suits(input, goal),
+        Node::Concat(inputs) => !goal && inputs.iter().any(|p| suits(p, false)),
+        Node::SetOperation { left, right, .. } => {
+            !goal && (suits(left, false) || suits(right, false))
+        }
         _ => false,
     }
 }
@@ -89,20 +109,95 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
             let input = open(input, &below, cx)?;
             Ok(Box::new(stream::Filter::new(input, predicate)))
         }
-        Node::Project { input, exprs } => {
-            let used = stream::used(exprs, needed);
-            let mut below = vec![false; input.columns.len()];
-            for (e, used) in exprs.iter().zip(&used) {
-                if *used {
-                    need(e, &mut below);
-                }
-            }
-            let input = open(input, &below, cx)?;
-            Ok(Box::new(stream::Project::new(input, exprs, &used)))
-        }
+        Node::Project { input, exprs } => project(input, exprs, needed, u64::MAX, cx),
         Node::Aggregate { .. } => aggregate::open(plan, needed, cx),
+        Node::Join { .. } => join::open(plan, needed, cx),
+        Node::Window { .. } => sort::window(plan, needed, cx),
+        Node::Sort { input, keys } => sort::open((input, keys), needed, u64::MAX, cx),
+        Node::Top { .. } | Node::Skip { .. } => slice(plan, needed, cx),
+        Node::Distinct { input } => {
+            let all = vec![true; input.columns.len()];
+            let input = open(input, &all, cx)?;
+            Ok(Box::new(stream::Distinct::new(input, &plan.columns)))
+        }
+        Node::Concat(inputs) => Ok(Box::new(stream::Concat::new(inputs, needed))),
+        Node::SetOperation {
+            left,
+            right,
+            keep_common,
+        } => {
+            let all = vec![true; left.columns.len()];
+            let other = open(right, &all, cx)?;
+            let input = open(left, &all, cx)?;
+            let columns = &left.columns;
+            let compared = stream::Compared::new(input, columns, other, *keep_common, cx)?;
+            Ok(Box::new(compared))
+        }
         _ => source::from_rows(plan, needed, cx),
     }
+}
+
+/// TOP and OFFSET. A sort below learns how many of its rows are wanted.
+fn slice<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    let (mut skip, mut left) = (0u64, u64::MAX);
+    let mut at = plan;
+    loop {
+        match &at.node {
+            Node::Top {
+                input,
+                count,
+                fetch,
+                percent: false,
+                ties,
+            } if ties.is_empty() && skip == 0 => {
+                left = left.min(exec::top_count(count, *fetch, cx)?);
+                at = input;
+            }
+            Node::Skip { input, count } if skip == 0 => {
+                skip = exec::skip_count(count, cx)?;
+                at = input;
+            }
+            _ => break,
+        }
+    }
+    let input = open_first(at, needed, skip.saturating_add(left), cx)?;
+    Ok(Box::new(stream::Slice { input, skip, left }))
+}
+
+/// Starts a plan of which only the first `limit` rows will be asked for.
+fn open_first<'p>(
+    plan: &'p Plan,
+    needed: &[bool],
+    limit: u64,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Boxed<'p>> {
+    match &plan.node {
+        Node::Sort { input, keys } if suits(plan, false) => {
+            sort::open((input, keys), needed, limit, cx)
+        }
+        Node::Project { input, exprs } if suits(plan, false) => {
+            project(input, exprs, needed, limit, cx)
+        }
+        _ => open(plan, needed, cx),
+    }
+}
+
+fn project<'p>(
+    input: &'p Plan,
+    exprs: &'p [Expr],
+    needed: &[bool],
+    limit: u64,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Boxed<'p>> {
+    let used = stream::used(exprs, needed);
+    let mut below = vec![false; input.columns.len()];
+    for (e, used) in exprs.iter().zip(&used) {
+        if *used {
+            need(e, &mut below);
+        }
+    }
+    let input = open_first(input, &below, limit, cx)?;
+    Ok(Box::new(stream::Project::new(input, exprs, &used)))
 }
 
 /// Marks the columns that an expression reads. A subquery may read any.

@@ -110,7 +110,7 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
             Operator::Project(Box::new(open_for(input, goal, cx)?), exprs)
         }
         Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),
-        Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, cx)?)),
+        Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, goal, cx)?)),
         Node::Aggregate {
             input,
             groups,
@@ -148,17 +148,12 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
             ties,
         } => {
             if *fetch {
-                let wanted = count.eval(&[], cx)?.as_i64();
-                if wanted.is_none_or(|n| n < 1) {
-                    return Err(SqlError::new(&messages::FETCH_NOT_POSITIVE, &[]));
-                }
+                top_count(count, true, cx)?;
             }
             open_top(input, count, *percent, ties, cx)?
         }
         Node::Skip { input, count } => {
-            let left = count.eval(&[], cx)?.as_i64();
-            let left = left.and_then(|n| u64::try_from(n).ok());
-            let left = left.ok_or_else(|| SqlError::new(&messages::OFFSET_NEGATIVE, &[]))?;
+            let left = skip_count(count, cx)?;
             Operator::Skip {
                 input: Box::new(open_for(input, goal, cx)?),
                 left,
@@ -232,6 +227,22 @@ pub fn eval_all(exprs: &[Expr], row: &[Value], cx: &mut Cx<'_>) -> SqlResult<Row
         out.push(e.eval(row, cx)?);
     }
     Ok(out)
+}
+
+/// The argument of TOP, or of FETCH, which takes at least one row.
+pub fn top_count(count: &Expr, fetch: bool, cx: &mut Cx<'_>) -> SqlResult<u64> {
+    let value = count.eval(&[], cx)?;
+    if fetch && value.as_i64().is_none_or(|n| n < 1) {
+        return Err(SqlError::new(&messages::FETCH_NOT_POSITIVE, &[]));
+    }
+    row_count(&value)
+}
+
+/// The argument of OFFSET.
+pub fn skip_count(count: &Expr, cx: &mut Cx<'_>) -> SqlResult<u64> {
+    let left = count.eval(&[], cx)?.as_i64();
+    let left = left.and_then(|n| u64::try_from(n).ok());
+    left.ok_or_else(|| SqlError::new(&messages::OFFSET_NEGATIVE, &[]))
 }
 
 /// The argument of TOP and OFFSET.
@@ -465,8 +476,21 @@ pub struct Join<'p> {
     left_done: bool,
 }
 
+/// Starts a join whose left input is running already.
+pub fn join<'p>(plan: &'p Plan, left: Operator<'p>, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    Ok(Operator::Join(Box::new(Join::over(plan, left, cx)?)))
+}
+
 impl<'p> Join<'p> {
-    fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
+    fn open(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
+        let Node::Join { left, .. } = &plan.node else {
+            unreachable!("Join::open is called for join nodes")
+        };
+        let left = open_for(left, goal, cx)?;
+        Join::over(plan, left, cx)
+    }
+
+    fn over(plan: &'p Plan, mut input: Operator<'p>, cx: &mut Cx<'_>) -> SqlResult<Join<'p>> {
         let Node::Join {
             left,
             right,
@@ -476,9 +500,8 @@ impl<'p> Join<'p> {
             apply,
         } = &plan.node
         else {
-            unreachable!("Join::open is called for join nodes")
+            unreachable!("Join::over is called for join nodes")
         };
-        let mut input = open(left, cx)?;
         let mut seek = match *apply {
             true => None,
             false => SeekJoin::find(right, hash, *kind),

@@ -423,6 +423,40 @@ impl Column {
         }
     }
 
+    /// The cells `from..to`.
+    pub fn slice(&self, from: usize, to: usize) -> Column {
+        fn runs<T: Copy>(r: &Runs<T>, from: usize, to: usize) -> Runs<T> {
+            let start = if from == 0 { 0 } else { r.ends[from - 1] };
+            let end = if to == 0 { 0 } else { r.ends[to - 1] };
+            Runs {
+                ends: r.ends[from..to].iter().map(|e| e - start).collect(),
+                items: r.items[start..end].to_vec(),
+            }
+        }
+        let data = match &self.data {
+            Data::Absent => return Column::absent(),
+            Data::Ints(kind, v) => Data::Ints(*kind, v[from..to].to_vec()),
+            Data::Floats(v) => Data::Floats(v[from..to].to_vec()),
+            Data::Decimals {
+                precision,
+                scale,
+                mantissas,
+            } => Data::Decimals {
+                precision: *precision,
+                scale: *scale,
+                mantissas: mantissas[from..to].to_vec(),
+            },
+            Data::Bytes(kind, r) => Data::Bytes(*kind, runs(r, from, to)),
+            Data::Wide(r) => Data::Wide(runs(r, from, to)),
+            Data::Values(v) => Data::Values(v[from..to].to_vec()),
+        };
+        let nulls = match self.nulls.is_empty() {
+            true => Vec::new(),
+            false => self.nulls[from..to].to_vec(),
+        };
+        Column { data, nulls }
+    }
+
     /// The cells at `rows`, in that order; [`NO_ROW`] gives NULL.
     pub fn gather(&self, rows: &[u32]) -> Column {
         fn pick<T: Copy + Default>(v: &[T], rows: &[u32]) -> Vec<T> {
@@ -513,6 +547,26 @@ impl Batch {
             rows: rows.len(),
             columns: columns.collect(),
         }
+    }
+
+    /// The rows `from..to`.
+    pub fn slice(&self, from: usize, to: usize) -> Batch {
+        let columns = self.columns.iter().map(|c| Arc::new(c.slice(from, to)));
+        Batch {
+            rows: to - from,
+            columns: columns.collect(),
+        }
+    }
+
+    /// The columns that `kept` marks, the others absent.
+    pub fn only(mut self, kept: &[bool]) -> Batch {
+        let absent = Arc::new(Column::absent());
+        for (column, kept) in self.columns.iter_mut().zip(kept) {
+            if !kept {
+                *column = absent.clone();
+            }
+        }
+        self
     }
 
     pub fn heap_bytes(&self) -> usize {

@@ -223,7 +223,8 @@ impl KeyTable {
                 if words.is_empty() {
                     *kind = new;
                 }
-                *kind == new
+                // Integers of all widths are equal by their numbers.
+                *kind == new || kind.is_integer() && new.is_integer()
             }
             Keys::Bytes(_) => false,
         }
@@ -305,7 +306,8 @@ impl KeyTable {
     #[inline]
     fn grow(&mut self) {
         if self.len() * 2 >= self.slots.len() {
-            self.rehash(self.slots.len() * 4);
+            let more = if self.slots.len() < 1 << 20 { 4 } else { 2 };
+            self.rehash(self.slots.len() * more);
         }
     }
 

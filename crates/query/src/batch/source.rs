@@ -85,11 +85,44 @@ struct FromRows<'p> {
 
 /// Starts a plan row by row, and takes its rows apart.
 pub fn from_rows<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    of_operator(exec::open_rows(plan, cx)?, plan, needed)
+}
+
+/// The rows of a started operator, taken apart.
+pub fn of_operator<'p>(
+    input: Operator<'p>,
+    plan: &'p Plan,
+    needed: &[bool],
+) -> SqlResult<Boxed<'p>> {
     Ok(Box::new(FromRows {
-        input: exec::open_rows(plan, cx)?,
+        input,
         plan,
         needed: needed.to_vec(),
     }))
+}
+
+/// Batches that were read ahead, then the rest.
+pub struct Again<'p> {
+    first: VecDeque<Batch>,
+    rest: Boxed<'p>,
+}
+
+impl<'p> Again<'p> {
+    pub fn new(first: Vec<Batch>, rest: Boxed<'p>) -> Again<'p> {
+        Again {
+            first: first.into(),
+            rest,
+        }
+    }
+}
+
+impl BatchOperator for Again<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        match self.first.pop_front() {
+            Some(batch) => Ok(Some(batch)),
+            None => self.rest.next(cx),
+        }
+    }
 }
 
 impl BatchOperator for FromRows<'_> {

@@ -1,14 +1,17 @@
-//! Operators that hand each batch on: filter and projection.
+//! Operators that hand each batch on, or some of it: filter, projection, TOP and OFFSET, DISTINCT, UNION ALL, EXCEPT
+//! and INTERSECT.
 
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column};
 
+use super::keys::KeyTable;
 use super::vector::{self, BatchExpr, is_plain};
 use super::{BatchOperator, Boxed};
 use crate::cx::Cx;
 use crate::expr::Expr;
+use crate::plan::{OutColumn, Plan};
 
 pub struct Filter<'p> {
     input: Boxed<'p>,
@@ -78,5 +81,174 @@ impl BatchOperator for Project<'_> {
             all[*at] = column;
         }
         Ok(Some(Batch::new(batch.rows(), all)))
+    }
+}
+
+/// The rows from one place to another.
+pub struct Slice<'p> {
+    pub input: Boxed<'p>,
+    /// Rows to pass over, and rows to give out after them.
+    pub skip: u64,
+    pub left: u64,
+}
+
+impl BatchOperator for Slice<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        while self.left > 0
+            && let Some(batch) = self.input.next(cx)?
+        {
+            let n = batch.rows() as u64;
+            let from = self.skip.min(n);
+            self.skip -= from;
+            let to = n.min(from.saturating_add(self.left));
+            self.left -= to - from;
+            if from == 0 && to == n {
+                return Ok(Some(batch));
+            }
+            if from < to {
+                return Ok(Some(batch.slice(from as usize, to as usize)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The keys of whole rows.
+pub fn row_keys(columns: &[OutColumn]) -> KeyTable {
+    KeyTable::new(columns.iter().map(|c| c.ty.collation).collect())
+}
+
+/// Rows that were not there before.
+pub struct Distinct<'p> {
+    input: Boxed<'p>,
+    seen: KeyTable,
+}
+
+impl<'p> Distinct<'p> {
+    pub fn new(input: Boxed<'p>, columns: &[OutColumn]) -> Distinct<'p> {
+        Distinct {
+            input,
+            seen: row_keys(columns),
+        }
+    }
+}
+
+/// The rows of a batch whose keys are new.
+fn new_rows(batch: Batch, seen: &mut KeyTable) -> Batch {
+    let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
+    seen.number(
+        batch.columns(),
+        batch.rows(),
+        true,
+        &mut numbers,
+        &mut fresh,
+    );
+    match fresh.len() == batch.rows() {
+        true => batch,
+        false => batch.gather(&fresh),
+    }
+}
+
+impl BatchOperator for Distinct<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        while let Some(batch) = self.input.next(cx)? {
+            let batch = new_rows(batch, &mut self.seen);
+            if batch.rows() > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// EXCEPT and INTERSECT: different rows that the other side has, or has not.
+pub struct Compared<'p> {
+    input: Boxed<'p>,
+    other: KeyTable,
+    seen: KeyTable,
+    keep_common: bool,
+}
+
+impl<'p> Compared<'p> {
+    pub fn new(
+        input: Boxed<'p>,
+        columns: &[OutColumn],
+        mut other: Boxed<'_>,
+        keep_common: bool,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Compared<'p>> {
+        let mut table = row_keys(columns);
+        let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
+        while let Some(batch) = other.next(cx)? {
+            table.number(
+                batch.columns(),
+                batch.rows(),
+                true,
+                &mut numbers,
+                &mut fresh,
+            );
+        }
+        Ok(Compared {
+            input,
+            other: table,
+            seen: row_keys(columns),
+            keep_common,
+        })
+    }
+}
+
+impl BatchOperator for Compared<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
+        while let Some(batch) = self.input.next(cx)? {
+            let n = batch.rows();
+            self.other
+                .number(batch.columns(), n, false, &mut numbers, &mut fresh);
+            let there = numbers.iter().map(|k| *k != super::keys::NONE);
+            let kept: Vec<u32> = there
+                .enumerate()
+                .filter(|(_, there)| *there == self.keep_common)
+                .map(|(i, _)| i as u32)
+                .collect();
+            let batch = new_rows(batch.gather(&kept), &mut self.seen);
+            if batch.rows() > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// One input after the other.
+pub struct Concat<'p> {
+    inputs: std::slice::Iter<'p, Plan>,
+    needed: Vec<bool>,
+    current: Option<Boxed<'p>>,
+}
+
+impl<'p> Concat<'p> {
+    pub fn new(inputs: &'p [Plan], needed: &[bool]) -> Concat<'p> {
+        Concat {
+            inputs: inputs.iter(),
+            needed: needed.to_vec(),
+            current: None,
+        }
+    }
+}
+
+impl BatchOperator for Concat<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        loop {
+            if let Some(input) = &mut self.current {
+                if let Some(batch) = input.next(cx)? {
+                    return Ok(Some(batch));
+                }
+                self.current = None;
+            }
+            let Some(plan) = self.inputs.next() else {
+                return Ok(None);
+            };
+            self.current = Some(super::open(plan, &self.needed, cx)?);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The operators over columns answer as the row operators do: random tables, expressions and queries, each run both ways.
-//! Rows are compared as they come. Of a query that meets several errors, which one it tells is not promised.
+//! Rows are compared as they come, those of joins in any order. Of a query that meets several errors, which one it tells is not promised.
+
+use std::sync::atomic::Ordering;
 
 use duramen_query::{Binder, Cx};
 use duramen_tsql::ast::StatementKind;
@@ -50,7 +52,9 @@ fn world(dice: &mut Dice) -> Toy {
         ],
         variables: vec![("@v", SqlType::INT, Value::Int(3))],
     };
-    for table in ["a", "b"] {
+    for (i, table) in ["a", "b"].into_iter().enumerate() {
+        let claimed = [0, 1_000_000][dice.below(2)];
+        toy.tables[i].claimed.store(claimed, Ordering::Relaxed);
         let rows = dice.below(30);
         for id in 0..rows {
             let values: Vec<&str> = vec![
@@ -173,6 +177,13 @@ fn query(dice: &mut Dice) -> String {
         0 => String::new(),
         _ => format!("where {}", predicate(dice, "x", 2)),
     };
+    match dice.below(9) {
+        3 | 4 => return join(dice),
+        5 => return sorted(dice),
+        6 => return set(dice),
+        7 => return numbered(dice),
+        _ => {}
+    }
     match dice.below(3) {
         0 => format!(
             "select {}, {} from a x {condition}",
@@ -198,6 +209,99 @@ fn query(dice: &mut Dice) -> String {
             scalar(dice, "x", 2)
         ),
     }
+}
+
+fn join(dice: &mut Dice) -> String {
+    let kind = dice.of(&["join", "left join", "right join", "full join"]);
+    // Keys of one type and of two, one column and two, with a rest that is no equality.
+    let mut on = match dice.below(4) {
+        0 => "x.k = y.k".to_owned(),
+        1 => format!("x.{} = y.{}", dice.of(&COLUMNS), dice.of(&COLUMNS)),
+        2 => {
+            let c = dice.of(&COLUMNS);
+            format!("x.{c} = y.{c}")
+        }
+        _ => {
+            let (c, d) = (dice.of(&COLUMNS), dice.of(&COLUMNS));
+            format!("x.{c} = y.{c} and y.{d} = x.{d}")
+        }
+    };
+    if dice.below(3) == 0 {
+        on.push_str(&format!(" and {}", predicate(dice, "x", 1)));
+    }
+    if dice.below(4) == 0 {
+        on.push_str(" and x.i < y.i");
+    }
+    let condition = match dice.below(3) {
+        0 => format!("where {}", predicate(dice, "y", 1)),
+        _ => String::new(),
+    };
+    let (left, right) = match dice.below(2) {
+        0 => ("a", "b"),
+        _ => ("b", "a"),
+    };
+    match dice.below(2) {
+        0 => format!(
+            "select x.id, y.id, {} from {left} x {kind} {right} y on {on} {condition}",
+            scalar(dice, "y", 1)
+        ),
+        _ => format!(
+            "select x.k, count(*), count(y.id) from {left} x {kind} {right} y on {on} {condition} group by x.k"
+        ),
+    }
+}
+
+fn sorted(dice: &mut Dice) -> String {
+    let order = |dice: &mut Dice| {
+        format!(
+            "{} {}, {} {}",
+            dice.of(&COLUMNS),
+            dice.of(&["", "desc"]),
+            dice.of(&COLUMNS),
+            dice.of(&["", "desc"])
+        )
+    };
+    match dice.below(3) {
+        0 => format!("select id, c, n from a order by {}", order(dice)),
+        1 => format!(
+            "select top {} id, {} e from a x order by {}",
+            dice.below(20),
+            scalar(dice, "x", 1),
+            order(dice)
+        ),
+        _ => format!(
+            "select count(*), max(id), min(c) from (select id, c from a order by {} offset {} rows fetch next {} rows only) z",
+            order(dice),
+            dice.below(9),
+            1 + dice.below(9)
+        ),
+    }
+}
+
+fn set(dice: &mut Dice) -> String {
+    let columns = format!("{}, {}", dice.of(&COLUMNS), dice.of(&COLUMNS));
+    match dice.below(3) {
+        0 => format!("select distinct {columns} from a"),
+        _ => {
+            let how = dice.of(&["union", "union all", "except", "intersect"]);
+            format!("select {columns} from a {how} select {columns} from b")
+        }
+    }
+}
+
+fn numbered(dice: &mut Dice) -> String {
+    let calls: Vec<String> = (0..1 + dice.below(2))
+        .map(|_| {
+            let name = dice.of(&["row_number", "rank", "dense_rank"]);
+            let partition = match dice.below(2) {
+                0 => String::new(),
+                _ => format!("partition by {}", dice.of(&COLUMNS)),
+            };
+            let (by, desc) = (dice.of(&COLUMNS), dice.of(&["", "desc"]));
+            format!("{name}() over ({partition} order by {by} {desc})")
+        })
+        .collect();
+    format!("select id, {} from a", calls.join(", "))
 }
 
 fn aggregates(dice: &mut Dice) -> String {
@@ -241,7 +345,11 @@ fn answer(toy: &Toy, sql: &str, row_by_row: bool) -> Option<String> {
                 });
                 cells.collect::<Vec<_>>().join("|")
             });
-            format!("{}\nwarned: {warned}", shown.collect::<Vec<_>>().join("\n"))
+            let mut shown: Vec<String> = shown.collect();
+            if sql.contains(" join ") {
+                shown.sort();
+            }
+            format!("{}\nwarned: {warned}", shown.join("\n"))
         }
     })
 }

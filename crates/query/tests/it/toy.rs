@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult};
 use duramen_os::sync::Mutex;
 use duramen_query::host::{
-    AccessPath, Bounds, Host, Locator, RowCursor, Source, Table, TableColumn, VirtualTable,
+    AccessPath, Bounds, Host, Locator, RowCursor, Source, Table, TableColumn, TableSize,
+    VirtualTable,
 };
 use duramen_query::{Binder, Cx, Expr, Row, ScanLock, dml};
 use duramen_tsql::ast::{ObjectName, StatementKind};
@@ -20,6 +22,8 @@ pub struct ToyTable {
     columns: Vec<TableColumn>,
     paths: Vec<AccessPath>,
     state: Mutex<State>,
+    /// How many rows it says it has, to whoever chooses a plan.
+    pub claimed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +51,7 @@ impl ToyTable {
             columns,
             paths: if key.is_empty() { vec![] } else { vec![path] },
             state: Mutex::new(State::default()),
+            claimed: AtomicU64::new(0),
         })
     }
 
@@ -98,6 +103,11 @@ impl Table for ToyTable {
 
     fn paths(&self) -> &[AccessPath] {
         &self.paths
+    }
+
+    fn size(&self) -> TableSize {
+        let rows = self.claimed.load(Ordering::Relaxed);
+        TableSize { rows, pages: rows }
     }
 
     fn open(

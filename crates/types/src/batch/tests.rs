@@ -105,6 +105,10 @@ fn what_goes_in_comes_out() {
         all.extend(more);
         assert_eq!(cells(&first), all, "seed {seed}");
 
+        let from = dice.below(all.len() as u64 + 1) as usize;
+        let to = from + dice.below((all.len() - from) as u64 + 1) as usize;
+        assert_eq!(cells(&first.slice(from, to)), all[from..to], "seed {seed}");
+
         let picks: Vec<u32> = (0..all.len() as u32).rev().chain([NO_ROW]).collect();
         let mut expected: Vec<Value> = all.iter().rev().cloned().collect();
         expected.push(Value::Null);

@@ -1,0 +1,456 @@
+//! Hash joins over batches.
+//!
+//! One side is kept (*built*): its rows by column, and for each key a chain of the rows that have it, in their order. The
+//! other side's batches are looked up against it (*probed*). A single key column of whole numbers that lie close together
+//! needs no hashing: the chains are found by the number's distance from the least, and keys that come in order are found
+//! in order too.
+//!
+//! The right side is built, as the row join does it, unless it is expected to be much larger than the left one; so small
+//! joins give their rows in the left side's order. Rows that ON refuses, and those that nobody joins, are as in the row
+//! join: an unmatched probed row comes where it stands, an unmatched built row at the end.
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_types::CollationId;
+use duramen_types::batch::{Batch, Column, Data, NO_ROW};
+
+use super::keys::{self, KeyTable};
+use super::store::{Store, nothing};
+use super::vector::{self, BatchExpr};
+use super::{BATCH_ROWS, BatchOperator, Boxed, need, source};
+use crate::cx::Cx;
+use crate::exec;
+use crate::optimize::estimate::estimate;
+use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::seek_join::{FEW_ROWS, SeekJoin};
+
+/// A right side that is expected to be this large is built only when the left one is no smaller.
+const LARGE_ROWS: f64 = 65_536.0;
+/// Joined rows that are put together at a time.
+const PAIRS: usize = 4096;
+/// End of a chain; no chain.
+const NONE: u32 = keys::NONE;
+
+/// Starts a hash join.
+pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    let Node::Join {
+        left,
+        right,
+        kind,
+        hash,
+        on,
+        ..
+    } = &plan.node
+    else {
+        return source::from_rows(plan, needed, cx);
+    };
+    let left_width = left.columns.len();
+    let mut carried = needed.to_vec();
+    if let Some(on) = on {
+        need(on, &mut carried);
+    }
+    let (left_carried, right_carried) = carried.split_at(left_width);
+    let mut left_needed = left_carried.to_vec();
+    let mut right_needed = right_carried.to_vec();
+    for (l, r) in hash {
+        need(l, &mut left_needed);
+        need(r, &mut right_needed);
+    }
+    let mut left_input = super::open(left, &left_needed, cx)?;
+    if SeekJoin::find(right, hash, *kind).is_some() {
+        // Few rows on the left seek their partners; `exec::Join` knows how.
+        let mut first = Vec::new();
+        let mut rows = 0;
+        let mut ended = false;
+        while rows <= FEW_ROWS && !ended {
+            match left_input.next(cx)? {
+                Some(batch) => {
+                    rows += batch.rows();
+                    first.push(batch);
+                }
+                None => ended = true,
+            }
+        }
+        let again = Box::new(source::Again::new(first, left_input));
+        if ended {
+            let input = exec::Operator::Columns(Box::new(source::Rows::new(again)));
+            return source::of_operator(exec::join(plan, input, cx)?, plan, needed);
+        }
+        left_input = again;
+    }
+    let (expected_left, expected_right) = (estimate(left).rows, estimate(right).rows);
+    let build_left = expected_right > LARGE_ROWS && expected_left < expected_right;
+    let outer_left = matches!(kind, JoinKind::Left | JoinKind::Full);
+    let outer_right = matches!(kind, JoinKind::Right | JoinKind::Full);
+    let left_side = Side {
+        columns: &left.columns,
+        keys: BatchExpr::all(hash.iter().map(|h| &h.0)),
+        carried: left_carried.to_vec(),
+        outer: outer_left,
+    };
+    let right_side = Side {
+        columns: &right.columns,
+        keys: BatchExpr::all(hash.iter().map(|h| &h.1)),
+        carried: right_carried.to_vec(),
+        outer: outer_right,
+    };
+    let collations: Vec<CollationId> = hash.iter().map(|(l, _)| l.ty.collation).collect();
+    let on = on.as_ref().map(BatchExpr::new);
+    let right_input = super::open(right, &right_needed, cx)?;
+    let (build_side, build_input, probe_side, probe_input) = match build_left {
+        true => (left_side, left_input, right_side, right_input),
+        false => (right_side, right_input, left_side, left_input),
+    };
+    let build = Build::read(build_side, build_input, collations, cx)?;
+    Ok(Box::new(HashJoin {
+        matched: match build.side.outer {
+            true => vec![false; build.store.rows()],
+            false => Vec::new(),
+        },
+        build,
+        build_left,
+        probe_side,
+        probe: Some(probe_input),
+        on,
+        current: None,
+        unmatched: 0,
+    }))
+}
+
+/// What a join knows of one of its inputs.
+struct Side<'p> {
+    columns: &'p [OutColumn],
+    keys: Vec<BatchExpr<'p>>,
+    /// The columns that ON or somebody above reads.
+    carried: Vec<bool>,
+    /// Its rows come even when nobody joins them.
+    outer: bool,
+}
+
+/// Where a key's chain begins.
+enum Index {
+    /// At the key's distance from the least one.
+    Direct { least: i64, heads: Vec<u32> },
+    /// At its number.
+    Numbered { table: KeyTable, heads: Vec<u32> },
+}
+
+struct Build<'p> {
+    side: Side<'p>,
+    store: Store,
+    index: Index,
+    /// The next row of each row's chain.
+    next: Vec<u32>,
+}
+
+impl<'p> Build<'p> {
+    fn read(
+        side: Side<'p>,
+        mut input: Boxed<'p>,
+        collations: Vec<CollationId>,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Build<'p>> {
+        let mut store = Store::new(side.columns, &side.carried);
+        let fresh = side.keys.iter().map(|k| Column::of(&k.expr.ty));
+        let mut keys: Vec<Column> = fresh.collect();
+        while let Some(batch) = input.next(cx)? {
+            let columns = vector::columns(&side.keys, &batch, cx)?;
+            for (all, new) in keys.iter_mut().zip(columns) {
+                all.append(&new);
+            }
+            store.append(&batch);
+        }
+        drop(input);
+        let n = store.rows();
+        let (index, next) = match direct(&keys, n) {
+            Some(found) => found,
+            None => numbered(keys, n, collations),
+        };
+        Ok(Build {
+            side,
+            store,
+            index,
+            next,
+        })
+    }
+
+    /// The first of the rows that have each key.
+    fn heads(&mut self, keys: &[Arc<Column>], n: usize, out: &mut Vec<u32>) {
+        match &mut self.index {
+            Index::Direct { least, heads } => {
+                if let [column] = keys
+                    && let Data::Ints(_, values) = &column.data
+                {
+                    out.clear();
+                    let nulls = column.nulls();
+                    out.extend(values.iter().enumerate().map(|(i, v)| {
+                        let at = v.wrapping_sub(*least) as u64 as usize;
+                        match nulls.get(i) {
+                            Some(true) => NONE,
+                            _ => heads.get(at).copied().unwrap_or(NONE),
+                        }
+                    }));
+                    return;
+                }
+                // Keys of another form than the built ones: none of them is in reach.
+                out.clear();
+                out.extend(
+                    (0..n).map(|i| match keys.first().map(|c| c.get(i).as_i64()) {
+                        Some(Some(v)) => {
+                            let at = v.wrapping_sub(*least) as u64 as usize;
+                            heads.get(at).copied().unwrap_or(NONE)
+                        }
+                        _ => NONE,
+                    }),
+                );
+            }
+            Index::Numbered { table, heads } => {
+                let mut fresh = Vec::new();
+                table.number(keys, n, false, out, &mut fresh);
+                for (i, slot) in out.iter_mut().enumerate() {
+                    let null = keys.iter().any(|c| c.is_null(i));
+                    *slot = match null {
+                        true => NONE,
+                        false => heads.get(*slot as usize).copied().unwrap_or(NONE),
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Chains by distance, where the keys are integers that lie close enough together.
+fn direct(keys: &[Column], n: usize) -> Option<(Index, Vec<u32>)> {
+    let [column] = keys else {
+        return None;
+    };
+    let Data::Ints(kind, values) = &column.data else {
+        return None;
+    };
+    if !kind.is_integer() {
+        return None;
+    }
+    let nulls = column.nulls();
+    let known = |i: &usize| !nulls.get(*i).copied().unwrap_or(false);
+    let rows = || (0..n).filter(known);
+    let least = rows().map(|i| values[i]).min()?;
+    let greatest = rows().map(|i| values[i]).max()?;
+    let span = usize::try_from(greatest.checked_sub(least)?).ok()?;
+    if span > n.saturating_mul(4) + 1024 {
+        return None;
+    }
+    let mut heads = vec![NONE; span + 1];
+    let mut next = vec![NONE; n];
+    for i in rows().rev() {
+        let head = &mut heads[values[i].wrapping_sub(least) as usize];
+        next[i] = *head;
+        *head = i as u32;
+    }
+    Some((Index::Direct { least, heads }, next))
+}
+
+fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index, Vec<u32>) {
+    let mut table = KeyTable::new(collations);
+    let mut numbers = Vec::with_capacity(n);
+    let (mut part, mut fresh) = (Vec::new(), Vec::new());
+    let mut from = 0;
+    while from < n {
+        let to = n.min(from + 64 * BATCH_ROWS);
+        let columns: Vec<Arc<Column>> = keys.iter().map(|c| Arc::new(c.slice(from, to))).collect();
+        table.number(&columns, to - from, true, &mut part, &mut fresh);
+        numbers.extend_from_slice(&part);
+        from = to;
+    }
+    let mut heads = vec![NONE; table.len()];
+    let mut next = vec![NONE; n];
+    for i in (0..n).rev() {
+        // A key with a NULL in it equals none.
+        if keys.iter().any(|c| c.is_null(i)) {
+            continue;
+        }
+        let head = &mut heads[numbers[i] as usize];
+        next[i] = *head;
+        *head = i as u32;
+    }
+    (Index::Numbered { table, heads }, next)
+}
+
+/// A probed batch that is being joined.
+struct Probe {
+    batch: Batch,
+    heads: Vec<u32>,
+    /// The row at hand, and the rest of its chain.
+    row: usize,
+    chain: u32,
+    /// Which rows ON has let through; only kept when there is an ON and the probed side is outer.
+    matched: Vec<bool>,
+    /// The pairs handed on so far were not all of the batch.
+    split: bool,
+}
+
+struct HashJoin<'p> {
+    build: Build<'p>,
+    build_left: bool,
+    probe_side: Side<'p>,
+    probe: Option<Boxed<'p>>,
+    on: Option<BatchExpr<'p>>,
+    /// Which built rows were joined, for an outer built side.
+    matched: Vec<bool>,
+    current: Option<Probe>,
+    /// Built rows looked at for having no partner.
+    unmatched: usize,
+}
+
+impl BatchOperator for HashJoin<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        loop {
+            cx.check_cancelled()?;
+            if let Some(probe) = self.current.take() {
+                if let Some(batch) = self.join(probe, cx)? {
+                    return Ok(Some(batch));
+                }
+                continue;
+            }
+            let Some(input) = &mut self.probe else {
+                return Ok(self.rest());
+            };
+            let Some(batch) = input.next(cx)? else {
+                self.probe = None;
+                continue;
+            };
+            let keys = vector::columns(&self.probe_side.keys, &batch, cx)?;
+            let mut heads = Vec::new();
+            self.build.heads(&keys, batch.rows(), &mut heads);
+            let outer_on = self.on.is_some() && self.probe_side.outer;
+            self.current = Some(Probe {
+                chain: heads.first().copied().unwrap_or(NONE),
+                matched: vec![false; if outer_on { batch.rows() } else { 0 }],
+                batch: batch.only(&self.probe_side.carried),
+                heads,
+                row: 0,
+                split: false,
+            });
+        }
+    }
+}
+
+impl HashJoin<'_> {
+    /// Joins on in a probed batch; `None` when that gave no row.
+    fn join(&mut self, mut probe: Probe, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let n = probe.batch.rows();
+        let inline = self.probe_side.outer && self.on.is_none();
+        let (mut probed, mut built) = (Vec::new(), Vec::new());
+        while probe.row < n && probed.len() < PAIRS {
+            let (row, head) = (probe.row as u32, probe.heads[probe.row]);
+            if head == NONE && inline {
+                probed.push(row);
+                built.push(NO_ROW);
+            }
+            while probe.chain != NONE && probed.len() < PAIRS {
+                probed.push(row);
+                built.push(probe.chain);
+                probe.chain = self.build.next[probe.chain as usize];
+            }
+            if probe.chain == NONE {
+                probe.row += 1;
+                probe.chain = probe.heads.get(probe.row).copied().unwrap_or(NONE);
+            }
+        }
+        let ended = probe.row >= n;
+        if self.on.is_some() && !probed.is_empty() {
+            let joined = self.pairs(&probe.batch, &probed, &built);
+            if let Some(on) = &self.on {
+                let kept = vector::select(on, &joined, cx)?;
+                probed = kept.iter().map(|i| probed[*i as usize]).collect();
+                built = kept.iter().map(|i| built[*i as usize]).collect();
+            }
+        }
+        if self.build.side.outer {
+            for row in &built {
+                if let Some(slot) = self.matched.get_mut(*row as usize) {
+                    *slot = true;
+                }
+            }
+        }
+        if !probe.matched.is_empty() {
+            probed
+                .iter()
+                .for_each(|i| probe.matched[*i as usize] = true);
+            if ended {
+                with_unmatched(&probe, &mut probed, &mut built);
+            }
+        }
+        let out = match probed.is_empty() {
+            true => None,
+            false => Some(self.pairs(&probe.batch, &probed, &built)),
+        };
+        if !ended {
+            probe.split = true;
+            self.current = Some(probe);
+        }
+        Ok(out)
+    }
+
+    /// The joined rows of some pairs.
+    fn pairs(&self, batch: &Batch, probed: &[u32], built: &[u32]) -> Batch {
+        let in_place = probed.len() == batch.rows()
+            && probed.iter().enumerate().all(|(i, row)| i as u32 == *row);
+        let own = match in_place {
+            true => batch.columns().to_vec(),
+            false => batch.gather(probed).into_columns(),
+        };
+        self.both(self.build.store.gather(built), own, probed.len())
+    }
+
+    fn both(&self, built: Vec<Arc<Column>>, probed: Vec<Arc<Column>>, n: usize) -> Batch {
+        let (mut left, right) = match self.build_left {
+            true => (built, probed),
+            false => (probed, built),
+        };
+        left.extend(right);
+        Batch::new(n, left)
+    }
+
+    /// Built rows that nobody has joined, when the built side is outer.
+    fn rest(&mut self) -> Option<Batch> {
+        let mut rows = Vec::new();
+        while self.unmatched < self.matched.len() && rows.len() < BATCH_ROWS {
+            if !self.matched[self.unmatched] {
+                rows.push(self.unmatched as u32);
+            }
+            self.unmatched += 1;
+        }
+        if rows.is_empty() {
+            return None;
+        }
+        let probed = nothing(
+            self.probe_side.columns,
+            &self.probe_side.carried,
+            rows.len(),
+        );
+        Some(self.both(self.build.store.gather(&rows), probed, rows.len()))
+    }
+}
+
+/// Adds the rows of a probed batch that ON has refused every partner: where they stand, or behind the others when some
+/// of the batch is gone already.
+fn with_unmatched(probe: &Probe, probed: &mut Vec<u32>, built: &mut Vec<u32>) {
+    let lonely = (0..probe.matched.len() as u32).filter(|i| !probe.matched[*i as usize]);
+    if probe.split {
+        let before = probed.len();
+        probed.extend(lonely);
+        built.resize(built.len() + probed.len() - before, NO_ROW);
+        return;
+    }
+    let mut pairs: Vec<(u32, u32)> = probed.drain(..).zip(built.drain(..)).collect();
+    pairs.extend(lonely.map(|i| (i, NO_ROW)));
+    pairs.sort_by_key(|(row, _)| *row);
+    probed.extend(pairs.iter().map(|p| p.0));
+    built.extend(pairs.iter().map(|p| p.1));
+}
+
+/// Whether a join is one that can be hashed.
+pub fn hashes(node: &Node) -> bool {
+    matches!(node, Node::Join { hash, apply: false, .. } if !hash.is_empty())
+}

@@ -1,0 +1,62 @@
+//! Many batches put together: what an operator keeps that must see all its input.
+
+use std::sync::Arc;
+
+use duramen_types::batch::{Batch, Column, NO_ROW};
+
+use crate::plan::OutColumn;
+
+/// Rows by column, as many as come.
+pub struct Store {
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl Store {
+    /// For the columns that `kept` marks.
+    pub fn new(columns: &[OutColumn], kept: &[bool]) -> Store {
+        let fresh = columns.iter().zip(kept).map(|(c, kept)| match kept {
+            true => Column::of(&c.ty),
+            false => Column::absent(),
+        });
+        Store {
+            columns: fresh.collect(),
+            rows: 0,
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn append(&mut self, batch: &Batch) {
+        for (all, new) in self.columns.iter_mut().zip(batch.columns()) {
+            all.append(new);
+        }
+        self.rows += batch.rows();
+    }
+
+    /// The rows at these places; [`NO_ROW`] gives a row of NULLs.
+    pub fn gather(&self, rows: &[u32]) -> Vec<Arc<Column>> {
+        let columns = self.columns.iter();
+        columns.map(|c| Arc::new(c.gather(rows))).collect()
+    }
+
+    /// Keeps the rows at these places, in that order.
+    pub fn keep(&mut self, rows: &[u32]) {
+        for column in &mut self.columns {
+            *column = column.gather(rows);
+        }
+        self.rows = rows.len();
+    }
+}
+
+/// `n` rows of NULLs in the marked columns.
+pub fn nothing(columns: &[OutColumn], kept: &[bool], n: usize) -> Vec<Arc<Column>> {
+    let none = vec![NO_ROW; n];
+    let fresh = columns.iter().zip(kept).map(|(c, kept)| match kept {
+        true => Column::of(&c.ty).gather(&none),
+        false => Column::absent(),
+    });
+    fresh.map(Arc::new).collect()
+}
