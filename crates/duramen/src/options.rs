@@ -11,6 +11,9 @@ usage: duramen serve [OPTIONS]
   --data-dir DIR           where everything is kept            (default ./data)
   --listen ADDR:PORT       where clients connect               (default 127.0.0.1:1433)
   --sa-password PW         password of sa, at the first start  (or MSSQL_SA_PASSWORD; else one is made)
+  --tls-cert FILE          the certificate, PEM, with its chain (default: one is made in DIR)
+  --tls-key FILE           its key, PEM; both or neither
+  --force-encryption on|off  refuse clients that do not encrypt (default off)
   --drive X=DIR            directory of the paths X:\\...       (default DATA-DIR/drives/X)
   --max-memory SIZE        e.g. 512MB, 2GB                     (default half of the memory)
   --log-profile PROFILE    2012, 2014, 2019, 2022 or native    (default native)
@@ -24,6 +27,11 @@ pub struct Options {
     pub data_dir: PathBuf,
     pub listen: SocketAddr,
     pub sa_password: Option<String>,
+    /// The certificate and its key; `None`: one of our own in the data directory.
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    /// Clients that do not encrypt are refused.
+    pub force_encryption: bool,
     pub drives: Vec<(char, PathBuf)>,
     /// `None`: half of the memory.
     pub max_memory: Option<u64>,
@@ -45,6 +53,9 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         data_dir: PathBuf::from("./data"),
         listen: SocketAddr::from(([127, 0, 0, 1], 1433)),
         sa_password: environment_password.filter(|password| !password.is_empty()),
+        tls_cert: None,
+        tls_key: None,
+        force_encryption: false,
         drives: Vec::new(),
         max_memory: None,
         profile: LogProfile::Native,
@@ -74,13 +85,19 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         };
         set(&mut options, flag, value)?;
     }
+    if options.tls_cert.is_some() != options.tls_key.is_some() {
+        return Err("--tls-cert and --tls-key go together".to_owned());
+    }
     Ok(Parsed::Run(options))
 }
 
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 12] = [
     "--data-dir",
     "--listen",
     "--sa-password",
+    "--tls-cert",
+    "--tls-key",
+    "--force-encryption",
     "--drive",
     "--max-memory",
     "--log-profile",
@@ -95,6 +112,15 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
         "--data-dir" => options.data_dir = PathBuf::from(value),
         "--listen" => options.listen = listen(&value).ok_or_else(|| bad("not ADDR:PORT"))?,
         "--sa-password" => options.sa_password = Some(value),
+        "--tls-cert" => options.tls_cert = Some(PathBuf::from(value)),
+        "--tls-key" => options.tls_key = Some(PathBuf::from(value)),
+        "--force-encryption" => {
+            options.force_encryption = match value.as_str() {
+                "on" => true,
+                "off" => false,
+                _ => return Err(bad("not on or off")),
+            }
+        }
         "--drive" => {
             let drive = value.split_once('=').and_then(|(letter, dir)| {
                 let letter = letter.trim_end_matches(':');

@@ -45,7 +45,11 @@ fn serve(options: &Options) -> Result<(), String> {
     let _exclusive = exclusive(&env, dir)?;
     let (credential, made) =
         Credential::open(&env, dir, options.sa_password.as_deref()).map_err(|e| text(&e))?;
-    let tls = TlsSetup::load_or_create(&env, dir).map_err(|e| text(&e))?;
+    let tls = match (&options.tls_cert, &options.tls_key) {
+        (Some(cert), Some(key)) => TlsSetup::load(&env, cert, key),
+        _ => TlsSetup::load_or_create(&env, dir),
+    };
+    let tls = tls.map_err(|e| text(&e))?;
     let certificate = tls.certificate_path.clone();
     protect(dir);
 
@@ -66,6 +70,7 @@ fn serve(options: &Options) -> Result<(), String> {
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
     config.tls = Some(tls);
+    config.force_encryption = options.force_encryption;
     config.handle_signals = true;
     let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
     let address = server.address();

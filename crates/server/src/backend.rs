@@ -70,8 +70,15 @@ pub enum Submission {
 /// buffers and wakes the event loop.
 #[derive(Debug)]
 pub enum Delivery {
-    Packet { connection: u64, bytes: Vec<u8> },
-    End { connection: u64 },
+    Packet {
+        connection: u64,
+        bytes: Vec<u8>,
+        /// Another packet follows at once: what is handed over may be sent together.
+        more: bool,
+    },
+    End {
+        connection: u64,
+    },
 }
 
 /// A parameter of a remote procedure call.
@@ -183,6 +190,11 @@ pub trait BackendSession: Send {
 pub trait Outlet: Send + Sync {
     /// Seals a reply packet, that is, notes what it depends on at this moment, and passes it through the gate.
     fn submit(&self, packet: Vec<u8>) -> Submission;
+
+    /// The last packets of a reply: the worker has time to help them leave.
+    fn submit_last(&self, packet: Vec<u8>) -> Submission {
+        self.submit(packet)
+    }
 
     /// The request is about to wait for something else: what it has committed should be on its way to the disk.
     fn before_block(&self) {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_tds::client::{Client, ClientError, HandshakeStream, prelogin};
-use duramen_tds::login::{FEATURE_UTF8, Login, TDS_7_4};
+use duramen_tds::login::{FEATURE_UTF8, Login, TDS_7_4, TDS_8_0};
 use duramen_tds::prelogin::Encryption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
@@ -40,6 +40,8 @@ pub struct ConnectOptions {
     /// 0: the server's default.
     pub packet_bytes: u32,
     pub trust: Trust,
+    /// TDS 8.0: TLS from the first byte.
+    pub strict: bool,
     pub connect_timeout: Option<Duration>,
     /// Of every read: a query that says nothing for so long fails with a time-out.
     pub read_timeout: Option<Duration>,
@@ -91,6 +93,14 @@ pub fn connect(options: &ConnectOptions) -> Result<Client<Stream>, ClientError> 
     let mut socket = open(options)?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(options.read_timeout)?;
+    if options.strict {
+        if matches!(options.trust, Trust::NoEncryption) {
+            return Err(ClientError::Encryption("strict encryption without any"));
+        }
+        let mut stream = secure(socket, options)?;
+        prelogin(&mut stream, Encryption::Required)?;
+        return Client::login(stream, &login(options, TDS_8_0));
+    }
     let asked = match options.trust {
         Trust::NoEncryption => Encryption::NotSupported,
         Trust::Any | Trust::Pem(_) => Encryption::On,
@@ -110,8 +120,12 @@ pub fn connect(options: &ConnectOptions) -> Result<Client<Stream>, ClientError> 
             ));
         }
     };
-    let login = Login {
-        tds_version: TDS_7_4,
+    Client::login(stream, &login(options, TDS_7_4))
+}
+
+fn login(options: &ConnectOptions, tds_version: u32) -> Login {
+    Login {
+        tds_version,
         packet_bytes: options.packet_bytes,
         client_pid: std::process::id(),
         // ODBC semantics: the ANSI options are on.
@@ -126,8 +140,7 @@ pub fn connect(options: &ConnectOptions) -> Result<Client<Stream>, ClientError> 
         database: options.database.clone(),
         features: vec![(FEATURE_UTF8, Vec::new())],
         ..Login::default()
-    };
-    Client::login(stream, &login)
+    }
 }
 
 fn open(options: &ConnectOptions) -> io::Result<TcpStream> {
@@ -148,10 +161,14 @@ fn open(options: &ConnectOptions) -> io::Result<TcpStream> {
 
 fn secure(socket: TcpStream, options: &ConnectOptions) -> Result<Stream, ClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions: &[_] = match options.strict {
+        true => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        false => &[&rustls::version::TLS12],
+    };
     let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(&[&rustls::version::TLS12])
+        .with_protocol_versions(versions)
         .map_err(io::Error::other)?;
-    let config = match &options.trust {
+    let mut config = match &options.trust {
         Trust::Pem(pem) => {
             let mut roots = rustls::RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -165,10 +182,17 @@ fn secure(socket: TcpStream, options: &ConnectOptions) -> Result<Stream, ClientE
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth(),
     };
+    if options.strict {
+        config.alpn_protocols = vec![b"tds/8.0".to_vec()];
+    }
     let name = ServerName::try_from(options.host.clone())
         .map_err(|_| ClientError::Encryption("the host name is not valid"))?;
     let tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(tls, HandshakeStream::new(socket));
+    if options.strict {
+        // No PRELOGIN packets around the handshake.
+        stream.sock.finish()?;
+    }
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }

@@ -220,7 +220,16 @@ impl Inbound {
         for _ in 0..READS_PER_TURN {
             match connection.out.stream().try_read(&mut buffer) {
                 Ok(0) => return Err(End::Client),
-                Ok(n) => self.take(connection, &buffer[..n])?,
+                Ok(n) => {
+                    self.take(connection, &buffer[..n])?;
+                    if n < buffer.len() {
+                        // The socket is empty: its readiness is taken back without asking it once more. Bytes that
+                        // come after this read make it ready again.
+                        let empty = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                        let _ = connection.out.stream().try_io(Interest::READABLE, empty);
+                        return Ok(());
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => return Err(End::Client),
             }

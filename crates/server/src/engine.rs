@@ -76,7 +76,15 @@ impl Backend for EngineBackend {
     fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>) {
         self.gate.set_deliver(Box::new(move |outcome| {
             deliver(match outcome {
-                Outcome::Packet { connection, bytes } => Delivery::Packet { connection, bytes },
+                Outcome::Packet {
+                    connection,
+                    bytes,
+                    more,
+                } => Delivery::Packet {
+                    connection,
+                    bytes,
+                    more,
+                },
                 Outcome::End { connection } => Delivery::End { connection },
             });
         }));
@@ -107,6 +115,14 @@ struct SessionOutlet {
 impl Outlet for SessionOutlet {
     fn submit(&self, packet: Vec<u8>) -> Submission {
         match self.gate.submit(packet) {
+            Submit::Released(packet) => Submission::Send(packet),
+            Submit::Held(_) => Submission::Held,
+            Submit::Ended => Submission::Ended,
+        }
+    }
+
+    fn submit_last(&self, packet: Vec<u8>) -> Submission {
+        match self.gate.submit_last(packet) {
             Submit::Released(packet) => Submission::Send(packet),
             Submit::Held(_) => Submission::Held,
             Submit::Ended => Submission::Ended,

@@ -79,6 +79,15 @@ impl Outbound {
         self.drained.notify_all();
     }
 
+    /// Takes what the gate has released, for somebody else to write soon.
+    pub fn append_only(&self, bytes: &[u8]) {
+        let mut state = self.state.lock();
+        if !state.refusing {
+            self.queue(&mut state, bytes);
+        }
+        self.drained.notify_all();
+    }
+
     /// Waits until something is posted or accepted no more, but not long. True while packets are accepted.
     pub fn wait_a_moment(&self) -> bool {
         const MOMENT: Duration = Duration::from_millis(20);
@@ -121,29 +130,38 @@ impl Outbound {
         }
     }
 
+    /// Appends whole packets to the queue, and wakes nobody.
+    fn queue(&self, state: &mut State, bytes: &[u8]) {
+        if state.closed {
+            return;
+        }
+        state.mid_reply = !ends_message(bytes);
+        if !state.encrypt {
+            state.queue.extend_from_slice(bytes);
+            return;
+        }
+        let Some(tls) = &mut state.tls else {
+            return;
+        };
+        let mut failed = tls.writer().write_all(bytes).is_err();
+        while tls.wants_write() && !failed {
+            failed = tls.write_tls(&mut state.queue).is_err();
+        }
+        state.closed |= failed;
+    }
+
     /// `bytes` are whole packets.
     fn append(&self, state: &mut State, bytes: &[u8], now: bool) {
         if state.closed {
             return;
         }
-        state.mid_reply = !ends_message(bytes);
         if state.encrypt {
-            let Some(tls) = &mut state.tls else {
-                return;
-            };
-            if tls.writer().write_all(bytes).is_err() {
-                state.closed = true;
-            }
-            while tls.wants_write() {
-                if tls.write_tls(&mut state.queue).is_err() {
-                    state.closed = true;
-                    break;
-                }
-            }
+            self.queue(state, bytes);
             if now {
                 self.write_out(state);
             }
         } else {
+            state.mid_reply = !ends_message(bytes);
             let mut rest = bytes;
             if now && state.pending() == 0 {
                 while !rest.is_empty() {

@@ -146,7 +146,8 @@ impl<'a> Reply<'a> {
             let packets = std::mem::replace(&mut self.packets, spare);
             let mut bytes = Vec::new();
             packets.finish(&mut bytes);
-            self.submit(bytes);
+            let submission = self.outlet.submit_last(bytes);
+            self.submitted(0, submission);
         }
         self.outlet.request_done();
         !self.fatal && !self.ended
@@ -191,7 +192,12 @@ impl<'a> Reply<'a> {
 
     fn submit(&mut self, packet: Vec<u8>) {
         let bytes = packet.len();
-        match self.outlet.submit(packet) {
+        let submission = self.outlet.submit(packet);
+        self.submitted(bytes, submission);
+    }
+
+    fn submitted(&mut self, bytes: usize, submission: Submission) {
+        match submission {
             Submission::Send(packet) => {
                 if !self.connection.out.send(&packet) {
                     self.ended = true;

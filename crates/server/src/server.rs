@@ -87,6 +87,9 @@ pub struct Shared {
     pub max_message_bytes: usize,
     pub login_timeout: Duration,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    /// Connections with packets that the gate has released, for one turn of the event loop to write them all.
+    released: Mutex<Vec<Arc<Connection>>>,
+    release: Notify,
     next_id: AtomicU64,
 }
 
@@ -107,6 +110,17 @@ impl Shared {
         }
     }
 
+    /// On the event loop: writes what the gate has released.
+    fn write_released(&self) {
+        let released = std::mem::take(&mut *self.released.lock());
+        for connection in released {
+            connection.out.flush();
+            if connection.out.is_pending() || connection.out.is_closed() {
+                connection.wake.notify_one();
+            }
+        }
+    }
+
     /// From the packet gate, under its lock.
     fn deliver(&self, delivery: Delivery) {
         let id = match &delivery {
@@ -117,8 +131,21 @@ impl Shared {
             return;
         };
         match delivery {
-            // The event loop writes: the caller is the flusher of a log.
-            Delivery::Packet { bytes, .. } => connection.out.post(&bytes, false),
+            Delivery::Packet { bytes, more, .. } => {
+                let mut released = self.released.lock();
+                if released.is_empty() && !more {
+                    drop(released);
+                    // One packet: quicker written than handed over.
+                    connection.out.post(&bytes, true);
+                    return;
+                }
+                // The event loop writes many: the caller is the writer of a log, which has better to do.
+                connection.out.append_only(&bytes);
+                released.push(connection);
+                if !more {
+                    self.release.notify_one();
+                }
+            }
             Delivery::End { .. } => connection.lose(),
         }
     }
@@ -158,6 +185,8 @@ impl Server {
             max_message_bytes: config.max_message_bytes,
             login_timeout: config.login_timeout,
             connections: Mutex::new(BTreeMap::new()),
+            released: Mutex::default(),
+            release: Notify::new(),
             next_id: AtomicU64::new(1),
         });
         let weak: Weak<Shared> = Arc::downgrade(&shared);
@@ -265,6 +294,7 @@ async fn accept(
                 // Out of descriptors or a connection that died in the queue: do not spin.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
+            () = shared.release.notified() => shared.write_released(),
             () = stop.notified() => break,
             () = Signals::received(&mut signals) => break,
         }

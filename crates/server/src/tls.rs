@@ -61,8 +61,14 @@ impl TlsSetup {
             write(env, &certificate_path, certificate.as_bytes())?;
             disk.sync_dir(dir)?;
         }
-        let certificate = read(env, &certificate_path)?;
-        let key = read(env, &key_path)?;
+        TlsSetup::load(env, &certificate_path, &key_path)
+    }
+
+    /// Uses a certificate that somebody else has made: PEM, the server's own first, then its chain.
+    pub fn load(env: &Env, certificate: &Path, key: &Path) -> Result<TlsSetup, TlsError> {
+        let certificate_path = certificate.to_owned();
+        let certificate = read(env, certificate)?;
+        let key = read(env, key)?;
         let bad = |what: &str| TlsError::Certificate(what.to_owned());
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&certificate)
             .collect::<Result<_, _>>()

@@ -12,6 +12,10 @@ pub trait RecordLog: Send + Sync {
     fn durable_lsn(&self) -> Lsn;
     /// Asks for a flush up to `lsn` without waiting.
     fn request_flush(&self, lsn: Lsn);
+    /// As `request_flush`, by a caller who has nothing else to do and may write it itself.
+    fn help_flush(&self, lsn: Lsn) {
+        self.request_flush(lsn);
+    }
     /// Waits until every record up to `lsn` is on disk.
     fn flush(&self, lsn: Lsn) -> SqlResult<()>;
     /// Gives back undo space.
@@ -34,6 +38,10 @@ impl RecordLog for duramen_wal::Log {
 
     fn request_flush(&self, lsn: Lsn) {
         duramen_wal::Log::request_flush(self, lsn);
+    }
+
+    fn help_flush(&self, lsn: Lsn) {
+        duramen_wal::Log::help_flush(self, lsn);
     }
 
     fn flush(&self, lsn: Lsn) -> SqlResult<()> {

@@ -12,6 +12,7 @@ mod duramen;
 mod noise;
 mod postgres;
 mod start;
+mod wire;
 
 use std::process::{Child, Command, ExitCode, Stdio};
 
@@ -123,7 +124,15 @@ pub fn run(words: &[&str]) -> ExitCode {
     };
     let build = || {
         Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--release"])
+            .args([
+                "build",
+                "--release",
+                "-p",
+                "duramen",
+                "-p",
+                "duramen-server",
+            ])
+            .args(["--bin", "duramen", "--example", "load"])
             .current_dir(crate::root())
             .status()
             .is_ok_and(|s| s.success())
@@ -167,6 +176,10 @@ fn measure(options: &Options) -> Result<String, String> {
     let mut table = String::new();
     if wanted("start") {
         table.push_str(&start::figures(&dir, options.rounds)?);
+    }
+    if wire::is_wanted(options.only.as_deref()) {
+        table.push_str(&wire::figures(&dir, options.rounds, options.seconds)?);
+        table.push('\n');
     }
     let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
     let mut theirs: Vec<Series> = cells.iter().map(|_| Series::default()).collect();

@@ -121,7 +121,11 @@ impl Postgres {
         command
     }
 
-    fn psql(&self, arguments: &[&str], database: &str) -> Result<String, String> {
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn psql(&self, arguments: &[&str], database: &str) -> Result<String, String> {
         crate::sql::finish(self.command(database).args(arguments))
     }
 }

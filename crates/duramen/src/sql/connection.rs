@@ -54,6 +54,7 @@ impl Connection {
             app: "SQLCMD".to_string(),
             packet_bytes: options.packet_bytes,
             workstation: options.workstation.clone(),
+            strict: false,
             trust: trust(options)?,
             connect_timeout: seconds(options.login_timeout_s),
             read_timeout: seconds(options.login_timeout_s),

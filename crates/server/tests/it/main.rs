@@ -125,6 +125,22 @@ fn encrypted_and_clear_connections_answer_alike() {
 }
 
 #[test]
+fn a_strict_client_starts_with_tls() {
+    let fixture = start_with(|config| config.force_encryption = true);
+    let mut options = fixture.options(Trust::Any);
+    options.strict = true;
+    let mut client = connect(&options).unwrap();
+    assert_eq!(run(&mut client, "rows 3").len(), 5);
+    // Forced encryption refuses a client in clear, and takes one that agrees to it.
+    assert!(connect(&fixture.options(Trust::NoEncryption)).is_err());
+    assert!(connect(&fixture.options(Trust::Any)).is_ok());
+    // The certificate is judged when the client wants it judged.
+    options.trust = Trust::Pem(b"".to_vec());
+    assert!(connect(&options).is_err());
+    fixture.server.stop();
+}
+
+#[test]
 fn only_the_last_done_lacks_more() {
     let fixture = start();
     let mut client = fixture.connect();

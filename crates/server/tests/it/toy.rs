@@ -41,7 +41,11 @@ impl Toy {
         self.hold.store(false, Ordering::SeqCst);
         for (connection, bytes) in std::mem::take(&mut gate.held) {
             if let Some(deliver) = &gate.deliver {
-                deliver(Delivery::Packet { connection, bytes });
+                deliver(Delivery::Packet {
+                    connection,
+                    bytes,
+                    more: false,
+                });
             }
         }
     }

@@ -24,6 +24,8 @@ pub enum Outcome {
     Packet {
         connection: ConnectionId,
         bytes: Vec<u8>,
+        /// Another packet follows at once, from the same round of releases.
+        more: bool,
     },
     /// A packet of it can never be sent: error 9001 and good bye.
     End { connection: ConnectionId },
@@ -133,9 +135,14 @@ impl GateHub {
                 );
             }
         }
+        let mut left = released.len();
         for (connection, sealed) in released {
-            let bytes = sealed.bytes;
-            self.hand_over(Outcome::Packet { connection, bytes });
+            left -= 1;
+            self.hand_over(Outcome::Packet {
+                connection,
+                bytes: sealed.bytes,
+                more: left > 0,
+            });
         }
     }
 
@@ -156,12 +163,13 @@ impl GateHub {
     }
 
     /// Passes a packet through: `Released` is the caller's to send now. A held one has its logs flushing when this
-    /// returns.
+    /// returns; after the last packet of a reply the caller has time to write the log itself.
     pub fn submit(
         &self,
         connection: ConnectionId,
         deps: Dependencies,
         bytes: Vec<u8>,
+        last: bool,
     ) -> Submit<Vec<u8>> {
         let sealed = Sealed {
             bytes,
@@ -171,7 +179,10 @@ impl GateHub {
         match answer {
             Submit::Released(sealed) => Submit::Released(sealed.bytes),
             Submit::Held(unmet) => {
-                self.request_flush(&unmet);
+                match &unmet[..] {
+                    [(db, lsn)] if last => self.help_flush(*db, *lsn),
+                    _ => self.request_flush(&unmet),
+                }
                 Submit::Held(unmet)
             }
             Submit::Ended => Submit::Ended,
@@ -185,6 +196,13 @@ impl GateHub {
             if let Some(attached) = logs.get(db) {
                 attached.log.request_flush(*lsn);
             }
+        }
+    }
+
+    fn help_flush(&self, db: DbId, lsn: Lsn) {
+        let log = self.logs.read().get(&db).map(|a| Arc::clone(&a.log));
+        if let Some(log) = log {
+            log.help_flush(lsn);
         }
     }
 
@@ -221,7 +239,14 @@ pub struct Outlet {
 
 impl Outlet {
     pub fn submit(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
-        self.hub.submit(self.connection, self.deps.seal(), packet)
+        let deps = self.deps.seal();
+        self.hub.submit(self.connection, deps, packet, false)
+    }
+
+    /// The last packets of a reply: the session has nothing else to do until they have left.
+    pub fn submit_last(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
+        let deps = self.deps.seal();
+        self.hub.submit(self.connection, deps, packet, true)
     }
 
     /// The last packet of a reply has been submitted.

@@ -145,7 +145,7 @@ impl Log {
     }
 
     /// Makes a batch ready, writes it, and moves the durable prefix.
-    fn write_batch<'a>(
+    pub(super) fn write_batch<'a>(
         &'a self,
         mut s: MutexGuard<'a, State>,
         batch: Batch,

@@ -190,6 +190,28 @@ impl Log {
         }
     }
 
+    /// As [`Log::request_flush`], by a caller who has nothing else to do: writes a batch itself when nobody else writes,
+    /// which saves the hand-over to the flusher. Returns when that batch is written, or at once.
+    pub fn help_flush(&self, lsn: Lsn) {
+        let mut s = self.state.lock();
+        let lsn = lsn.min(s.last());
+        if lsn <= s.durable || s.poisoned.is_some() || s.closed || self.cfg.volatile {
+            return;
+        }
+        let news = lsn > s.wanted;
+        s.wanted = s.wanted.max(lsn);
+        if s.writing == 0
+            && let Some(batch) = s.take_batch()
+        {
+            drop(self.write_batch(s, batch));
+            return;
+        }
+        drop(s);
+        if news {
+            self.work.notify_one();
+        }
+    }
+
     /// Returns when everything up to `lsn` is durable, writing it itself when nobody else does. An `lsn` beyond the
     /// last record means the last record. A volatile log has nothing to wait for.
     pub fn flush(&self, lsn: Lsn) -> Result<(), LogError> {

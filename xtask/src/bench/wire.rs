@@ -1,0 +1,206 @@
+//! The figures of the wire: what one client, 64 and 256 get over TDS, each with one request on its way.
+//!
+//! The clients are an example of the server's crate (`crates/server/examples/load.rs`), built with it; PostgreSQL does the
+//! same under pgbench where that is installed, its clients on one thread too.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use super::noise::Noise;
+use super::postgres::{self, Postgres};
+use super::{disk, median};
+use crate::server::{PASSWORD, Server};
+use crate::target_dir;
+
+/// What is measured: its name, what the load is called, the clients, what PostgreSQL's do.
+struct Cell {
+    name: &'static str,
+    kind: &'static str,
+    clients: usize,
+    script: Option<&'static str>,
+}
+
+const POINT: &str = "\\set id random(1, 100000)\nselect word from point where id = :id;\n";
+const HIT: &str = "insert into hit (client) values (:client_id);\n";
+
+const CELLS: [Cell; 6] = [
+    Cell {
+        name: "empty batch, 1 client",
+        kind: "empty",
+        clients: 1,
+        script: None,
+    },
+    Cell {
+        name: "point SELECT, prepared, 1 client",
+        kind: "point",
+        clients: 1,
+        script: Some(POINT),
+    },
+    Cell {
+        name: "commit, 1 client",
+        kind: "commit",
+        clients: 1,
+        script: Some(HIT),
+    },
+    Cell {
+        name: "commit, 64 clients",
+        kind: "commit",
+        clients: 64,
+        script: Some(HIT),
+    },
+    Cell {
+        name: "point SELECT, prepared, 64 clients",
+        kind: "point",
+        clients: 64,
+        script: Some(POINT),
+    },
+    Cell {
+        name: "point SELECT, prepared, 256 clients",
+        kind: "point",
+        clients: 256,
+        script: Some(POINT),
+    },
+];
+
+const THEIR_SETUP: &str = "\
+create table point (id int primary key, word varchar(50) not null);
+create table hit (id bigint generated always as identity primary key, client int not null);
+insert into point select i, 'a word' from generate_series(1, 100000) i;";
+
+/// Rounds of one cell.
+#[derive(Default)]
+struct Series {
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+    /// The client with the fewest requests by the one with the most.
+    fairness: Vec<f64>,
+    foreign: Vec<f64>,
+}
+
+/// Whether a word of `--only` asks for these figures.
+pub fn is_wanted(only: Option<&str>) -> bool {
+    only.is_none_or(|word| word == "wire")
+}
+
+pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String> {
+    let drive = format!("D={}", dir.join("wire-files").display());
+    let server = Server::start_with(&dir.join("wire"), &["--drive", &drive])?;
+    load(&server, "setup", 1, 1.0)?;
+    let theirs = match Postgres::start(dir) {
+        Ok(p) => {
+            p.psql(&["-c", THEIR_SETUP], "bench")?;
+            Some(p)
+        }
+        Err(why) => {
+            println!("skipped: PostgreSQL: {why}");
+            None
+        }
+    };
+    let mut series: Vec<Series> = CELLS.iter().map(|_| Series::default()).collect();
+    let mut writes = Vec::new();
+    for round in 0..rounds {
+        writes.push(disk::durable_writes(dir)?);
+        for (cell, series) in CELLS.iter().zip(&mut series) {
+            let noise = Noise::start(server.pid());
+            let (rate, fairness) = load(&server, cell.kind, cell.clients, seconds)?;
+            let foreign = noise.foreign();
+            println!(
+                "round {round}: {}: {rate:.0}/s, others {foreign:.0} %",
+                cell.name
+            );
+            series.ours.push(rate);
+            series.fairness.push(fairness);
+            series.foreign.push(foreign);
+            if let (Some(there), Some(script)) = (&theirs, cell.script) {
+                let rate = pgbench(there, dir, script, cell.clients, seconds)?;
+                println!("round {round}: {}: PostgreSQL {rate:.0}/s", cell.name);
+                series.theirs.push(rate);
+            }
+        }
+    }
+    if !server.stop() {
+        return Err("the server does not end cleanly".to_owned());
+    }
+    Ok(table(&series, median(&writes)))
+}
+
+/// Requests a second, and the fairness among the clients.
+fn load(server: &Server, kind: &str, clients: usize, seconds: f64) -> Result<(f64, f64), String> {
+    let program = target_dir().join("release").join("examples").join("load");
+    let told = crate::sql::finish(
+        Command::new(program)
+            .args([&server.port.to_string(), PASSWORD, kind])
+            .args([clients.to_string(), seconds.to_string()]),
+    )?;
+    if kind == "setup" {
+        return Ok((0.0, 0.0));
+    }
+    let numbers: Vec<f64> = told
+        .trim()
+        .split('|')
+        .filter_map(|n| n.parse().ok())
+        .collect();
+    match numbers[..] {
+        [requests, micros, fewest, most] => {
+            Ok((requests * 1e6 / micros.max(1.0), fewest / most.max(1.0)))
+        }
+        _ => Err(format!("the load of {kind} says {told}")),
+    }
+}
+
+fn pgbench(
+    server: &Postgres,
+    dir: &Path,
+    script: &str,
+    clients: usize,
+    seconds: f64,
+) -> Result<f64, String> {
+    let file = dir.join("pgbench.sql");
+    std::fs::write(&file, script).map_err(|e| e.to_string())?;
+    let told = crate::sql::finish(
+        Command::new(postgres::find()?.join("pgbench"))
+            .args(["-h", "127.0.0.1", "-p", &server.port().to_string()])
+            .args(["-U", "postgres", "-n", "-M", "prepared", "-j", "1"])
+            .args(["-c", &clients.to_string(), "-T"])
+            .arg((seconds.ceil() as u64).to_string())
+            .arg("-f")
+            .arg(&file)
+            .arg("bench"),
+    )?;
+    let rate = told.lines().find_map(|l| {
+        let rest = l.strip_prefix("tps = ")?;
+        rest.split_whitespace().next()?.parse().ok()
+    });
+    rate.ok_or_else(|| format!("pgbench says {told}"))
+}
+
+fn table(series: &[Series], writes: f64) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "over TDS in clear on the loopback; durable 4 KB writes: {writes:.0}/s\n"
+    );
+    let _ = writeln!(
+        out,
+        "| what | requests/s | us each | of the durable-write rate | slowest client by quickest | PostgreSQL/s | others' CPU (% of a core) |"
+    );
+    let _ = writeln!(out, "|---|---|---|---|---|---|---|");
+    for (cell, series) in CELLS.iter().zip(series) {
+        let rate = median(&series.ours);
+        let peer = match series.theirs.is_empty() {
+            true => "-".to_owned(),
+            false => format!("{:.0}", median(&series.theirs)),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {rate:.0} | {:.1} | {:.2} | {:.2} | {peer} | {:.0} |",
+            cell.name,
+            1e6 / rate.max(1e-9),
+            rate / writes.max(1.0),
+            median(&series.fairness),
+            median(&series.foreign),
+        );
+    }
+    out
+}
