@@ -134,6 +134,7 @@ messages! {
     NEWSEQUENTIALID_CONTEXT = 302, 16, "The newsequentialid() built-in function can only be used in a DEFAULT expression for a column of type 'uniqueidentifier' in a CREATE TABLE or ALTER TABLE statement. It cannot be combined with other operators to form a complex scalar expression.";
     XML_NOT_COMPARABLE = 305, 16, "The XML data type cannot be compared or sorted, except when using the IS NULL operator.";
     TEXT_NOT_COMPARABLE = 306, 16, "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.";
+    INDEX_HINT_NOT_FOUND = 308, 16, "Index '%.*ls' on table '%.*ls' (specified in the FROM clause) does not exist.";
     MAXRECURSION_TOO_LARGE = 310, 15, "The value %d specified for the MAXRECURSION option exceeds the allowed maximum of %d.";
     INSUFFICIENT_ARGUMENTS = 313, 16, "An insufficient number of arguments were supplied for the procedure or function %.*ls.";
     SYNTAX_NEAR_WITH = 319, 15, "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated with a semicolon.";
@@ -548,6 +549,7 @@ messages! {
     COMPUTED_CONSTRAINT = 8183, 16, "Only UNIQUE or PRIMARY KEY constraints can be created on computed columns, while CHECK, FOREIGN KEY, and NOT NULL constraints require that computed columns be persisted.";
     INVALID_OBJECT_FOR_OPERATION = 8197, 16, "The object '%.*ls' does not exist or is invalid for this operation.";
     MSDTC_UNAVAILABLE = 8501, 16, "MSDTC on server '%.*ls' is unavailable.";
+    NO_PLAN_FOR_HINTS = 8622, 16, "Query processor could not produce a query plan because of the hints defined in this query. Resubmit the query without specifying any hints and without using SET FORCEPLAN.";
     NO_QUERY_PLAN = 8623, 16, "The query processor ran out of internal resources and could not produce a query plan. This is a rare event and only expected for extremely complex queries or queries that reference a very large number of tables or partitions. Please simplify the query. If you believe you have received this message in error, contact Customer Support Services for more information.";
     INTERNAL_QUERY_ERROR = 8624, 16, "Internal Query Processor Error: The query processor could not produce a query plan. For more information, contact Customer Support Services.";
     INTERNAL_QUERY_EXECUTION = 8630, 16, "Internal Query Processor Error: The query processor encountered an unexpected error during execution (HRESULT = 0x%x).";

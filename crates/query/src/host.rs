@@ -72,6 +72,25 @@ pub struct Bounds {
     pub equal: Vec<Value>,
     pub lower: Option<(Value, bool)>,
     pub upper: Option<(Value, bool)>,
+    /// From the last row to the first.
+    pub backward: bool,
+    /// The path's entries suffice: columns that they do not hold may be given as NULL.
+    pub covering: bool,
+}
+
+/// What the hints of a table say about reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScanHint {
+    #[default]
+    None,
+    /// INDEX (0): the table itself, from one end to the other.
+    Whole,
+    /// INDEX (...): this access path, by position.
+    Index(usize),
+    /// FORCESEEK
+    Seek,
+    /// FORCESCAN
+    Scan,
 }
 
 /// A cursor over a table. Rows come with all columns in order.
@@ -152,6 +171,9 @@ pub struct TableSource {
     pub def: Arc<dyn Table>,
     /// Its name in the query; empty for its own.
     pub alias: String,
+    pub hint: ScanHint,
+    /// The columns that are read of it; `None`: all.
+    pub needed: Option<Vec<usize>>,
 }
 
 /// A view computed from the engine's state: a DMV, a catalog view, `fn_dblog`.

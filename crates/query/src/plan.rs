@@ -49,6 +49,10 @@ pub struct Seek {
     pub equal: Vec<Expr>,
     pub lower: Option<(Expr, bool)>,
     pub upper: Option<(Expr, bool)>,
+    /// From the last row to the first.
+    pub backward: bool,
+    /// The index's entries hold every column that is read: the table is not looked at, other columns are NULL.
+    pub covering: bool,
 }
 
 #[derive(Debug)]

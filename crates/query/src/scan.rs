@@ -100,6 +100,8 @@ impl<'p> TableScan<'p> {
 pub(crate) fn bounds(seek: &Seek, cx: &mut Cx<'_>) -> SqlResult<Option<Bounds>> {
     let mut out = Bounds {
         path: seek.index,
+        backward: seek.backward,
+        covering: seek.covering,
         ..Bounds::default()
     };
     for e in &seek.equal {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
 use duramen_query::rules::{Generated, Rules};
@@ -273,6 +274,7 @@ fn spec(bounds: Option<&Bounds>, reading: &Reading) -> ScanSpec {
         }
         None => (!b.equal.is_empty()).then(|| (b.equal.clone(), true)),
     };
+    spec.forward = !b.backward;
     spec.lower = side(&b.lower);
     spec.upper = side(&b.upper);
     spec
@@ -307,9 +309,10 @@ impl Table for StoredTable {
         let data = self.data();
         let rows = data.row_count().unwrap_or(0);
         let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
-        // A new table has a whole extent before it fills it.
-        let pages = pages.min(rows).max(1);
-        TableSize { rows, pages }
+        TableSize {
+            rows,
+            pages: pages.max(1),
+        }
     }
 
     fn open(
@@ -352,6 +355,19 @@ impl Table for StoredTable {
                 let cursor = rowset.scan(&tx, spec(bounds, &reading));
                 self.check_definition(&tx, &reading)?;
                 let cursor = cursor?;
+                if bounds.is_some_and(|b| b.covering) {
+                    let held = index.sources.iter().map(|s| match s {
+                        IndexSource::Column(c) if *c < width => Some(*c),
+                        _ => None,
+                    });
+                    return Ok(Box::new(EntryCursor {
+                        cursor,
+                        held: held.collect(),
+                        tx,
+                        width,
+                        names: self.names.clone(),
+                    }));
+                }
                 let heap = self.def.is_heap();
                 Ok(Box::new(IndexCursor {
                     cursor,
@@ -455,6 +471,37 @@ impl RowCursor for DataCursor {
     fn fill(&mut self, wanted: &[usize], out: &mut [Column], _cx: &mut Cx<'_>) -> SqlResult<usize> {
         let filled = self.cursor.fill(&self.tx, wanted, out);
         filled.map_err(|e| self.names.in_words(e))
+    }
+
+    fn keep(&mut self) {
+        self.cursor.keep();
+    }
+}
+
+/// Entries of a nonclustered index that hold all that is read.
+struct EntryCursor {
+    cursor: Cursor,
+    /// The table's column that each of the entry's is.
+    held: Vec<Option<usize>>,
+    tx: Arc<Transaction>,
+    width: usize,
+    names: Arc<Names>,
+}
+
+impl RowCursor for EntryCursor {
+    fn next(&mut self, _cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>> {
+        let next = self.cursor.next(&self.tx);
+        Ok(next
+            .map_err(|e| self.names.in_words(e))?
+            .map(|(at, entry)| {
+                let mut row = vec![Value::Null; self.width];
+                for (value, held) in entry.into_iter().zip(&self.held) {
+                    if let Some(column) = held {
+                        row[*column] = value;
+                    }
+                }
+                (to_locator(at), row)
+            }))
     }
 
     fn keep(&mut self) {

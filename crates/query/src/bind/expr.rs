@@ -177,7 +177,10 @@ impl Binder<'_> {
                     negated: *negated,
                 }
             }
-            ExprKind::Exists(query) => Kind::Exists(Arc::new(self.query(query, Some(scope))?)),
+            ExprKind::Exists(query) => {
+                let plan = self.query(query, Some(scope))?;
+                Kind::Exists(Arc::new(self.optimized_exists(plan)?))
+            }
             ExprKind::Like {
                 expr,
                 pattern,
@@ -367,7 +370,7 @@ impl Binder<'_> {
         if plan.columns.len() != 1 {
             return Err(SqlError::new(&messages::SUBQUERY_ONE_EXPRESSION, &[]));
         }
-        Ok(Arc::new(plan))
+        Ok(Arc::new(self.optimized(plan)?))
     }
 
     fn case(

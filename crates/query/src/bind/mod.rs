@@ -2,17 +2,17 @@
 
 mod aggregate;
 mod expr;
+mod hints;
 mod literal;
 mod module;
 mod recursive;
-mod seek;
 mod select;
 mod source;
 mod types;
 mod window;
 
-pub(crate) use seek::narrow;
 pub(crate) use select::wrap;
+pub(crate) use source::join;
 pub use types::resolve_type;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -22,6 +22,7 @@ use duramen_types::SqlType;
 use crate::expr::{Expr, Kind};
 use crate::host::Host;
 use crate::locking::ScanLock;
+use crate::optimize::Hints;
 use crate::plan::{Aggregate, Plan};
 
 /// One source of FROM: its exposed name and where its columns start in the joined row.
@@ -78,6 +79,8 @@ pub struct Binder<'h> {
     recursions: Vec<recursive::Recursion>,
     /// OPTION (MAXRECURSION).
     max_recursion: u64,
+    /// OPTION (FORCE ORDER, HASH JOIN...) and the hints of joins.
+    plan_hints: Hints,
 }
 
 impl<'h> Binder<'h> {
@@ -92,6 +95,7 @@ impl<'h> Binder<'h> {
             window_names: Vec::new(),
             recursions: Vec::new(),
             max_recursion: recursive::DEFAULT_MAX_RECURSION,
+            plan_hints: Hints::default(),
         }
     }
 
@@ -100,29 +104,11 @@ impl<'h> Binder<'h> {
         self.ctes.extend(ctes.iter().cloned());
     }
 
-    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: plans are serial,
-    /// and bound anew when their schema changes. What is not followed is refused by name.
-    pub fn hints(&mut self, hints: &[ast::QueryHint]) -> SqlResult<()> {
-        for hint in hints {
-            match (hint.name.as_str(), &hint.value) {
-                ("RECOMPILE" | "MAXDOP", _) => {}
-                ("MAXRECURSION", Some(ast::Literal::Int(n))) => {
-                    if !(0..=32_767).contains(n) {
-                        let args: [&dyn std::fmt::Display; 2] = [n, &32_767];
-                        return Err(SqlError::new(&messages::MAXRECURSION_TOO_LARGE, &args));
-                    }
-                    self.max_recursion = *n as u64;
-                }
-                (name, _) => return Err(unsupported(&format!("OPTION ({name})"), 0)),
-            }
-        }
-        Ok(())
-    }
-
     /// A whole SELECT.
     pub fn select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
         self.hints(&stmt.hints)?;
-        self.query(stmt, None)
+        let plan = self.query(stmt, None)?;
+        self.optimized(plan)
     }
 
     /// An expression over variables only: SET, IF, PRINT, defaults.

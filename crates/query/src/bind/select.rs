@@ -5,7 +5,7 @@ use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
 use super::window::Windows;
-use super::{Aggregates, Binder, Scope, literal, same_name, seek, unsupported};
+use super::{Aggregates, Binder, Scope, literal, same_name, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Node, OutColumn, Plan, SortKey, WindowCall};
 
@@ -253,7 +253,6 @@ impl Binder<'_> {
         let scope = &*scope;
         if let Some(condition) = &spec.where_ {
             let predicate = self.over(condition, scope)?;
-            seek::narrow(&mut plan, &predicate);
             plan = wrap(plan, |input| Node::Filter { input, predicate });
         }
         let mut aggregates = Vec::new();

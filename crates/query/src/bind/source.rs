@@ -5,10 +5,11 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
+use super::hints::scan_hint;
 use super::recursive::names_table;
 use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::{Source, Table, TableColumn, TableSource, VirtualTable};
+use crate::host::{ScanHint, Source, Table, TableColumn, TableSource, VirtualTable};
 use crate::locking::{ScanLock, lock_of};
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 use crate::table_functions;
@@ -173,10 +174,17 @@ impl Binder<'_> {
             return Err(SqlError::new(&messages::SAME_EXPOSED_NAMES, &names));
         }
         let plan = match self.host.source(&t.name)?.ok_or_else(not_found)? {
-            Source::Table(table) => match self.located(&alias) {
-                Some(lock) => scan_plan(table, &alias, lock, true),
-                None => scan_plan(table, &alias, lock_of(&t.hints)?, false),
-            },
+            Source::Table(table) => {
+                let hint = scan_hint(&*table, &t.hints)?;
+                let mut plan = match self.located(&alias) {
+                    Some(lock) => scan_plan(table, &alias, lock, true),
+                    None => scan_plan(table, &alias, lock_of(&t.hints)?, false),
+                };
+                if let Node::Scan { table, .. } = &mut plan.node {
+                    table.hint = hint;
+                }
+                plan
+            }
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
             Source::View(view) => {
                 let plan = self.view(&view)?;
@@ -228,7 +236,7 @@ impl Binder<'_> {
         outer: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
         if let Some(hint) = &j.hint {
-            return Err(unsupported(&format!("{hint} JOIN"), j.line));
+            self.join_hint(hint, j.line)?;
         }
         let (first, base) = (scope.sources.len(), scope.width());
         let left = self.table_source(&j.left, scope, outer)?;
@@ -367,6 +375,8 @@ fn scan_plan(table: Arc<dyn Table>, alias: &str, lock: ScanLock, locators: bool)
         table: TableSource {
             def: table,
             alias: alias.to_owned(),
+            hint: ScanHint::None,
+            needed: None,
         },
         seek: None,
         lock,
@@ -393,7 +403,7 @@ fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
 }
 
 /// A join; equalities between the two sides of an inner or outer join become hash keys.
-pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, apply: bool) -> Plan {
+pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, apply: bool) -> Plan {
     let width = left.columns.len();
     let mut hash = Vec::new();
     let mut rest = Vec::new();

@@ -36,7 +36,6 @@ pub(super) fn target_rows(
         None => {}
         Some(ast::DmlWhere::Condition(e)) => {
             let predicate = binder.over(e, &scope)?;
-            crate::bind::narrow(&mut plan, &predicate);
             plan = wrap(plan, |input| Node::Filter { input, predicate });
         }
         Some(ast::DmlWhere::CurrentOf(_)) => return Err(unsupported("WHERE CURRENT OF", 0)),
@@ -44,6 +43,7 @@ pub(super) fn target_rows(
     if let Some(top) = top {
         plan = top_rows(binder, top, plan)?;
     }
+    let plan = binder.optimized(plan)?;
     Ok(Targets {
         table,
         plan,

@@ -86,7 +86,13 @@ pub fn table_pages(table: &dyn Table) -> f64 {
                 .ceil()
                 .max(1.0)
         }
-        n => n as f64,
+        n => {
+            // A small table has more pages than its rows fill.
+            let widest = |c: &crate::host::TableColumn| f64::from(c.ty.length.min(8000));
+            let bytes: f64 = table.columns().iter().map(widest).sum();
+            let full = (size.rows as f64 * (bytes + 9.0) / cost::PAGE).ceil();
+            (n as f64).min(full).max(1.0)
+        }
     }
 }
 
@@ -207,7 +213,8 @@ pub fn seek_share(table: &dyn Table, seek: &Seek) -> f64 {
 
 /// Whether a scan reads its rows from the table after finding them in an index.
 pub fn looks_up(table: &dyn Table, seek: Option<&Seek>) -> bool {
-    let path = seek.and_then(|s| table.paths().get(s.index));
+    let path = seek.filter(|s| !s.covering);
+    let path = path.and_then(|s| table.paths().get(s.index));
     path.is_some_and(|p| !p.covers_all)
 }
 

@@ -282,7 +282,10 @@ impl<'v> Tree<'v> {
                     format!("({})", values.join(","))
                 };
                 let values: Vec<String> = rows.iter().map(row).collect();
-                let argument = format!("VALUES:({})", values.join(","));
+                let argument = match values.is_empty() {
+                    true => String::new(),
+                    false => format!("VALUES:({})", values.join(",")),
+                };
                 self.fill(at, argument, &own);
                 self.inside(rows.iter().flatten(), &[], (at, e.rows));
                 own
@@ -572,10 +575,7 @@ impl<'v> Tree<'v> {
         };
         let path = &table.paths()[seek.index];
         let sought = !seek.equal.is_empty() || seek.lower.is_some() || seek.upper.is_some();
-        let way = match plan.node {
-            Node::Scan { forward: false, .. } => "BACKWARD",
-            _ => "FORWARD",
-        };
+        let way = if seek.backward { "BACKWARD" } else { "FORWARD" };
         let object = format!("OBJECT:({}{alias})", index_of(table, seek.index));
         let keys = match sought {
             true => format!(", SEEK:({})", self.sought(table, seek, &own)),

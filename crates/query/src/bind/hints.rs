@@ -1,0 +1,102 @@
+//! Hints that choose how a query runs: of tables, of joins, and OPTION (...).
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use super::{Binder, same_name, unsupported};
+use crate::host::{ScanHint, Table};
+use crate::optimize::{Method, optimize, optimize_exists};
+use crate::plan::Plan;
+
+/// What a table's hints say about reading it. Of an index's numbers only those of the table itself are known.
+pub(super) fn scan_hint(table: &dyn Table, hints: &[ast::TableHint]) -> SqlResult<ScanHint> {
+    let mut found = ScanHint::None;
+    for hint in hints {
+        found = match (hint.name.as_str(), &hint.args[..]) {
+            ("FORCESEEK", []) => ScanHint::Seek,
+            ("FORCESEEK", _) => return Err(unsupported("FORCESEEK with an index", 0)),
+            ("FORCESCAN", _) => ScanHint::Scan,
+            ("INDEX", [one]) => index_hint(table, one)?,
+            ("INDEX", _) => return Err(unsupported("INDEX with several indexes", 0)),
+            _ => continue,
+        };
+    }
+    Ok(found)
+}
+
+fn index_hint(table: &dyn Table, index: &str) -> SqlResult<ScanHint> {
+    let paths = table.paths();
+    let clustered = paths.iter().position(|p| p.covers_all);
+    match (index, clustered) {
+        ("0", _) => return Ok(ScanHint::Whole),
+        ("1", Some(at)) => return Ok(ScanHint::Index(at)),
+        (n, _) if n.parse::<u32>().is_ok() => {
+            return Err(unsupported("INDEX with the number of an index", 0));
+        }
+        _ => {}
+    }
+    let at = paths.iter().position(|p| same_name(&p.name, index));
+    at.map(ScanHint::Index)
+        .ok_or_else(|| SqlError::new(&messages::INDEX_HINT_NOT_FOUND, &[&index, &table.name()]))
+}
+
+impl Binder<'_> {
+    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: plans are serial,
+    /// bound anew when their schema changes, and group by hashing. What is not followed is refused by name.
+    pub fn hints(&mut self, hints: &[ast::QueryHint]) -> SqlResult<()> {
+        for hint in hints {
+            match (hint.name.as_str(), &hint.value) {
+                ("RECOMPILE" | "MAXDOP", _) => {}
+                ("MAXRECURSION", Some(ast::Literal::Int(n))) => {
+                    if !(0..=32_767).contains(n) {
+                        let args: [&dyn std::fmt::Display; 2] = [n, &32_767];
+                        return Err(SqlError::new(&messages::MAXRECURSION_TOO_LARGE, &args));
+                    }
+                    self.max_recursion = *n as u64;
+                }
+                ("FORCE ORDER", _) => self.plan_hints.force_order = true,
+                ("LOOP JOIN", _) => self.plan_hints.method = Some(Method::Loop),
+                ("HASH JOIN", _) => self.plan_hints.method = Some(Method::Hash),
+                ("HASH GROUP" | "CONCAT UNION" | "KEEP PLAN" | "KEEPFIXED PLAN", _) => {}
+                (name, _) => return Err(unsupported(&format!("OPTION ({name})"), 0)),
+            }
+        }
+        Ok(())
+    }
+
+    /// INNER LOOP JOIN, LEFT HASH JOIN: the order of all joins is then that of the text. One method for a query.
+    pub(super) fn join_hint(&mut self, hint: &str, line: u32) -> SqlResult<()> {
+        let method = match hint {
+            "LOOP" => Method::Loop,
+            "HASH" => Method::Hash,
+            other => return Err(unsupported(&format!("{other} JOIN"), line)),
+        };
+        if self.plan_hints.method.is_some_and(|m| m != method) {
+            return Err(unsupported(
+                "join hints of several methods in one query",
+                line,
+            ));
+        }
+        self.plan_hints.method = Some(method);
+        self.plan_hints.force_order = true;
+        Ok(())
+    }
+
+    /// The best plan for what is bound.
+    pub(crate) fn optimized(&self, plan: Plan) -> SqlResult<Plan> {
+        self.possible(optimize(plan, &self.plan_hints))
+    }
+
+    /// The best plan to find out whether there is a row.
+    pub(crate) fn optimized_exists(&self, plan: Plan) -> SqlResult<Plan> {
+        self.possible(optimize_exists(plan, &self.plan_hints))
+    }
+
+    /// 8622
+    fn possible(&self, plan: Plan) -> SqlResult<Plan> {
+        match self.plan_hints.impossible.get() {
+            false => Ok(plan),
+            true => Err(SqlError::new(&messages::NO_PLAN_FOR_HINTS, &[])),
+        }
+    }
+}
