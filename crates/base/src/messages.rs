@@ -284,6 +284,7 @@ messages! {
     INDEX_KEY_TOO_LONG = 1946, 16, "Operation failed. The index entry of length %d bytes for the index '%.*ls' exceeds the maximum length of %d bytes for %S_MSG indexes.";
     MODULE_DEPENDS_ON_MISSING = 2007, 10, "The module '%.*ls' depends on the missing object '%.*ls'. The module will still be created; however, it cannot run successfully until the object exists.";
     ALTER_WRONG_KIND = 2010, 16, "Cannot perform alter on '%.*ls' because it is an incompatible object type.";
+    TRIGGER_OTHER_TABLE = 2110, 15, "Cannot alter trigger '%.*ls' on '%.*ls' because this trigger does not belong to this object.";
     DBCC_OBJECT_NOT_FOUND = 2501, 16, "Cannot find a table or object with the name \"%.*ls\". Check the system catalog.";
     DBCC_DATABASE_NOT_FOUND = 2520, 16, "Could not find database '%.*ls'. The database either does not exist, or was dropped before a statement tried to use it. Verify if the database exists by querying the sys.databases catalog view.";
     DBCC_DATABASE_ID_NOT_FOUND = 2521, 16, "Could not find database ID %d. The database ID either does not exist, or the database was dropped before a statement tried to use it. Verify if the database ID exists by querying the sys.databases catalog view.";
@@ -320,6 +321,7 @@ messages! {
     SCALE_TOO_LARGE = 2751, 16, "Column or parameter #%d: Specified column scale %d is greater than the specified precision of %d.";
     RAISERROR_SEVERITY = 2754, 16, "Error severity levels greater than %d can only be specified by members of the sysadmin role, using the WITH LOG option.";
     SCHEMA_NOT_FOUND = 2760, 16, "The specified schema name \"%.*ls\" either does not exist or you do not have permission to use it.";
+    STATISTICS_NOT_FOUND = 2767, 16, "Could not locate statistics '%.*ls' in the system catalogs.";
     RAISERROR_PARAMETER_MISMATCH = 2786, 16, "The data type of substitution parameter %d does not match the expected type of the format specification.";
     RAISERROR_FORMAT = 2787, 16, "Invalid format specification: '%.*ls'.";
     DEFINITION_CHANGED = 2801, 16, "The definition of object '%.*ls' has changed since it was compiled.";

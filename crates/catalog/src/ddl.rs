@@ -228,6 +228,7 @@ impl CatalogDb {
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             created: object.created,
             modified: object.modified,
             version: 0,

@@ -93,6 +93,8 @@ pub mod object_status {
     pub const DISABLED: i64 = 0x100;
     pub const NOT_FOR_REPLICATION: i64 = 0x200;
     pub const NOT_TRUSTED: i64 = 0x400;
+    /// The events of a trigger, from this bit on (*assumed*: real ones are in another table).
+    pub const TRIGGER_EVENTS_SHIFT: u32 = 24;
     /// What every default constraint has.
     pub const DEFAULT: i64 = 0x2_0000;
     /// What every check constraint has.
@@ -274,6 +276,8 @@ pub struct TableDef {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// The foreign keys that refer to this table, with the table that has each: plans that change rows rely on them.
     pub referenced_by: Vec<(ObjectId, ForeignKeyDef)>,
+    /// In the order of their creation.
+    pub triggers: Vec<TriggerDef>,
     pub created: DateTime,
     pub modified: DateTime,
     /// The schema version when this definition was made: plans compare it.
@@ -308,6 +312,23 @@ impl TableDef {
     pub fn null_row(&self) -> Vec<Value> {
         vec![Value::Null; self.data.layout.columns.len()]
     }
+}
+
+/// What a trigger is fired by: bits of [`TriggerDef::events`].
+pub mod trigger_events {
+    pub const INSERT: u8 = 1;
+    pub const UPDATE: u8 = 2;
+    pub const DELETE: u8 = 4;
+}
+
+/// An AFTER trigger of a table; its text is the module's of that id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerDef {
+    pub id: ObjectId,
+    pub name: String,
+    /// [`trigger_events`]
+    pub events: u8,
+    pub disabled: bool,
 }
 
 /// A view, procedure, function or trigger.

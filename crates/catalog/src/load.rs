@@ -336,6 +336,16 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         checks,
         foreign_keys,
         referenced_by: Vec::new(),
+        triggers: children
+            .iter()
+            .filter(|o| o.kind == ObjectKind::TRIGGER)
+            .map(|o| TriggerDef {
+                id: o.id,
+                name: o.name.clone(),
+                events: (o.status >> object_status::TRIGGER_EVENTS_SHIFT) as u8,
+                disabled: o.status & object_status::DISABLED != 0,
+            })
+            .collect(),
         created: object.created,
         modified: object.modified,
         version: out.version,

@@ -171,6 +171,7 @@ fn table_def(t: &SystemTable) -> TableDef {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         created: DateTime { days: 0, ticks: 0 },
         modified: DateTime { days: 0, ticks: 0 },
         version: 0,

@@ -2,11 +2,13 @@
 //!
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
+mod columns;
 mod explain;
 mod guard;
 mod row;
 mod target;
 
+pub(crate) use columns::{assignable, column_values, named_columns, refuse_generated};
 pub use guard::verify_rows;
 pub(crate) use row::insert_row;
 
@@ -14,8 +16,9 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
-use duramen_types::{MAX_LENGTH, SqlType, TypeId, Value};
+use duramen_types::{SqlType, Value};
 
+use self::columns::check_width;
 use self::guard::{Change, Guard, Pending};
 use self::row::{default_value, moves_keys, write_changes};
 use self::target::{Targets, target_rows, top_rows};
@@ -23,7 +26,7 @@ use crate::bind::{Binder, Scope, ScopeSource, same_name, unsupported};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
-use crate::host::{Host, Locator, Source, Table};
+use crate::host::{Event, Host, Locator, Source, Table};
 use crate::locking::{ScanLock, target_lock};
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
@@ -89,6 +92,23 @@ impl Dml {
         self.table.statement_ended(succeeded);
         if let Some(o) = &self.output {
             o.statement_ended(succeeded);
+        }
+    }
+
+    /// What it does, for triggers.
+    pub fn event(&self) -> Event {
+        match self.action {
+            Action::Insert { .. } => Event::Insert,
+            Action::Update { .. } => Event::Update,
+            Action::Delete { .. } => Event::Delete,
+        }
+    }
+
+    /// The columns that it assigns to; every column for an INSERT.
+    pub fn assigned_columns(&self) -> Vec<usize> {
+        match &self.action {
+            Action::Update { assignments, .. } => assignments.iter().map(|(c, _)| *c).collect(),
+            _ => (0..self.table.columns().len()).collect(),
         }
     }
 
@@ -517,115 +537,6 @@ fn constant_rows(columns: Vec<OutColumn>, rows: Vec<Row>) -> Plan {
         node: Node::Values(rows.collect()),
         columns,
         correlated: false,
-    }
-}
-
-/// Where each column of a new row comes from when `named` columns are given (`given` false: none is).
-pub(crate) fn column_values(
-    host: &dyn Host,
-    binder: &Binder<'_>,
-    table: &Arc<dyn Table>,
-    named: &[usize],
-    given: bool,
-) -> SqlResult<Vec<ColumnValue>> {
-    let mut values = Vec::new();
-    for (i, column) in table.columns().iter().enumerate() {
-        let at = named.iter().position(|n| *n == i).filter(|_| given);
-        let explicit = column.identity && identity_insert(host, table);
-        let refused = |message| Err(SqlError::new(message, &[&table.name()]));
-        if column.is_generated() {
-            values.push(ColumnValue::Generated);
-            continue;
-        }
-        values.push(match at {
-            Some(_) if column.identity && !explicit => {
-                return refused(&messages::IDENTITY_INSERT_OFF);
-            }
-            Some(at) if column.identity => ColumnValue::GivenIdentity(at),
-            None if explicit => return refused(&messages::IDENTITY_VALUE_REQUIRED),
-            Some(at) => ColumnValue::Given(at),
-            None if column.identity => ColumnValue::Identity,
-            None => ColumnValue::Expression(default_value(host, binder, table, i)?),
-        });
-    }
-    Ok(values)
-}
-
-/// 271 and 273: values are given for a column that the table makes itself. `default` says which of the named columns
-/// are given nothing but DEFAULT.
-pub(crate) fn refuse_generated(
-    table: &Arc<dyn Table>,
-    named: &[usize],
-    default: impl Fn(usize) -> bool,
-) -> SqlResult<()> {
-    for (i, column) in named.iter().enumerate() {
-        let column = &table.columns()[*column];
-        match column.generated {
-            Generated::Computed => {
-                let message = &messages::COLUMN_NOT_MODIFIABLE;
-                return Err(SqlError::new(message, &[&column.name]));
-            }
-            Generated::RowVersion if !default(i) => {
-                return Err(SqlError::new(&messages::TIMESTAMP_INSERT, &[]));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// The table of SET IDENTITY_INSERT ON is asked of the session as a global: its full name.
-fn identity_insert(host: &dyn Host, table: &Arc<dyn Table>) -> bool {
-    let on = host.global("identity_insert").ok();
-    on.and_then(|v| v.as_text())
-        .is_some_and(|name| same_name(&name, table.full_name()))
-}
-
-pub(crate) fn named_columns(table: &Arc<dyn Table>, names: &[String]) -> SqlResult<Vec<usize>> {
-    let columns = table.columns();
-    if names.is_empty() {
-        return Ok((0..columns.len())
-            .filter(|i| !columns[*i].identity && columns[*i].generated != Generated::Computed)
-            .collect());
-    }
-    let mut out = Vec::with_capacity(names.len());
-    for n in names {
-        let at = columns.iter().position(|c| same_name(&c.name, n));
-        let at = at.ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[n]))?;
-        if out.contains(&at) {
-            return Err(SqlError::new(&messages::COLUMN_ASSIGNED_TWICE, &[n]));
-        }
-        out.push(at);
-    }
-    Ok(out)
-}
-
-fn check_width(implicit: bool, wanted: usize, got: usize, values: bool) -> SqlResult<()> {
-    if wanted == got {
-        return Ok(());
-    }
-    let message = match (implicit, values, got < wanted) {
-        (true, ..) => &messages::INSERT_COLUMN_MISMATCH,
-        (_, true, true) => &messages::INSERT_MORE_COLUMNS_THAN_VALUES,
-        (_, true, false) => &messages::INSERT_FEWER_COLUMNS_THAN_VALUES,
-        (_, false, true) => &messages::INSERT_SELECT_FEWER,
-        (_, false, false) => &messages::INSERT_SELECT_MORE,
-    };
-    Err(SqlError::new(message, &[]))
-}
-
-/// Strings are converted without a length, so that truncation is found when the row is stored (2628).
-pub(crate) fn assignable(ty: SqlType) -> SqlType {
-    let id = match ty.id {
-        TypeId::Char | TypeId::VarChar => TypeId::VarChar,
-        TypeId::NChar | TypeId::NVarChar => TypeId::NVarChar,
-        TypeId::Binary | TypeId::VarBinary => TypeId::VarBinary,
-        _ => return ty,
-    };
-    SqlType {
-        id,
-        length: MAX_LENGTH,
-        ..ty
     }
 }
 

@@ -93,6 +93,14 @@ pub enum ScanHint {
     Scan,
 }
 
+/// What fires triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Insert,
+    Update,
+    Delete,
+}
+
 /// A cursor over a table. Rows come with all columns in order.
 pub trait RowCursor {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<(Locator, Row)>>;
@@ -129,6 +137,10 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The enabled constraints, keys apart.
     fn rules(&self) -> SqlResult<Rules> {
         Ok(Rules::default())
+    }
+    /// The triggers that a change of this kind fires, by object id.
+    fn triggers(&self, _event: Event) -> Vec<i32> {
+        Vec::new()
     }
     /// Whether [`Table::generate`] has anything to do.
     fn generates(&self) -> bool {
@@ -335,6 +347,11 @@ pub trait Host {
         bits as f64 / (1u64 << 53) as f64
     }
     fn cancelled(&self) -> bool;
+    /// UPDATE(column): whether the statement that fired the running trigger gave the column a value; `None` outside of
+    /// triggers, and for columns that the table has not.
+    fn column_assigned(&self, _column: &str) -> Option<bool> {
+        None
+    }
     /// Keeps an expression bound from a column's DEFAULT text.
     fn bind_default(&self, text: &str) -> SqlResult<Expr>;
     /// What the implementer wants tables and views to find again: they know its type, this room does not.

@@ -3,6 +3,7 @@
 mod alter;
 mod constraints;
 mod normal;
+mod types;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use duramen_catalog::{
     ConstraintState, Identity, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef,
     fold,
 };
-use duramen_query::bind::resolve_type;
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
 use duramen_txn::{Acquired, LockDuration, LockMode, Resource, Transaction};
@@ -229,7 +229,7 @@ impl<'a> Ddl<'a> {
         if c.sparse || c.rowguidcol {
             return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
         }
-        let mut resolved = resolve_type(ty, false).map_err(|e| {
+        let (mut resolved, alias) = self.declared_type(ty).map_err(|e| {
             let unknown = e.number == messages::DATA_TYPE_NOT_FOUND.number;
             let e = e.at_line(line);
             if !unknown {
@@ -247,7 +247,9 @@ impl<'a> Ddl<'a> {
                 c.line,
             ));
         }
-        self.collate(&mut resolved, c.collation.as_deref(), c.line)?;
+        if alias.is_none() || c.collation.is_some() {
+            self.collate(&mut resolved, c.collation.as_deref(), c.line)?;
+        }
         let identity = match &c.identity {
             None => None,
             Some(spec) => {
@@ -270,7 +272,11 @@ impl<'a> Ddl<'a> {
             None => None,
             Some(d) => Some((d.name.clone(), self.default_text(d, c.line)?)),
         };
-        let nullable = c.nullable.unwrap_or(identity.is_none());
+        let of_type = match &alias {
+            Some(t) => t.nullable,
+            None => sysname_id(ty) == 0,
+        };
+        let nullable = c.nullable.unwrap_or(identity.is_none() && of_type);
         Ok(NewColumn {
             name: c.name.clone(),
             ty: resolved,
@@ -279,7 +285,7 @@ impl<'a> Ddl<'a> {
             default,
             computed: None,
             rowguid: false,
-            user_type: 0,
+            user_type: alias.map_or(sysname_id(ty), |t| t.id),
         })
     }
 
@@ -479,6 +485,42 @@ impl<'a> Ddl<'a> {
         }
     }
 
+    /// Plans are made from row counts that every change keeps: there is nothing to bring up to date. What is named must
+    /// be there, and options that would have statistics lag behind are refused.
+    pub fn update_statistics(
+        &self,
+        name: &ast::ObjectName,
+        statistics: &[String],
+        options: &[ast::NamedOption],
+    ) -> SqlResult<()> {
+        let line = name.line as i32;
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
+        let missing =
+            || SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]).at_line(line);
+        let table = table.ok_or_else(missing)?;
+        for wanted in statistics {
+            if table.index(wanted).is_none() {
+                let error = SqlError::new(&messages::STATISTICS_NOT_FOUND, &[wanted]);
+                return Err(error.at_line(line));
+            }
+        }
+        const HARMLESS: &[&str] = &[
+            "FULLSCAN", "SAMPLE", "RESAMPLE", "ALL", "COLUMNS", "INDEX", "MAXDOP",
+        ];
+        match options
+            .iter()
+            .find(|o| !HARMLESS.contains(&o.name.as_str()))
+        {
+            None => Ok(()),
+            Some(o) => Err(refuse(
+                &format!("UPDATE STATISTICS WITH {}", o.name),
+                o.line,
+            )),
+        }
+    }
+
     pub fn truncate(&self, name: &ast::ObjectName) -> SqlResult<()> {
         let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
         if table
@@ -538,6 +580,14 @@ impl<'a> Ddl<'a> {
             return Err(crate::stored::changed(table).with_state(2));
         }
         self.db.db.note_definition(self.tx, table.id)
+    }
+}
+
+/// `sysname` is a type of its own to the catalog.
+fn sysname_id(ty: &ast::DataType) -> i32 {
+    match ty.name.name().eq_ignore_ascii_case("sysname") {
+        true => 256,
+        false => 0,
     }
 }
 

@@ -240,8 +240,13 @@ const FUNCTIONS: &[Function] = &[
     function("system_user", NONE, SqlType::SYSNAME, |s, _| {
         text(Some(&s.login.user))
     }),
-    function("trigger_nestlevel", (0, 3), SqlType::INT, |_, _| {
-        Ok(Value::Int(0))
+    function("trigger_nestlevel", (0, 3), SqlType::INT, |s, args| {
+        let running = &s.state.triggers;
+        let depth = match args.int(0) {
+            None => running.len(),
+            Some(id) => running.iter().filter(|f| f.trigger.0 == id).count(),
+        };
+        Ok(Value::Int(depth as i32))
     }),
     function("user", NONE, SqlType::SYSNAME, |_, _| text(Some("dbo"))),
     function(

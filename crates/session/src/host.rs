@@ -107,6 +107,23 @@ impl HostView<'_> {
         self.session.instance.schema_version()
     }
 
+    /// The trigger whose own statement this is.
+    fn firing(&self) -> Option<&crate::run::Firing> {
+        let state = &self.session.state;
+        let last = state.triggers.last();
+        last.filter(|f| f.level == state.nesting && self.depth == 0)
+    }
+
+    /// `inserted` or `deleted`.
+    fn pseudo_table(&self, name: &ast::ObjectName) -> Option<Arc<dyn Table>> {
+        let firing = self.firing().filter(|_| name.parts.len() == 1)?;
+        match name.name() {
+            n if n.eq_ignore_ascii_case("inserted") => Some(firing.inserted.clone()),
+            n if n.eq_ignore_ascii_case("deleted") => Some(firing.deleted.clone()),
+            _ => None,
+        }
+    }
+
     /// A name with its database, where that is not the session's.
     fn qualified(&self, name: &ast::ObjectName) -> ast::ObjectName {
         if name.database().is_some() || self.context.database == self.session.database {
@@ -155,6 +172,9 @@ impl Host for HostView<'_> {
             .is_some_and(|s| !s.is_empty() && !s.eq_ignore_ascii_case("dbo"));
         if let Some(m) = system.filter(|_| named) {
             return of_system(m);
+        }
+        if let Some(table) = self.pseudo_table(name) {
+            return Ok(Some(Source::Table(table)));
         }
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
@@ -266,6 +286,13 @@ impl Host for HostView<'_> {
 
     fn session(&self) -> &dyn Any {
         &self.context
+    }
+
+    fn column_assigned(&self, column: &str) -> Option<bool> {
+        let firing = self.firing()?;
+        let named = |c: &String| crate::program::same(c, column);
+        let known = firing.columns.iter().any(named);
+        known.then(|| firing.assigned.iter().any(named))
     }
 
     fn bind_default(&self, text: &str) -> SqlResult<Expr> {

@@ -384,14 +384,34 @@ fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     int(value(c))
 }
 
-fn type_id(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+fn type_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.text(0).and_then(|n| parts(&n)).unwrap_or_default();
-    let found = name.first().and_then(|n| views::type_by_name(n));
-    int(found)
+    let system = name.first().and_then(|n| views::type_by_name(n));
+    if system.is_some() {
+        return int(system);
+    }
+    let Some(db) = database(s, None) else {
+        return int(None);
+    };
+    let snapshot = db.catalog.snapshot()?;
+    let schema = name.get(1).map_or("dbo", |n| n.as_str());
+    let schema = snapshot.schema(schema);
+    let found = schema.and_then(|d| snapshot.find_type(d.id, name.first()?));
+    int(found.map(|t| t.id))
 }
 
-fn type_name(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    text(args.int(0).and_then(views::type_by_id))
+fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let Some(id) = args.int(0) else {
+        return text(None);
+    };
+    if let Some(system) = views::type_by_id(id) {
+        return text(Some(system));
+    }
+    let Some(db) = database(s, None) else {
+        return text(None);
+    };
+    let snapshot = db.catalog.snapshot()?;
+    text(snapshot.types.get(&id).map(|t| t.name.as_str()))
 }
 
 /// The file of the current database that a property is asked of.

@@ -200,6 +200,13 @@ impl Compiler<'_> {
                             Ok(ty) => ty,
                             Err(e) => {
                                 let e = e.at_line(line);
+                                if let Some(ty) = self.types.alias_type(&ty.name)? {
+                                    self.variables.push(Variable {
+                                        name: d.name.clone(),
+                                        ty,
+                                    });
+                                    continue;
+                                }
                                 let declared = self.types.table_type(&ty.name)?;
                                 self.declare_table(&d.name, declared.ok_or(e)?, d, line)?;
                                 continue;

@@ -19,6 +19,7 @@ mod showplan;
 mod statistics;
 mod tables;
 mod temp;
+mod trigger;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::showplan::sets_showplan;
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
+pub(crate) use self::trigger::{Firing, fired_by};
 use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
@@ -97,6 +99,8 @@ pub struct Run<'r> {
     place: Place,
     /// Errors that the statement at hand has beside its last one, which alone can be caught.
     before: Vec<SqlError>,
+    /// A trigger that the statement at hand fired has ended the batch.
+    stopped: bool,
     /// The error at hand comes from a scope inside, so that names it could not find can be caught here.
     from_inside: bool,
     /// The error at hand comes from THROW, which ends the batch.
@@ -127,6 +131,7 @@ impl<'r> Run<'r> {
             tries: Vec::new(),
             place: Place::default(),
             before: Vec::new(),
+            stopped: false,
             from_inside: false,
             thrown: false,
             reported: false,
@@ -387,6 +392,9 @@ impl<'r> Run<'r> {
             Op::Run(kind) => {
                 self.session.activity.at_statement(kind);
                 self.run(at, kind)?;
+                if std::mem::take(&mut self.stopped) {
+                    return Ok(Next::End(Ended::Stopped));
+                }
                 self.session.state.error = 0;
                 Ok(Next::Step)
             }
@@ -485,6 +493,17 @@ impl<'r> Run<'r> {
                 };
                 self.define_in(&database, 0xC8, "CREATE INDEX", |d| d.create_index(&stmt))
             }
+            StatementKind::UpdateStatistics {
+                table,
+                names,
+                options,
+            } => {
+                let (database, table) = self.session.definition_target(table);
+                let what = "UPDATE STATISTICS";
+                self.define_in(&database, command::OTHER, what, |d| {
+                    d.update_statistics(&table, names, options)
+                })
+            }
             StatementKind::TruncateTable { table } => {
                 let (database, table) = self.session.definition_target(table);
                 let what = "TRUNCATE TABLE";
@@ -506,6 +525,7 @@ impl<'r> Run<'r> {
                     self.drop_modules(ObjectKind::PROCEDURE, *if_exists, names)
                 }
                 ast::DropKind::Type => self.drop_types(*if_exists, names),
+                ast::DropKind::Trigger => self.drop_modules(ObjectKind::TRIGGER, *if_exists, names),
                 ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
                 ast::DropKind::Function => {
                     self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)

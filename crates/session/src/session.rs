@@ -75,6 +75,8 @@ pub(crate) struct State {
     pub identity: Option<i64>,
     /// The full name of the table of SET IDENTITY_INSERT ON.
     pub identity_insert: Option<String>,
+    /// The triggers that are running within each other, innermost last.
+    pub triggers: Vec<crate::run::Firing>,
     /// Temporary tables that nobody can see any more, to be dropped when no transaction is open.
     pub hidden: Vec<String>,
     /// How many local temporary tables the session has made: a part of their names in tempdb.

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
-use duramen_query::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
+use duramen_query::host::{
+    AccessPath, Bounds, Event, Locator, RowCursor, Table, TableColumn, TableSize,
+};
 use duramen_query::rules::{Generated, Rules};
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
@@ -291,6 +293,13 @@ impl Table for StoredTable {
 
     fn place(&self) -> (&str, &str) {
         (&self.names.database, &self.names.table)
+    }
+
+    fn triggers(&self, event: Event) -> Vec<i32> {
+        match self.def.triggers.is_empty() {
+            true => Vec::new(),
+            false => crate::run::fired_by(&self.def, event),
+        }
     }
 
     fn rules(&self) -> SqlResult<Rules> {

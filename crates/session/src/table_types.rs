@@ -28,6 +28,11 @@ pub struct TableType {
 /// Where a compilation finds table types.
 pub trait TableTypes {
     fn table_type(&self, name: &ast::ObjectName) -> SqlResult<Option<TableType>>;
+
+    /// What an alias type (`CREATE TYPE ... FROM`) stands for.
+    fn alias_type(&self, _name: &ast::ObjectName) -> SqlResult<Option<SqlType>> {
+        Ok(None)
+    }
 }
 
 /// For texts that may not name any.
@@ -51,6 +56,17 @@ impl TableTypes for TypesOf<'_> {
             return Ok(None);
         }
         self.session.table_type(self.database, name)
+    }
+
+    fn alias_type(&self, name: &ast::ObjectName) -> SqlResult<Option<SqlType>> {
+        let db = self.session.instance.databases.find(self.database);
+        let Some(db) = db.filter(|_| name.database().is_none()) else {
+            return Ok(None);
+        };
+        let snapshot = db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let found = schema.and_then(|s| snapshot.find_type(s.id, name.name()));
+        Ok(found.map(|t| t.ty))
     }
 }
 

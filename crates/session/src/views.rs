@@ -130,6 +130,8 @@ const VIEWS: &[&View] = &[
     &parameters::SYSTEM_PARAMETERS,
     &constraints::SYSTEM_SQL_MODULES,
     &languages::VIEW,
+    &objects::TRIGGERS,
+    &objects::TRIGGER_EVENTS,
 ];
 
 /// Table-valued functions; the same of their positions.

@@ -84,7 +84,48 @@ impl CatalogDb {
 
     /// Drops a module.
     pub fn drop_module(&self, tx: &Transaction, module: &ModuleDef) -> SqlResult<()> {
-        self.delete_object(&self.base(tx), module.id)
+        self.delete_object(&self.base(tx), module.id)?;
+        if module.kind == ObjectKind::TRIGGER
+            && let Some(table) = self.table(module.parent)?
+        {
+            let mut next = (*table).clone();
+            next.triggers.retain(|t| t.id != module.id);
+            self.publish(next);
+        }
+        Ok(())
+    }
+
+    /// Says what fires a trigger that was just created or altered, and whether anything does.
+    pub fn set_trigger(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        trigger: TriggerDef,
+    ) -> SqlResult<Arc<TableDef>> {
+        let state = i64::from(trigger.events) << object_status::TRIGGER_EVENTS_SHIFT;
+        let state = state
+            | match trigger.disabled {
+                true => object_status::DISABLED,
+                false => 0,
+            };
+        let kept = load::MODULE_ANSI_NULLS | load::MODULE_QUOTED_IDENTIFIER;
+        let base = self.base(tx);
+        base.update(id::SCHOBJS, &[Value::Int(trigger.id.0)], |row| {
+            row[4] = Value::Int((load::int(row, 4) & kept | state) as i32);
+            true
+        })?;
+        self.patch(|s, _| {
+            if let Some(o) = s.objects.get_mut(&trigger.id) {
+                let o = Arc::make_mut(o);
+                o.status = o.status & kept | state;
+            }
+        });
+        let mut next = table.clone();
+        match next.triggers.iter_mut().find(|t| t.id == trigger.id) {
+            Some(known) => *known = trigger,
+            None => next.triggers.push(trigger),
+        }
+        Ok(self.publish(next))
     }
 
     /// Creates a schema; its id.

@@ -230,8 +230,11 @@ impl Binder<'_> {
                     Kind::Not(Box::new(Expr::predicate(same)))
                 }
             }
-            ExprKind::UpdateColumn(_) => {
-                return Err(SqlError::new(&messages::IF_UPDATE_OUTSIDE_TRIGGER, &[]));
+            ExprKind::UpdateColumn(column) => {
+                let outside = || SqlError::new(&messages::IF_UPDATE_OUTSIDE_TRIGGER, &[]);
+                let assigned = self.host.column_assigned(column).ok_or_else(outside)?;
+                let one = |n: i32| Box::new(Expr::constant(Value::Int(n), SqlType::INT));
+                Kind::Compare(CompareOp::Eq, one(1), one(i32::from(assigned)))
             }
             _ => return Err(unsupported("this expression", e.line)),
         };

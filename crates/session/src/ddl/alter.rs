@@ -8,7 +8,6 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
 };
-use duramen_query::bind::resolve_type;
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
@@ -66,6 +65,9 @@ impl Ddl<'_> {
             } => {
                 let test = *with_check == Some(true);
                 self.switch(&table, *enable, test, names.as_deref())
+            }
+            AlterTableAction::Trigger { enable, names } => {
+                self.switch_triggers(table, *enable, names.as_deref())
             }
             other => Err(refuse(action_name(other), stmt.table.line)),
         }
@@ -280,6 +282,33 @@ impl Ddl<'_> {
         self.db.catalog.drop_constraint(self.tx, &table, name)
     }
 
+    /// ENABLE and DISABLE TRIGGER; 4920 for one that is not the table's.
+    fn switch_triggers(
+        &self,
+        table: Arc<TableDef>,
+        enable: bool,
+        names: Option<&[String]>,
+    ) -> SqlResult<()> {
+        let mut table = table;
+        for name in names.unwrap_or_default() {
+            if !table.triggers.iter().any(|t| fold(&t.name) == fold(name)) {
+                let args: [&dyn std::fmt::Display; 2] = [name, &table.name];
+                return Err(SqlError::new(&messages::ALTER_TRIGGER_NOT_FOUND, &args));
+            }
+        }
+        for t in table.triggers.clone() {
+            let meant = names.is_none_or(|all| all.iter().any(|n| fold(n) == fold(&t.name)));
+            if meant && t.disabled == enable {
+                let changed = duramen_catalog::TriggerDef {
+                    disabled: !enable,
+                    ..t
+                };
+                table = self.db.catalog.set_trigger(self.tx, &table, changed)?;
+            }
+        }
+        Ok(())
+    }
+
     /// CHECK and NOCHECK CONSTRAINT. What is switched on is tested only WITH CHECK, and else is not trusted.
     fn switch(
         &self,
@@ -486,7 +515,10 @@ impl Ddl<'_> {
         collation: Option<&str>,
         line: u32,
     ) -> SqlResult<SqlType> {
-        let mut resolved = resolve_type(ty, false).map_err(|e| e.at_line(line as i32))?;
+        let (mut resolved, alias) = self.declared_type(ty).map_err(|e| e.at_line(line as i32))?;
+        if alias.is_some() {
+            return Err(refuse("ALTER COLUMN to an alias type", line));
+        }
         if resolved.id == TypeId::RowVersion {
             return Err(refuse(
                 &format!("columns of type {}", resolved.id.name()),
@@ -550,7 +582,6 @@ fn has_constraint(table: &TableDef, name: &str) -> bool {
 
 fn action_name(action: &AlterTableAction) -> &'static str {
     match action {
-        AlterTableAction::Trigger { .. } => "ALTER TABLE ENABLE or DISABLE TRIGGER",
         AlterTableAction::Rebuild { .. } => "ALTER TABLE REBUILD",
         AlterTableAction::Set { .. } => "ALTER TABLE SET",
         _ => "ALTER TABLE",

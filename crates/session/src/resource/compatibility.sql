@@ -156,3 +156,25 @@ SELECT s.session_id AS spid, CONVERT(smallint, 0) AS kpid, CONVERT(smallint, ISN
     CONVERT(nchar(128), s.login_name) AS loginame, CONVERT(binary(128), NULL) AS context_info,
     CONVERT(binary(20), NULL) AS sql_handle, 0 AS stmt_start, 0 AS stmt_end, CONVERT(int, ISNULL(r.request_id, 0)) AS request_id
 FROM sys.dm_exec_sessions AS s LEFT JOIN sys.dm_exec_requests AS r ON r.session_id = s.session_id
+GO
+-- The older names of CREATE TYPE and DROP TYPE.
+CREATE PROCEDURE sys.sp_addtype @typename sysname, @phystype sysname, @nulltype varchar(8) = NULL, @owner sysname = NULL
+AS
+SET NOCOUNT ON
+DECLARE @nulls varchar(8) = UPPER(LTRIM(RTRIM(ISNULL(@nulltype, 'NULL'))))
+IF @nulls NOT IN ('NULL', 'NOT NULL', 'NONULL')
+BEGIN
+    RAISERROR (15600, -1, -1, 'sys.sp_addtype')
+    RETURN 1
+END
+DECLARE @statement nvarchar(max) = 'CREATE TYPE ' + ISNULL(QUOTENAME(@owner) + '.', '') + QUOTENAME(@typename)
+    + ' FROM ' + @phystype + CASE @nulls WHEN 'NULL' THEN ' NULL' ELSE ' NOT NULL' END
+EXEC (@statement)
+RETURN 0
+GO
+CREATE PROCEDURE sys.sp_droptype @typename sysname
+AS
+SET NOCOUNT ON
+DECLARE @statement nvarchar(max) = 'DROP TYPE ' + QUOTENAME(@typename)
+EXEC (@statement)
+RETURN 0

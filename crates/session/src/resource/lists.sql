@@ -48,12 +48,6 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(sql_variant, NULL) AS last_used_value
 FROM sys.objects AS o WHERE o.type = 'SO'
 GO
-CREATE VIEW sys.triggers AS
-SELECT o.name, o.object_id, CONVERT(tinyint, 1) AS parent_class, CONVERT(nvarchar(60), 'OBJECT_OR_COLUMN') AS parent_class_desc,
-    o.parent_object_id AS parent_id, o.type, o.type_desc, o.create_date, o.modify_date, o.is_ms_shipped,
-    CONVERT(bit, 0) AS is_disabled, CONVERT(bit, 0) AS is_not_for_replication, CONVERT(bit, 0) AS is_instead_of_trigger
-FROM sys.objects AS o WHERE o.type = 'TR'
-GO
 CREATE VIEW sys.extended_properties AS
 SELECT CONVERT(tinyint, 1) AS class, CONVERT(nvarchar(60), 'OBJECT_OR_COLUMN') AS class_desc, o.object_id AS major_id,
     0 AS minor_id, o.name, CONVERT(sql_variant, NULL) AS value

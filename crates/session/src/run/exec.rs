@@ -542,10 +542,13 @@ pub(crate) fn callable(
         }
         let (ty, table) = match resolve_type(&p.ty, false) {
             Ok(ty) => (ty, None),
-            Err(e) => {
-                let table = types.table_type(&p.ty.name)?;
-                (SqlType::INT, Some(table.ok_or(e.at_line(line))?))
-            }
+            Err(e) => match types.alias_type(&p.ty.name)? {
+                Some(ty) => (ty, None),
+                None => {
+                    let table = types.table_type(&p.ty.name)?;
+                    (SqlType::INT, Some(table.ok_or(e.at_line(line))?))
+                }
+            },
         };
         if p.readonly != table.is_some() {
             let message = match p.readonly {

@@ -76,6 +76,7 @@ impl Run<'_> {
             tries: self.tries.clone(),
             place: self.place.clone(),
             before: Vec::new(),
+            stopped: false,
             from_inside: false,
             thrown: false,
             reported: true,

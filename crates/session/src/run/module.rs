@@ -8,7 +8,7 @@ use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
 use super::exec::callable;
-use super::{Run, command, not_supported};
+use super::{Run, command, not_supported, trigger};
 use crate::databases::OpenDb;
 use crate::functions_of_users::body_function;
 use crate::program::BodyOf;
@@ -122,6 +122,11 @@ impl Run<'_> {
             let no_schema =
                 || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
             let schema = snapshot.schema(schema_name).ok_or_else(no_schema)?;
+            let table = trigger::table_of_trigger(d, stmt)?;
+            let attach = |module: &ModuleDef| match &table {
+                Some(table) => trigger::attach(d, table, module, stmt),
+                None => Ok(()),
+            };
             let there = snapshot.find(schema.id, stmt.name.name());
             let name = stmt.name.name();
             match (there, stmt.mode) {
@@ -132,16 +137,11 @@ impl Run<'_> {
                 }
                 (None, _) => {
                     let flags = (true, quoted);
-                    d.db.catalog.create_module(
-                        d.tx,
-                        schema.id,
-                        name,
-                        kind,
-                        ObjectId(0),
-                        &text,
-                        flags,
-                    )?;
-                    Ok(())
+                    let parent = table.as_ref().map_or(ObjectId(0), |t| t.id);
+                    let module =
+                        d.db.catalog
+                            .create_module(d.tx, schema.id, name, kind, parent, &text, flags)?;
+                    attach(&module)
                 }
                 (Some(o), ModuleMode::Create) => {
                     let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&o.name]);
@@ -154,9 +154,14 @@ impl Run<'_> {
                 (Some(o), _) => {
                     let module = snapshot.module(o.id);
                     let missing = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
-                    d.db.catalog
-                        .alter_module(d.tx, module.ok_or_else(missing)?, &text)?;
-                    Ok(())
+                    let module = module.ok_or_else(missing)?;
+                    if let Some(table) = table.as_ref().filter(|t| t.id != module.parent) {
+                        let args: [&dyn std::fmt::Display; 2] = [&module.name, &table.name];
+                        let error = SqlError::new(&messages::TRIGGER_OTHER_TABLE, &args);
+                        return Err(error.at_line(line));
+                    }
+                    let module = d.db.catalog.alter_module(d.tx, module, &text)?;
+                    attach(&module)
                 }
             }
         })
@@ -205,7 +210,7 @@ impl Run<'_> {
                 );
                 body_function(&self.program.text, stmt, names).map(|_| ())
             }
-            ModuleKind::Trigger { .. } => Err(not_supported("CREATE TRIGGER")),
+            ModuleKind::Trigger { .. } => self.check_trigger(stmt),
         }
     }
 

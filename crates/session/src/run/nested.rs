@@ -28,6 +28,21 @@ impl Run<'_> {
         &mut self,
         program: &Program,
         bound: Plans,
+        inputs: (Vec<Value>, Vec<Arc<MemoryTable>>),
+        place: (Option<String>, Option<String>),
+    ) -> SqlResult<Inner> {
+        let count = self.session.trancount();
+        let procedure = place.0.clone();
+        let mut inner = self.inside(program, bound, inputs, place)?;
+        inner.ended = self.counted(count, procedure, inner.ended);
+        Ok(inner)
+    }
+
+    /// The same without counting transactions: triggers may end the one they run in.
+    pub(super) fn inside(
+        &mut self,
+        program: &Program,
+        bound: Plans,
         (mut vars, given): (Vec<Value>, Vec<Arc<MemoryTable>>),
         (procedure, database): (Option<String>, Option<String>),
     ) -> SqlResult<Inner> {
@@ -46,7 +61,6 @@ impl Run<'_> {
             self.session.database = database.into();
         }
         let start = self.session.database.clone();
-        let count = self.session.trancount();
         let scope_identity = self.session.state.scope_identity.take();
         self.session.state.nesting += 1;
         let mut run = Run {
@@ -59,10 +73,11 @@ impl Run<'_> {
             tables,
             tries: Vec::new(),
             place: Place {
-                procedure: procedure.clone(),
+                procedure,
                 caught_outside: self.place.caught_outside || !self.tries.is_empty(),
             },
             before: Vec::new(),
+            stopped: false,
             from_inside: false,
             thrown: false,
             reported: false,
@@ -85,7 +100,6 @@ impl Run<'_> {
             t.set_isolation(options.isolation);
         }
         self.session.options = options;
-        let ended = self.counted(count, procedure, ended);
         Ok(Inner { ended, vars, bound })
     }
 

@@ -141,15 +141,27 @@ impl Run<'_> {
         };
         self.writable()?;
         self.begin_implicitly()?;
+        let triggers = match name {
+            "INSERT BULK" => Vec::new(),
+            _ => dml.table().triggers(dml.event()),
+        };
+        // A trigger may roll back: its statement needs a transaction.
+        let own = !triggers.is_empty() && self.session.transaction.is_none();
+        if own {
+            let t = self.session.new_transaction(TxnKind::Explicit, name);
+            self.session.transaction = Some(t);
+        }
         let admission = self.session.instance.admission.clone();
         let _admitted = admission.enter(self.session.spid);
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
         let limit = self.session.options.row_limit();
-        let (result, identity) = self.with_cx(Some(transaction.clone()), |cx, sink| {
+        let (result, identity, changed) = self.with_cx(Some(transaction.clone()), |cx, sink| {
             cx.row_limit = limit;
-            (change_rows(&dml, sink, cx), cx.identity)
+            cx.changed = (!triggers.is_empty()).then(Default::default);
+            let result = change_rows(&dml, sink, cx);
+            (result, cx.identity, cx.changed.take())
         });
         dml.statement_ended(result.is_ok());
         if number == command::INSERT {
@@ -157,11 +169,30 @@ impl Run<'_> {
             state.identity = identity;
             state.scope_identity = identity.or(state.scope_identity);
         }
-        if result.is_err() && transaction.kind != TxnKind::Autocommit {
+        let fired = match (&result, changed) {
+            (Ok(n), Some(changed)) => self.fire(&triggers, &dml, changed, *n, &transaction),
+            _ => Ok(()),
+        };
+        let succeeded = result.is_ok() && fired.is_ok() && !self.stopped;
+        // A trigger may have ended the transaction.
+        let still = |t: &Arc<Transaction>| Arc::ptr_eq(t, &transaction);
+        let open = self.session.transaction.as_ref().is_some_and(still);
+        if !succeeded && open {
             self.session.instance.rollback(&transaction, Some(&point))?;
         }
-        self.end_statement(transaction, result.is_ok())?;
+        self.end_statement(transaction.clone(), succeeded)?;
+        if own && open {
+            self.session.transaction = None;
+            match succeeded && !transaction.is_doomed() {
+                true => self.session.finish(&transaction, None)?,
+                false => self.session.instance.rollback(&transaction, None)?,
+            }
+        }
         let n = result?;
+        fired?;
+        if self.stopped {
+            return Ok(());
+        }
         self.session.state.rowcount = n;
         self.done(Some(n), number, false);
         Ok(())

@@ -12,7 +12,7 @@ use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
 use duramen_types::SqlType;
 
 use super::bulk::{Quiet, quoted};
-use super::{Run, command, not_supported};
+use super::{Run, command};
 use crate::program::{BodyOf, Op, compile};
 use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
 
@@ -25,9 +25,6 @@ const ROWS: &str = "@rows";
 impl Run<'_> {
     pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> SqlResult<()> {
         let line = stmt.name.line as i32;
-        let CreateTypeKind::Table(elements) = &stmt.kind else {
-            return Err(not_supported("CREATE TYPE ... FROM"));
-        };
         if stmt.name.database().is_some() {
             let create = "CREATE TYPE";
             return Err(SqlError::new(
@@ -35,6 +32,14 @@ impl Run<'_> {
                 &[&create],
             ));
         }
+        let elements = match &stmt.kind {
+            CreateTypeKind::Table(elements) => elements,
+            CreateTypeKind::Alias { base, nullable } => {
+                return self.define(CREATE_TYPE, "CREATE TYPE", |d| {
+                    d.create_alias(&stmt.name, base, nullable.unwrap_or(true))
+                });
+            }
+        };
         // Refused now for what its variables would be refused for later.
         crate::table_variable::definition(&self.program.text, "", elements)?;
         let text = create_text(&self.program.text, stmt)?;
@@ -79,6 +84,7 @@ impl Run<'_> {
             let found = self.session.module(&object, &[ObjectKind::TABLE_TYPE])?;
             self.define(DROP_TYPE, "DROP TYPE", |d| match &found {
                 Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
+                None if d.drop_alias(name)? => Ok(()),
                 None if if_exists => Ok(()),
                 None => {
                     let args: [&dyn std::fmt::Display; 3] = [&"drop", &"type", &name.display()];

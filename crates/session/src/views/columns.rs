@@ -17,6 +17,9 @@ pub struct Source {
     nullable: bool,
     identity: Option<Identity>,
     default: i32,
+    user_type: i32,
+    rowguid: bool,
+    computed: bool,
 }
 
 impl Source {
@@ -29,6 +32,9 @@ impl Source {
             nullable: c.nullable,
             identity: c.identity,
             default: c.default.as_ref().map_or(0, |d| d.id.0),
+            user_type: c.type_id(),
+            rowguid: c.rowguid,
+            computed: c.computed.is_some(),
         }
     }
 }
@@ -50,7 +56,7 @@ macro_rules! column_columns {
             "name", T::SYSNAME, NULL, |s| text(&$column(s).name);
             "column_id", T::INT, NOT_NULL, |s| int($column(s).id);
             "system_type_id", T::TINYINT, NOT_NULL, |s| tiny($column(s).ty.id.xtype());
-            "user_type_id", T::INT, NOT_NULL, |s| int($column(s).ty.id.xtype());
+            "user_type_id", T::INT, NOT_NULL, |s| int($column(s).user_type);
             "max_length", T::SMALLINT, NOT_NULL, |s| small($column(s).ty.catalog_length());
             "precision", T::TINYINT, NOT_NULL, |s| tiny($column(s).ty.precision);
             "scale", T::TINYINT, NOT_NULL, |s| tiny($column(s).ty.scale);
@@ -59,9 +65,9 @@ macro_rules! column_columns {
             "is_ansi_padded", T::BIT, NOT_NULL, |s| {
                 bit($column(s).ty.id.is_string() || $column(s).ty.id.is_binary())
             };
-            "is_rowguidcol", T::BIT, NOT_NULL, |_| bit(false);
+            "is_rowguidcol", T::BIT, NOT_NULL, |s| bit($column(s).rowguid);
             "is_identity", T::BIT, NOT_NULL, |s| bit($column(s).identity.is_some());
-            "is_computed", T::BIT, NULL, |_| bit(false);
+            "is_computed", T::BIT, NULL, |s| bit($column(s).computed);
             "is_filestream", T::BIT, NOT_NULL, |_| bit(false);
             "is_replicated", T::BIT, NULL, |_| bit(false);
             "is_non_sql_subscribed", T::BIT, NULL, |_| bit(false);
@@ -120,6 +126,12 @@ fn declared() -> Vec<Source> {
                 nullable: *nullable,
                 identity: None,
                 default: 0,
+                user_type: match ty == &T::SYSNAME {
+                    true => 256,
+                    false => i32::from(ty.id.xtype()),
+                },
+                rowguid: false,
+                computed: false,
             });
         }
     }
@@ -200,10 +212,26 @@ mod identity {
 pub use types::{TYPES, type_by_id, type_by_name};
 
 mod types {
+    use duramen_catalog::TypeDef;
+
     use super::*;
 
     /// Name, type id, user type id, length in bytes, precision, scale.
     pub struct Type(&'static str, u8, i32, i16, u8, u8);
+
+    /// A type of the system, or an alias.
+    pub struct Row {
+        name: String,
+        system: u8,
+        id: i32,
+        schema: i32,
+        length: i16,
+        precision: u8,
+        scale: u8,
+        collation: Option<&'static str>,
+        nullable: bool,
+        user: bool,
+    }
 
     const ALL: &[Type] = &[
         Type("image", 34, 34, 16, 0, 0),
@@ -243,27 +271,64 @@ mod types {
         matches!(t.1, 35 | 99 | 167 | 175 | 231 | 239)
     }
 
-    columns! { Type;
-        "name", T::SYSNAME, NOT_NULL, |t| text(t.0);
-        "system_type_id", T::TINYINT, NOT_NULL, |t| tiny(t.1);
-        "user_type_id", T::INT, NOT_NULL, |t| int(t.2);
-        "schema_id", T::INT, NOT_NULL, |_| int(4);
+    columns! { Row;
+        "name", T::SYSNAME, NOT_NULL, |t| text(&t.name);
+        "system_type_id", T::TINYINT, NOT_NULL, |t| tiny(t.system);
+        "user_type_id", T::INT, NOT_NULL, |t| int(t.id);
+        "schema_id", T::INT, NOT_NULL, |t| int(t.schema);
         "principal_id", T::INT, NULL, |_| Value::Null;
-        "max_length", T::SMALLINT, NOT_NULL, |t| small(t.3);
-        "precision", T::TINYINT, NOT_NULL, |t| tiny(t.4);
-        "scale", T::TINYINT, NOT_NULL, |t| tiny(t.5);
-        "collation_name", T::SYSNAME, NULL, |t| {
-            text_or_null(CollationId::DEFAULT.name().filter(|_| is_text(t)))
-        };
-        "is_nullable", T::BIT, NULL, |t| bit(t.2 != 256);
-        "is_user_defined", T::BIT, NOT_NULL, |_| bit(false);
+        "max_length", T::SMALLINT, NOT_NULL, |t| small(t.length);
+        "precision", T::TINYINT, NOT_NULL, |t| tiny(t.precision);
+        "scale", T::TINYINT, NOT_NULL, |t| tiny(t.scale);
+        "collation_name", T::SYSNAME, NULL, |t| text_or_null(t.collation);
+        "is_nullable", T::BIT, NULL, |t| bit(t.nullable);
+        "is_user_defined", T::BIT, NOT_NULL, |t| bit(t.user);
         "is_assembly_type", T::BIT, NOT_NULL, |_| bit(false);
         "default_object_id", T::INT, NOT_NULL, |_| int(0);
         "rule_object_id", T::INT, NOT_NULL, |_| int(0);
         "is_table_type", T::BIT, NOT_NULL, |_| bit(false);
     }
 
-    pub const TYPES: View = View::new("types", COLUMNS, |_, _| Ok(ALL.iter().map(row).collect()));
+    fn of_system(t: &Type) -> Row {
+        Row {
+            name: t.0.to_owned(),
+            system: t.1,
+            id: t.2,
+            schema: 4,
+            length: t.3,
+            precision: t.4,
+            scale: t.5,
+            collation: CollationId::DEFAULT.name().filter(|_| is_text(t)),
+            nullable: t.2 != 256,
+            user: false,
+        }
+    }
+
+    fn of_user(t: &TypeDef) -> Row {
+        Row {
+            name: t.name.clone(),
+            system: t.ty.id.xtype(),
+            id: t.id,
+            schema: t.schema,
+            length: t.ty.catalog_length(),
+            precision: t.ty.precision,
+            scale: t.ty.scale,
+            collation: t.ty.collation.name().filter(|_| t.ty.id.is_string()),
+            nullable: t.nullable,
+            user: true,
+        }
+    }
+
+    pub const TYPES: View = View::new("types", COLUMNS, |cx, _| {
+        let snapshot = crate::views::objects::snapshot(cx)?;
+        let aliases = snapshot.types.values().map(|t| of_user(t));
+        Ok(ALL
+            .iter()
+            .map(of_system)
+            .chain(aliases)
+            .map(|r| row(&r))
+            .collect())
+    });
 
     /// TYPE_ID: the user type id.
     pub fn type_by_name(name: &str) -> Option<i32> {

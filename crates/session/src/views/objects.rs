@@ -253,6 +253,86 @@ mod table {
     });
 }
 
+pub use triggers::{TRIGGER_EVENTS, TRIGGERS};
+
+mod triggers {
+    use duramen_catalog::{TriggerDef, trigger_events};
+
+    use super::*;
+
+    pub struct Source {
+        object: Object,
+        trigger: TriggerDef,
+    }
+
+    columns! { Source;
+        "name", T::SYSNAME, NOT_NULL, |s| text(&s.object.name);
+        "object_id", T::INT, NOT_NULL, |s| int(s.object.id);
+        "parent_class", T::TINYINT, NOT_NULL, |_| tiny(1);
+        "parent_class_desc", DESC, NULL, |_| text("OBJECT_OR_COLUMN");
+        "parent_id", T::INT, NOT_NULL, |s| int(s.object.parent);
+        "type", T::char(2), NOT_NULL, |_| Value::varchar("TR");
+        "type_desc", DESC, NULL, |_| text("SQL_TRIGGER");
+        "create_date", T::DATETIME, NOT_NULL, |s| Value::DateTime(s.object.created);
+        "modify_date", T::DATETIME, NOT_NULL, |s| Value::DateTime(s.object.modified);
+        "is_ms_shipped", T::BIT, NOT_NULL, |_| bit(false);
+        "is_disabled", T::BIT, NOT_NULL, |s| bit(s.trigger.disabled);
+        "is_not_for_replication", T::BIT, NOT_NULL, |_| bit(false);
+        "is_instead_of_trigger", T::BIT, NOT_NULL, |_| bit(false);
+    }
+
+    fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
+        let snapshot = snapshot(cx)?;
+        let triggers = snapshot.tables.values().flat_map(|t| &t.triggers);
+        let source = |trigger: &TriggerDef| {
+            Some(Source {
+                object: Object::of(snapshot.objects.get(&trigger.id)?),
+                trigger: trigger.clone(),
+            })
+        };
+        Ok(triggers.filter_map(source).collect())
+    }
+
+    pub const TRIGGERS: View = View::new("triggers", COLUMNS, |cx, _| {
+        Ok(sources(cx)?.iter().map(row).collect())
+    });
+
+    pub use events::TRIGGER_EVENTS;
+
+    mod events {
+        use super::*;
+
+        /// Trigger, event, name.
+        pub struct Event(i32, i32, &'static str);
+
+        columns! { Event;
+            "object_id", T::INT, NOT_NULL, |e| int(e.0);
+            "type", T::INT, NOT_NULL, |e| int(e.1);
+            "type_desc", DESC, NULL, |e| text(e.2);
+            "is_first", T::BIT, NOT_NULL, |_| bit(false);
+            "is_last", T::BIT, NOT_NULL, |_| bit(false);
+            "event_group_type", T::INT, NULL, |_| Value::Null;
+            "event_group_type_desc", DESC, NULL, |_| Value::Null;
+            "is_trigger_event", T::BIT, NULL, |_| bit(true);
+        }
+
+        const ALL: [(u8, i32, &str); 3] = [
+            (trigger_events::INSERT, 1, "INSERT"),
+            (trigger_events::UPDATE, 2, "UPDATE"),
+            (trigger_events::DELETE, 3, "DELETE"),
+        ];
+
+        pub const TRIGGER_EVENTS: View = View::new("trigger_events", COLUMNS, |cx, _| {
+            let mut rows = Vec::new();
+            for s in sources(cx)? {
+                let of = ALL.iter().filter(|(bit, ..)| s.trigger.events & bit != 0);
+                rows.extend(of.map(|(_, n, name)| row(&Event(s.object.id, *n, name))));
+            }
+            Ok(rows)
+        });
+    }
+}
+
 pub use schema::SCHEMAS;
 
 mod schema {

@@ -10,6 +10,7 @@ mod in_doubt;
 mod isolation;
 mod plans;
 mod reference;
+mod samples;
 mod speed;
 mod system_procedures;
 mod versions;

@@ -1,0 +1,241 @@
+//! AFTER triggers: made with their table, fired when a statement has changed its rows.
+//!
+//! Invariants:
+//! 1. A trigger runs in the transaction of the statement that fires it; one that has none of its own gets one first, so
+//!    that ROLLBACK in the trigger has something to roll back. A trigger that ends the transaction ends the batch (3609).
+//! 2. `inserted` and `deleted` are seen by the trigger's own statements and by nothing that it calls.
+//! 3. XACT_ABORT is on inside: an error there takes the whole transaction back.
+//! 4. No trigger fires itself, directly or through others (RECURSIVE_TRIGGERS is off, and further is refused).
+
+use std::sync::Arc;
+
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
+use duramen_query::dml::Dml;
+use duramen_query::host::{Event, TableColumn};
+use duramen_query::memory::{MemoryTable, MemoryTableDef};
+use duramen_query::{Changed, Row};
+use duramen_tsql::ParseOptions;
+use duramen_tsql::ast::{self, ModuleKind, StatementKind};
+use duramen_txn::{LockMode, Transaction};
+
+use super::exec::callable;
+use super::nested::Inner;
+use super::{Ended, Run, not_supported};
+use crate::ddl::Ddl;
+use crate::program::BodyOf;
+use crate::programs::Callable;
+use crate::table_types::TypesOf;
+
+/// A trigger that is running.
+#[derive(Debug)]
+pub struct Firing {
+    pub trigger: ObjectId,
+    /// The nesting level of its own statements.
+    pub level: u32,
+    pub inserted: Arc<MemoryTable>,
+    pub deleted: Arc<MemoryTable>,
+    /// The columns that got values: UPDATE().
+    pub assigned: Vec<String>,
+    pub columns: Vec<String>,
+}
+
+fn bit(event: Event) -> u8 {
+    match event {
+        Event::Insert => trigger_events::INSERT,
+        Event::Update => trigger_events::UPDATE,
+        Event::Delete => trigger_events::DELETE,
+    }
+}
+
+/// The enabled triggers of a table that an event fires.
+pub fn fired_by(def: &TableDef, event: Event) -> Vec<i32> {
+    let meant = |t: &&TriggerDef| !t.disabled && t.events & bit(event) != 0;
+    def.triggers.iter().filter(meant).map(|t| t.id.0).collect()
+}
+
+impl Run<'_> {
+    /// Fires triggers for what a statement has done. The transaction is open.
+    pub(super) fn fire(
+        &mut self,
+        triggers: &[i32],
+        dml: &Dml,
+        changed: Changed,
+        rows: u64,
+        transaction: &Arc<Transaction>,
+    ) -> SqlResult<()> {
+        let table = dml.table();
+        let database = table.place().0.to_owned();
+        let columns = table.columns();
+        let assigned = dml.assigned_columns();
+        let assigned = assigned.iter().map(|c| columns[*c].name.clone());
+        let assigned: Vec<String> = assigned.collect();
+        let inserted = pseudo("inserted", columns, changed.inserted);
+        let deleted = pseudo("deleted", columns, changed.deleted);
+        for id in triggers {
+            let running = &self.session.state.triggers;
+            if running.iter().any(|f| f.trigger.0 == *id) {
+                continue;
+            }
+            let Some((module, callable)) = self.trigger(&database, ObjectId(*id))? else {
+                continue;
+            };
+            self.session.state.triggers.push(Firing {
+                trigger: module.id,
+                level: self.session.state.nesting + 1,
+                inserted: inserted.clone(),
+                deleted: deleted.clone(),
+                assigned: assigned.clone(),
+                columns: columns.iter().map(|c| c.name.clone()).collect(),
+            });
+            self.session.state.rowcount = rows;
+            let xact_abort = std::mem::replace(&mut self.session.options.xact_abort, true);
+            let place = (Some(module.name.clone()), Some(database.clone()));
+            let inputs = (Vec::new(), Vec::new());
+            // What it binds names the rows of this one firing.
+            let bound = vec![None; callable.program.steps.len()];
+            let inner = self.inside(&callable.program, bound, inputs, place);
+            self.session.options.xact_abort = xact_abort;
+            self.session.state.triggers.pop();
+            let Inner { ended, .. } = inner?;
+            match ended {
+                Ended::Done(_) => {}
+                Ended::Stopped => {
+                    self.stopped = true;
+                    return Ok(());
+                }
+                Ended::Thrown(e) => {
+                    self.from_inside = true;
+                    return Err(e);
+                }
+            }
+            let now = self.session.transaction.as_ref();
+            if now.is_none_or(|t| !Arc::ptr_eq(t, transaction)) {
+                return Err(SqlError::new(&messages::TRANSACTION_ENDED_IN_TRIGGER, &[]));
+            }
+        }
+        Ok(())
+    }
+
+    /// A trigger, compiled.
+    fn trigger(
+        &mut self,
+        database: &str,
+        id: ObjectId,
+    ) -> SqlResult<Option<(Arc<ModuleDef>, Callable)>> {
+        let Some(db) = self.session.instance.databases.find(database) else {
+            return Ok(None);
+        };
+        let Some(module) = db.catalog.snapshot()?.module(id).cloned() else {
+            return Ok(None);
+        };
+        let options = ParseOptions {
+            quoted_identifier: module.quoted_identifier,
+        };
+        let batch = duramen_tsql::parse_batch(&module.text, &options)?;
+        let first = batch.statements.into_iter().next().map(|s| s.kind);
+        let Some(StatementKind::CreateModule(stmt)) = first else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let compiled = self.compiled_trigger(&module.text, &stmt, database)?;
+        Ok(Some((module, compiled)))
+    }
+
+    fn compiled_trigger(
+        &self,
+        text: &str,
+        stmt: &ast::CreateModule,
+        database: &str,
+    ) -> SqlResult<Callable> {
+        let ModuleKind::Trigger { body, .. } = &stmt.kind else {
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        };
+        let types = TypesOf {
+            session: &*self.session,
+            database,
+        };
+        callable(text, &[], body, BodyOf::Procedure, &types)
+    }
+
+    /// What a trigger's definition is refused for before it is stored.
+    pub(super) fn check_trigger(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+        let ModuleKind::Trigger { instead_of, .. } = &stmt.kind else {
+            return Ok(());
+        };
+        if *instead_of {
+            return Err(not_supported("INSTEAD OF triggers"));
+        }
+        let database = self.session.database.to_string();
+        self.compiled_trigger(&self.program.text, stmt, &database)
+            .map(|_| ())
+    }
+}
+
+/// One of the two pseudo-tables.
+fn pseudo(name: &str, columns: &[TableColumn], rows: Vec<Row>) -> Arc<MemoryTable> {
+    let columns = columns.iter().map(|c| TableColumn {
+        identity: false,
+        default: None,
+        generated: Default::default(),
+        ..c.clone()
+    });
+    let table = MemoryTable::new(MemoryTableDef {
+        name: name.to_owned(),
+        columns: columns.collect(),
+        keys: Vec::new(),
+        identity: None,
+    });
+    table.replace_rows(rows);
+    Arc::new(table)
+}
+
+/// The table of a trigger: 8197 when there is none of that name. Its lock is taken: plans that change it must fire from
+/// now on.
+pub(super) fn table_of_trigger(
+    ddl: &Ddl<'_>,
+    stmt: &ast::CreateModule,
+) -> SqlResult<Option<Arc<TableDef>>> {
+    let ModuleKind::Trigger { table, .. } = &stmt.kind else {
+        return Ok(None);
+    };
+    let snapshot = ddl.db.catalog.snapshot()?;
+    let schema = snapshot.schema(table.schema().unwrap_or("dbo"));
+    let found = schema
+        .and_then(|s| snapshot.find_table(s.id, table.name()))
+        .cloned();
+    let user = found.filter(|t| t.kind == duramen_catalog::ObjectKind::TABLE);
+    let missing = || {
+        SqlError::new(&messages::INVALID_OBJECT_FOR_OPERATION, &[&table.display()])
+            .with_state(4)
+            .at_line(table.line as i32)
+    };
+    let user = user.ok_or_else(missing)?;
+    ddl.lock(&user, LockMode::SchM)?;
+    Ok(Some(user))
+}
+
+/// Notes with its table what a trigger that was stored is fired by.
+pub(super) fn attach(
+    ddl: &Ddl<'_>,
+    table: &TableDef,
+    module: &ModuleDef,
+    stmt: &ast::CreateModule,
+) -> SqlResult<()> {
+    let ModuleKind::Trigger { events, .. } = &stmt.kind else {
+        return Ok(());
+    };
+    let bits = events.iter().map(|e| match e.as_str() {
+        "INSERT" => trigger_events::INSERT,
+        "UPDATE" => trigger_events::UPDATE,
+        _ => trigger_events::DELETE,
+    });
+    let known = table.triggers.iter().find(|t| t.id == module.id);
+    let trigger = TriggerDef {
+        id: module.id,
+        name: module.name.clone(),
+        events: bits.fold(0, |all, b| all | b),
+        disabled: known.is_some_and(|t| t.disabled),
+    };
+    ddl.db.catalog.set_trigger(ddl.tx, table, trigger)?;
+    Ok(())
+}
