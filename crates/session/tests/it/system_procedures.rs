@@ -54,7 +54,7 @@ PRIMARY
 (index_name nvarchar(128), index_description varchar(210), index_keys nvarchar(2126))
 pk_people | clustered, unique, primary key located on PRIMARY | id
 (constraint_type nvarchar(146), constraint_name nvarchar(128), delete_action nvarchar(9), update_action nvarchar(9), status_enabled varchar(8), status_for_replication varchar(19), constraint_keys nvarchar(2126))
-DEFAULT on column paid | df_paid | (n/a) | (n/a) | (n/a) | (n/a) | (0)
+DEFAULT on column paid | df_paid | (n/a) | (n/a) | (n/a) | (n/a) | ((0))
 PRIMARY KEY (clustered) | pk_people | (n/a) | (n/a) | (n/a) | (n/a) | id
 No foreign keys reference table 'people', or you do not have permissions on referencing tables.
 No views with schema binding reference table 'people'.";
