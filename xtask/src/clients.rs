@@ -30,6 +30,10 @@ struct Client {
 
 const CLIENTS: &[Client] = &[
     Client {
+        name: "mssql-jdbc",
+        prepare: install::java,
+    },
+    Client {
         name: "tedious",
         prepare: install::tedious,
     },
@@ -56,16 +60,10 @@ const CLIENTS: &[Client] = &[
 ];
 
 /// Drivers whose programs check a few things in their own way and tell by their exit code.
-const SHORT: &[Client] = &[
-    Client {
-        name: "mssql-jdbc",
-        prepare: install::java,
-    },
-    Client {
-        name: "go-mssqldb",
-        prepare: install::go,
-    },
-];
+const SHORT: &[Client] = &[Client {
+    name: "go-mssqldb",
+    prepare: install::go,
+}];
 
 /// What every program is told, beside the name of its database.
 struct Place<'a> {

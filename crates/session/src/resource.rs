@@ -29,6 +29,7 @@ const FILES: &[&str] = &[
     include_str!("resource/help_more.sql"),
     include_str!("resource/server.sql"),
     include_str!("resource/drivers.sql"),
+    include_str!("resource/bulk.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.

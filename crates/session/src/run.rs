@@ -5,6 +5,7 @@ mod bulk;
 mod dbcc;
 mod define;
 mod describe;
+mod describe_parameters;
 mod exec;
 mod insert_exec;
 mod into;
@@ -20,6 +21,7 @@ mod statistics;
 mod tables;
 mod temp;
 mod trigger;
+mod undeclared;
 
 use std::sync::Arc;
 

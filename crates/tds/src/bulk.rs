@@ -16,6 +16,8 @@ const NBCROW: u8 = 0xD2;
 const DONE: u8 = 0xFD;
 /// What stands in a DONE behind its token.
 const DONE_BYTES: usize = 12;
+/// The same with the count of rows in four bytes, as before TDS 7.2: mssql-rs ends its streams so.
+const SHORT_DONE_BYTES: usize = 8;
 /// A row that is not whole at this size is tried again only when it has grown by half.
 const LARGE_ROW_BYTES: usize = 64 * 1024;
 
@@ -97,6 +99,13 @@ impl BulkReader {
         // What was put off is tried once more.
         self.retry_at = 0;
         match self.next_item()? {
+            None if matches!(self.buffer[self.used..], [DONE, ..])
+                && self.buffer.len() - self.used == 1 + SHORT_DONE_BYTES =>
+            {
+                self.used = self.buffer.len();
+                self.done = true;
+                Ok(Some(BulkItem::Done))
+            }
             None if self.used < self.buffer.len() => {
                 Err(TdsError::Malformed("a bulk load that ends inside a row"))
             }

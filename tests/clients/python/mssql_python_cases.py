@@ -10,6 +10,14 @@ from harness import Skip, check
 mssql_python.pooling(enabled=False)
 
 
+class CopyError(mssql_python.DatabaseError):
+    """What a bulk copy raises as a RuntimeError: the driver copies by another library of its own."""
+
+    def __init__(self, text):
+        super().__init__("bulk copy", text)
+        self.number = int(re.search(r"Sql Error: (\d+)", text).group(1))
+
+
 class MssqlPython(Driver):
     mark = "?"
     Error = mssql_python.Error
@@ -30,6 +38,8 @@ class MssqlPython(Driver):
         return connection
 
     def fields(self, error):
+        if isinstance(error, CopyError):
+            return {"message": str(error), "number": error.number}
         # The driver keeps the number to itself; the two of a refused login are known by their words.
         text = re.sub(r"^(\[[^\]]*\])+", "", error.ddbc_error)
         number = 18456 if text.startswith("Login failed") else 4060 if text.startswith("Cannot open database") else None
@@ -74,8 +84,12 @@ class MssqlPython(Driver):
 
     def copy(self, rows):
         cursor = self.connection.cursor()
-        cursor.bulkcopy("dbo.copied", rows, column_mappings=BULK_COLUMNS)
-        cursor.close()
+        try:
+            cursor.bulkcopy("dbo.copied", rows, column_mappings=BULK_COLUMNS)
+        except RuntimeError as error:
+            raise CopyError(str(error)) from error
+        finally:
+            cursor.close()
 
     def describe_columns(self):
         def described(ask, *columns):
@@ -94,9 +108,9 @@ class MssqlPython(Driver):
                ("amount", 3, "decimal", 10, 0, "NO"), ("note", -9, "nvarchar", 50, 1, "YES")])
         check("keys", described(lambda c: c.primaryKeys("parent", schema="dbo"), "column_name", "key_seq", "pk_name"),
               [("id", 1, "pk_parent")])
-        check("indexes", sorted(described(lambda c: c.statistics("parent", schema="dbo", unique=True),
-                                          "index_name", "column_name", "non_unique"), key=str)[-2:],
-              [("pk_parent", "id", 0), ("uq_parent", "code", 0)])
+        indexes = described(lambda c: c.statistics("parent", schema="dbo", unique=True),
+                            "index_name", "column_name", "non_unique")
+        check("indexes", [i for i in indexes if i[0]], [("pk_parent", "id", 0), ("uq_parent", "code", 0)])
         found = described(lambda c: c.procedures(procedure="outputs", schema="dbo"), "procedure_name")
         check("procedures", found, [("outputs;1",)])
         types = dict(described(lambda c: c.getTypeInfo(), "type_name", "data_type"))

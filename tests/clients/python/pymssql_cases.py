@@ -9,7 +9,7 @@ from harness import Skip, check
 
 
 class Pymssql(Driver):
-    Error = pymssql.Error
+    Error = (pymssql.Error, _mssql.MSSQLDatabaseException)
 
     def connect(self, mode="tls", password=None, database=None, autocommit=True, timeout=30):
         if mode == "strict":
@@ -23,6 +23,8 @@ class Pymssql(Driver):
 
     def fields(self, error):
         # A refused login has its number one level deeper. The driver tells no more than number and text.
+        if isinstance(error, _mssql.MSSQLDatabaseException):
+            return {"number": error.number, "message": error.message}
         first = error.args[0]
         number, text = first if isinstance(first, tuple) else error.args[:2]
         text = text.decode() if isinstance(text, bytes) else text
@@ -101,6 +103,9 @@ class Pymssql(Driver):
         connection.close()
 
     def copy(self, rows):
+        # Of dates the driver copies datetime alone.
+        day = datetime.date
+        rows = [tuple(datetime.datetime(v.year, v.month, v.day) if type(v) is day else v for v in row) for row in rows]
         self.connection.bulk_copy("dbo.copied", rows)
 
 

@@ -211,6 +211,6 @@ pub fn java(install: bool) -> Result<Vec<String>, String> {
         "java".to_owned(),
         "-cp".to_owned(),
         classpath,
-        "Smoke".to_owned(),
+        "Cases".to_owned(),
     ])
 }

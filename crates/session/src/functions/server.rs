@@ -100,6 +100,11 @@ pub fn collation_property(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
             Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(version))))
         }
         "name" => collation.name().map_or(Value::Null, variant_text),
+        // As on the wire: bulk copies of drivers ask for it.
+        "tdscollation" => {
+            let bytes = Value::Binary(collation.tds_bytes().to_vec());
+            Value::Variant(Box::new((SqlType::binary(5), bytes)))
+        }
         _ => Value::Null,
     })
 }

@@ -260,6 +260,7 @@ GO
 CREATE PROCEDURE sys.sp_statistics_100 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @index_name sysname = '%', @is_unique char(1) = 'N', @accuracy char(1) = 'Q'
 AS
+SET NOCOUNT ON
 EXEC sys.sp_statistics @table_name, @table_owner, @table_qualifier, @index_name, @is_unique, @accuracy
 GO
 CREATE PROCEDURE sys.sp_stored_procedures @sp_name nvarchar(390) = NULL, @sp_owner nvarchar(384) = NULL, @sp_qualifier sysname = NULL,
@@ -377,6 +378,7 @@ GO
 CREATE PROCEDURE sys.sp_special_columns_100 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2
 AS
+SET NOCOUNT ON
 EXEC sys.sp_special_columns @table_name, @table_owner, @table_qualifier, @col_type, @scope, @nullable, @ODBCVer
 GO
 CREATE VIEW sys.[$datatypes] AS

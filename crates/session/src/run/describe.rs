@@ -227,7 +227,7 @@ impl Run<'_> {
     }
 }
 
-const NAME: SqlType = SqlType::nvarchar(256);
+const NAME: SqlType = SqlType::SYSNAME;
 const SMALL: SqlType = SqlType::SMALLINT;
 
 /// The columns of sp_describe_first_result_set, from its page in the public documentation.
@@ -237,7 +237,7 @@ const DESCRIPTION: [(&str, SqlType, bool); 39] = [
     ("name", NAME, true),
     ("is_nullable", SqlType::BIT, false),
     ("system_type_id", SqlType::INT, false),
-    ("system_type_name", SqlType::nvarchar(512), true),
+    ("system_type_name", SqlType::nvarchar(256), true),
     ("max_length", SMALL, false),
     ("precision", SqlType::TINYINT, false),
     ("scale", SqlType::TINYINT, false),
@@ -248,7 +248,7 @@ const DESCRIPTION: [(&str, SqlType, bool); 39] = [
     ("user_type_name", NAME, true),
     (
         "assembly_qualified_type_name",
-        SqlType::nvarchar(8000),
+        SqlType::nvarchar(4000),
         true,
     ),
     ("xml_collection_id", SqlType::INT, true),
@@ -336,7 +336,7 @@ fn ignores_case(collation: &[u8; 5]) -> bool {
 }
 
 /// The type's byte on the wire and its length there, as TYPE_INFO declares them (MS-TDS, section "TYPE_INFO").
-fn tds_type(ty: &SqlType, nullable: bool) -> (i32, i32) {
+pub(super) fn tds_type(ty: &SqlType, nullable: bool) -> (i32, i32) {
     let either = |fixed: i32, variable: i32| if nullable { variable } else { fixed };
     let length = match ty.is_max() {
         true => 65_535,

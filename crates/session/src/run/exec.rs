@@ -187,6 +187,7 @@ impl Run<'_> {
             match name.name().to_ascii_lowercase().as_str() {
                 "sp_executesql" => return self.execute_sql(given),
                 "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
+                "sp_describe_undeclared_parameters" => return self.describe_undeclared(&given),
                 "sp_flush_log" => return self.flush_log(),
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}

@@ -124,3 +124,9 @@ fn what_does_not_end_or_goes_on_is_refused() {
     );
     assert!(read(&bytes[3..], 512, 1 << 20).is_err());
 }
+
+#[test]
+fn an_end_with_a_short_count_is_an_end() {
+    let (bytes, rows) = stream(true);
+    assert_eq!(read(&bytes[..bytes.len() - 4], 512, 1 << 20).unwrap(), rows);
+}
