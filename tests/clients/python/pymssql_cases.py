@@ -94,6 +94,11 @@ class Pymssql(Driver):
         check("status", call.execute(), 7)
         connection.close()
 
+    def cancel_timeout(self):
+        super().cancel_timeout()
+        # DB-Library has one timeout for all: the last connection's.
+        self.connect().close()
+
     def cancel_request(self):
         a = self.arguments
         connection = _mssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database)

@@ -19,8 +19,6 @@ use crate::table_types::{RemoteTable, TableArgument, TableType, object_name};
 /// The command numbers of CREATE TYPE and DROP TYPE.
 const CREATE_TYPE: u16 = 0x111;
 const DROP_TYPE: u16 = 0x110;
-/// What the rows of a remote table stand in while they are inserted.
-const ROWS: &str = "@rows";
 
 impl Run<'_> {
     pub(super) fn create_type(&mut self, stmt: &ast::CreateType) -> SqlResult<()> {
@@ -168,7 +166,12 @@ impl Run<'_> {
         }
         let names: Vec<String> = sent.iter().map(|(c, _)| quoted(&c.name)).collect();
         let names = names.join(", ");
-        let text = format!("INSERT {} ({names}) SELECT {names} FROM {ROWS}", def.name);
+        // What the client sent is a table for this one statement; its name is one that the parameter has not.
+        let sent_rows = format!("{}_", def.name);
+        let text = format!(
+            "INSERT {} ({names}) SELECT {names} FROM {sent_rows}",
+            def.name
+        );
         let batch = duramen_tsql::parse_batch(&text, &ParseOptions::default())?;
         let mut program = compile(&text, &batch.statements, Vec::new(), BodyOf::Batch)?;
         let staged = sent.iter().map(|(c, ty)| TableColumn {
@@ -180,7 +183,7 @@ impl Run<'_> {
             generated: Default::default(),
         });
         let staged = MemoryTableDef {
-            name: ROWS.to_owned(),
+            name: sent_rows,
             columns: staged.collect(),
             keys: Vec::new(),
             identity: None,
