@@ -228,6 +228,7 @@ impl Expr {
                     return Ok(Value::Null);
                 }
                 (function.run)(&values, args, &self.ty, cx)
+                    .or_else(|e| duramen_types::lenient::forgiven(e, &cx.convert))
             }
             Kind::Session { name, args } => {
                 let mut values = Vec::with_capacity(args.len());

@@ -341,6 +341,10 @@ pub trait Host {
     /// Nanoseconds since 1970-01-01 UTC and the offset of local time in minutes.
     fn now(&self) -> (u64, i16);
     fn random(&self) -> u64;
+    /// SET ANSI_NULLS, as the statement that is bound finds it.
+    fn ansi_nulls(&self) -> bool {
+        true
+    }
     /// RAND: the next number of the session's sequence, begun anew at `seed`.
     fn rand(&self, seed: Option<i32>) -> f64 {
         let bits = seed.map_or_else(|| self.random(), |s| (s as u64) << 11) >> 11;

@@ -241,6 +241,14 @@ impl<'a> Ddl<'a> {
             let error = SqlError::new(message, &[&nth, &ty.name.display()]);
             error.with_state(6).at_line(line)
         })?;
+        let pads = resolved.id.is_char() || resolved.id.is_binary();
+        if pads && self.host.is_some_and(|h| !h.ansi_padding()) {
+            let what = format!(
+                "columns of type {} under ANSI_PADDING OFF",
+                resolved.id.name()
+            );
+            return Err(refuse(&what, c.line));
+        }
         if resolved.id == TypeId::RowVersion {
             return Err(refuse(
                 &format!("columns of type {}", resolved.id.name()),

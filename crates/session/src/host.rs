@@ -103,6 +103,11 @@ impl HostView<'_> {
         self.session.options.convert_ctx()
     }
 
+    /// SET ANSI_PADDING.
+    pub fn ansi_padding(&self) -> bool {
+        self.session.options.ansi_padding
+    }
+
     pub fn schema_version(&self) -> u64 {
         self.session.instance.schema_version()
     }
@@ -274,6 +279,10 @@ impl Host for HostView<'_> {
 
     fn random(&self) -> u64 {
         duramen_os::random::next_u64()
+    }
+
+    fn ansi_nulls(&self) -> bool {
+        self.session.options.ansi_nulls
     }
 
     fn rand(&self, seed: Option<i32>) -> f64 {

@@ -24,6 +24,7 @@ pub struct Options {
     pub ansi_warnings: bool,
     pub ansi_null_dflt_on: bool,
     pub arithabort: bool,
+    pub arithignore: bool,
     pub concat_null_yields_null: bool,
     pub numeric_roundabort: bool,
     pub cursor_close_on_commit: bool,
@@ -56,6 +57,7 @@ impl Default for Options {
             ansi_warnings: true,
             ansi_null_dflt_on: true,
             arithabort: true,
+            arithignore: false,
             concat_null_yields_null: true,
             numeric_roundabort: false,
             cursor_close_on_commit: false,
@@ -93,12 +95,24 @@ impl Options {
             "ARITHABORT" => self.arithabort = on,
             "CURSOR_CLOSE_ON_COMMIT" => self.cursor_close_on_commit = on,
             "ANSI_NULL_DFLT_ON" => self.ansi_null_dflt_on = on,
-            "ANSI_DEFAULTS" if on => {}
-            // What is on by default and must stay on.
-            "ANSI_NULLS" | "ANSI_PADDING" | "ANSI_WARNINGS" | "CONCAT_NULL_YIELDS_NULL" if on => {}
+            "ARITHIGNORE" => self.arithignore = on,
+            "ANSI_NULLS" => self.ansi_nulls = on,
+            "ANSI_WARNINGS" => self.ansi_warnings = on,
+            "CONCAT_NULL_YIELDS_NULL" => self.concat_null_yields_null = on,
+            "NUMERIC_ROUNDABORT" => self.numeric_roundabort = on,
+            // Looked at when columns are defined: what it makes of them is refused there.
+            "ANSI_PADDING" => self.ansi_padding = on,
+            "ANSI_DEFAULTS" => {
+                self.ansi_nulls = on;
+                self.ansi_null_dflt_on = on;
+                self.ansi_padding = on;
+                self.ansi_warnings = on;
+                self.cursor_close_on_commit = on;
+                self.implicit_transactions = on;
+                self.quoted_identifier = on;
+            }
             // What is off by default and must stay off.
-            "NUMERIC_ROUNDABORT"
-            | "ANSI_NULL_DFLT_OFF"
+            "ANSI_NULL_DFLT_OFF"
             | "NOEXEC"
             | "PARSEONLY"
             | "FORCEPLAN"
@@ -120,6 +134,10 @@ impl Options {
         ConvertCtx {
             date_order: self.date_order,
             language: self.language,
+            lenient: !self.ansi_warnings && !self.arithabort,
+            cuts_strings: !self.ansi_warnings,
+            null_is_empty: !self.concat_null_yields_null,
+            roundabort: self.numeric_roundabort,
             ..ConvertCtx::default()
         }
     }
@@ -152,6 +170,7 @@ impl Options {
             | bit(self.ansi_padding, 16)
             | bit(self.ansi_nulls, 32)
             | bit(self.arithabort, 64)
+            | bit(self.arithignore, 128)
             | bit(self.quoted_identifier, 256)
             | bit(self.nocount, 512)
             | bit(self.ansi_null_dflt_on, 1024)

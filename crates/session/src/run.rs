@@ -108,6 +108,8 @@ pub struct Run<'r> {
     /// The error at hand comes from THROW, which ends the batch.
     thrown: bool,
     reported: bool,
+    /// Of the statement at hand.
+    line: i32,
     /// When the statement at hand began, while somebody wants to know.
     clock: Option<Stopwatch>,
 }
@@ -137,6 +139,7 @@ impl<'r> Run<'r> {
             from_inside: false,
             thrown: false,
             reported: false,
+            line: 0,
             clock: None,
         }
     }
@@ -161,6 +164,7 @@ impl<'r> Run<'r> {
             if self.cancel.is_set() {
                 break Ended::Stopped;
             }
+            self.line = self.program.steps[at].line as i32;
             let step = match self.session.options.measured() {
                 false => self.step(at),
                 true => self.measured(at),
@@ -169,6 +173,7 @@ impl<'r> Run<'r> {
                 Ok(next) => next,
                 Err(error) => self.failed(at, error),
             };
+            self.tell_forgiven();
             at = match next {
                 Next::Step => at + 1,
                 Next::To(target) => target,
@@ -229,6 +234,7 @@ impl<'r> Run<'r> {
     }
 
     fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
+        self.tell_forgiven();
         self.reported = true;
         let quiet = self.session.options.nocount;
         self.sink.done(&Done {
@@ -262,6 +268,13 @@ impl<'r> Run<'r> {
         self.session.state.rowcount = 0;
         let reach = match outcome::reach(&error, self.session.options.xact_abort) {
             Reach::Statement if thrown && self.session.options.xact_abort => {
+                Reach::BatchAndTransaction
+            }
+            // ANSI_WARNINGS OFF with ARITHABORT ON: an error of arithmetic ends the batch.
+            Reach::Statement
+                if !self.session.options.ansi_warnings
+                    && duramen_types::lenient::is_arithmetic(&error) =>
+            {
                 Reach::BatchAndTransaction
             }
             reach => reach,

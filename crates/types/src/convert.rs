@@ -34,6 +34,14 @@ pub struct ConvertCtx {
     pub date_order: DateOrder,
     /// SET LANGUAGE: the names of months and days.
     pub language: Language,
+    /// ANSI_WARNINGS and ARITHABORT are both OFF: errors of arithmetic give NULL.
+    pub lenient: bool,
+    /// ANSI_WARNINGS is OFF: strings too long for their column are cut without a word.
+    pub cuts_strings: bool,
+    /// CONCAT_NULL_YIELDS_NULL is OFF: NULL beside a string is the empty string.
+    pub null_is_empty: bool,
+    /// NUMERIC_ROUNDABORT is ON: digits lost in a sum, a product or a conversion of decimals are an error.
+    pub roundabort: bool,
     /// Compatibility level of the database: 130 made datetime exact, 150 brought error 2628.
     pub level: u8,
 }
@@ -43,6 +51,10 @@ impl Default for ConvertCtx {
         ConvertCtx {
             date_order: DateOrder::Mdy,
             language: Language::US_ENGLISH,
+            lenient: false,
+            cuts_strings: false,
+            null_is_empty: false,
+            roundabort: false,
             level: 160,
         }
     }
@@ -66,8 +78,10 @@ pub fn convert(
     ctx: &ConvertCtx,
 ) -> SqlResult<Value> {
     check_explicit(from, to)?;
-    let wide = change(v, from, to, style, ctx)?;
-    Ok(cut(wide, to))
+    match change(v, from, to, style, ctx) {
+        Ok(wide) => Ok(cut(wide, to)),
+        Err(e) => crate::lenient::forgiven(e, ctx),
+    }
 }
 
 /// Implicit conversion into a column or variable. The binder has checked the pair (`check_implicit`).
@@ -91,7 +105,9 @@ pub fn assign(
     } else {
         change(&v, from, to, None, ctx)?
     };
-    if let Target::Column { table, column } = target {
+    if let Target::Column { table, column } = target
+        && !ctx.cuts_strings
+    {
         check_length(&wide, to, table, column, ctx)?;
     }
     Ok(cut(wide, to))
@@ -175,7 +191,12 @@ fn change(
         TypeId::Bit | TypeId::TinyInt | TypeId::SmallInt | TypeId::Int | TypeId::BigInt => {
             number::to_integer(v, from, to)
         }
-        TypeId::Decimal | TypeId::Numeric => number::to_decimal(v, from, to),
+        TypeId::Decimal | TypeId::Numeric => {
+            if ctx.roundabort && number::loses_digits(v, to.scale) {
+                return Err(overflow(error_name(from.id), to.id));
+            }
+            number::to_decimal(v, from, to)
+        }
         TypeId::Money | TypeId::SmallMoney => number::to_money(v, from, to),
         TypeId::Float | TypeId::Real => number::to_float(v, from, to),
         TypeId::Char | TypeId::VarChar | TypeId::Text => match v {

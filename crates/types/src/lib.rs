@@ -19,6 +19,7 @@ mod decimal;
 pub mod digest;
 pub mod language;
 mod legal;
+pub mod lenient;
 mod like;
 pub mod netformat;
 pub mod ops;

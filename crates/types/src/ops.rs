@@ -252,11 +252,23 @@ pub fn arithmetic(
     ty: &SqlType,
     ctx: &ConvertCtx,
 ) -> SqlResult<Value> {
-    match (a, b) {
+    let result = match (a, b) {
         (Value::Int(x), Value::Int(y)) => int32(op, *x, *y),
         (Value::BigInt(x), Value::BigInt(y)) => integers(op, *x, *y, TypeId::BigInt),
+        (Value::Null, _) | (_, Value::Null) if ctx.null_is_empty && ty.id.is_string() => {
+            let empty = |v: &Value, t: &SqlType| match v {
+                Value::Null => (Value::VarChar(Vec::new()), SqlType::varchar(1)),
+                v => (v.clone(), *t),
+            };
+            let ((a, ta), (b, tb)) = (empty(a, ta), empty(b, tb));
+            general(op, &a, &ta, &b, &tb, ty, ctx)
+        }
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
         _ => general(op, a, ta, b, tb, ty, ctx),
+    };
+    match result {
+        Ok(v) => Ok(v),
+        Err(e) => crate::lenient::forgiven(e, ctx),
     }
 }
 
@@ -320,6 +332,9 @@ fn general(
         TypeId::Decimal | TypeId::Numeric => {
             let x = decimals::operand(a, ta, tb, ctx)?;
             let y = decimals::operand(b, tb, ta, ctx)?;
+            if ctx.roundabort && decimals::loses_digits(op, &x, &y, ty) {
+                return Err(overflow("numeric", ty.id));
+            }
             decimals::compute(op, &x, &y, ty)
         }
         TypeId::Money | TypeId::SmallMoney => {

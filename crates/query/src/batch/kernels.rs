@@ -340,6 +340,9 @@ pub fn arithmetic(
     n: usize,
     convert: &ConvertCtx,
 ) -> Vectored<Vector> {
+    if convert.null_is_empty && ty.id.is_string() {
+        return Err(ByRow);
+    }
     if let (Vector::Const(x), Vector::Const(y)) = (a, b) {
         let value = duramen_types::arithmetic(op, x, ta, y, tb, ty, convert);
         return value.map(Vector::Const).map_err(|_| ByRow);

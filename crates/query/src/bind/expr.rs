@@ -308,6 +308,11 @@ impl Binder<'_> {
     /// A comparison, both sides brought to one type.
     pub(super) fn compare(&self, op: CompareOp, l: Expr, r: Expr) -> SqlResult<Expr> {
         let (l_ty, r_ty) = (l.ty, r.ty);
+        // ANSI_NULLS OFF: = and <> have NULL equal NULL where one side is NULL itself or a variable.
+        let told = |e: &Expr| is_null(e) || matches!(e.kind, Kind::Variable(_));
+        let two_valued = matches!(op, CompareOp::Eq | CompareOp::Ne)
+            && !self.host.ansi_nulls()
+            && (told(&l) || told(&r));
         let (l, r) = (fit_literal(l, &r_ty), fit_literal(r, &l_ty));
         let ty = if is_null(&l) {
             r.ty
@@ -331,6 +336,13 @@ impl Binder<'_> {
         if ty.id.is_string() {
             l.ty.collation = collation;
             r.ty.collation = collation;
+        }
+        if two_valued {
+            let same = same_or_both_null(l, r);
+            return Ok(match op {
+                CompareOp::Eq => same,
+                _ => Expr::predicate(Kind::Not(Box::new(same))),
+            });
         }
         Ok(Expr::predicate(Kind::Compare(op, Box::new(l), Box::new(r))))
     }
@@ -565,6 +577,20 @@ fn not_null(e: &Expr) -> Expr {
         input: Box::new(e.clone()),
         negated: true,
     })
+}
+
+/// IS NOT DISTINCT FROM: never UNKNOWN.
+fn same_or_both_null(l: Expr, r: Expr) -> Expr {
+    let neither = vec![null(&l), null(&r)];
+    let both = vec![
+        not_null(&l),
+        not_null(&r),
+        Expr::predicate(Kind::Compare(CompareOp::Eq, Box::new(l), Box::new(r))),
+    ];
+    Expr::predicate(Kind::Or(vec![
+        Expr::predicate(Kind::And(both)),
+        Expr::predicate(Kind::And(neither)),
+    ]))
 }
 
 fn null(e: &Expr) -> Expr {

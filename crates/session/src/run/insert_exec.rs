@@ -79,6 +79,7 @@ impl Run<'_> {
             stopped: false,
             from_inside: false,
             thrown: false,
+            line: 0,
             reported: true,
             clock: None,
         };

@@ -80,6 +80,7 @@ impl Run<'_> {
             stopped: false,
             from_inside: false,
             thrown: false,
+            line: 0,
             reported: false,
             clock: None,
         };

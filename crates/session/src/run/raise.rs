@@ -33,6 +33,27 @@ impl Run<'_> {
         self.sink.info(&message);
     }
 
+    /// 3607 and 3606: errors of arithmetic that gave NULL, unless ARITHIGNORE is ON.
+    pub(super) fn tell_forgiven(&mut self) {
+        if self.session.options.ansi_warnings {
+            return;
+        }
+        let noted = duramen_types::lenient::take();
+        if self.session.options.arithignore {
+            return;
+        }
+        for (happened, message) in [
+            (noted.division_by_zero, &messages::DIVISION_BY_ZERO_OCCURRED),
+            (noted.overflow, &messages::ARITHMETIC_OVERFLOW_OCCURRED),
+        ] {
+            if happened {
+                let mut info = SqlError::new(message, &[]).at_line(self.line);
+                info.procedure = self.place.procedure.clone();
+                self.sink.info(&info);
+            }
+        }
+    }
+
     pub(super) fn print(&mut self, at: usize, e: &ast::Expr) -> SqlResult<()> {
         let bound = self.expr(at, |b| b.as_text(e))?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;

@@ -178,6 +178,14 @@ fn float_of(v: &Value) -> f64 {
     }
 }
 
+/// Whether an exact number has digits beyond that many decimals.
+pub(super) fn loses_digits(v: &Value, scale: u8) -> bool {
+    exact(v).is_some_and(|d| {
+        let beyond = d.scale().saturating_sub(scale);
+        d.mantissa() % POW10[usize::from(beyond)] != 0
+    })
+}
+
 pub(super) fn to_decimal(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
     let (p, s) = (to.precision, to.scale);
     let d = match v {

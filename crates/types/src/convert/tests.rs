@@ -6,6 +6,10 @@ use crate::check_implicit;
 const CTX: ConvertCtx = ConvertCtx {
     date_order: DateOrder::Mdy,
     language: crate::Language::US_ENGLISH,
+    lenient: false,
+    cuts_strings: false,
+    null_is_empty: false,
+    roundabort: false,
     level: 160,
 };
 

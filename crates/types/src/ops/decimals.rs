@@ -80,6 +80,32 @@ pub(super) fn compute(op: BinaryOp, a: &Decimal, b: &Decimal, ty: &SqlType) -> S
         .ok_or_else(too_large)
 }
 
+/// Whether the sum or product has digits that `ty` has no room for. A quotient always ends somewhere and does not count
+/// (*assumed*).
+pub(super) fn loses_digits(op: BinaryOp, a: &Decimal, b: &Decimal, ty: &SqlType) -> bool {
+    let (full, scale) = match op {
+        Add | Sub => {
+            let scale = a.scale().max(b.scale());
+            let m = if op == Sub {
+                -b.mantissa()
+            } else {
+                b.mantissa()
+            };
+            (sum(a, m, b.scale(), scale), scale)
+        }
+        Mul => {
+            let scale = a.scale() + b.scale();
+            (product(a, b, scale), scale)
+        }
+        _ => return false,
+    };
+    let beyond = usize::from(scale.saturating_sub(ty.scale));
+    match (full, POW10.get(beyond)) {
+        (Some(m), Some(unit)) => m % unit != 0,
+        _ => beyond > 0,
+    }
+}
+
 /// A magnitude with a sign, when it fits 128 bits.
 fn signed(m: U256, negative: bool) -> Option<i128> {
     let m = i128::try_from(m.to_u128()?).ok()?;

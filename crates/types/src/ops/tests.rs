@@ -6,6 +6,10 @@ use crate::{Decimal, to_display};
 const CTX: ConvertCtx = ConvertCtx {
     date_order: crate::dateparse::DateOrder::Mdy,
     language: crate::Language::US_ENGLISH,
+    lenient: false,
+    cuts_strings: false,
+    null_is_empty: false,
+    roundabort: false,
     level: 160,
 };
 
