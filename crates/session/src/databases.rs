@@ -389,9 +389,18 @@ impl Databases {
             .unwrap_or(DbId(u16::MAX))
     }
 
-    /// Goes up with every schema change anywhere.
-    pub fn version(&self) -> u64 {
-        let schema: u64 = self.open.read().values().map(|d| d.catalog.version()).sum();
+    /// Goes up with every database made, dropped or taken offline.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Goes up with every schema change anywhere, those of tempdb counted only for who may see its tables.
+    pub fn version(&self, temporary: bool) -> u64 {
+        let open = self.open.read();
+        let seen = open
+            .iter()
+            .filter(|(id, _)| temporary || **id != DbId::TEMPDB);
+        let schema: u64 = seen.map(|(_, d)| d.catalog.version()).sum();
         schema + self.generation.load(Ordering::Acquire) * 1_000_000_007
     }
 }

@@ -109,7 +109,7 @@ impl HostView<'_> {
     }
 
     pub fn schema_version(&self) -> u64 {
-        self.session.instance.schema_version()
+        self.session.instance.schema_version(true)
     }
 
     /// The trigger whose own statement this is.

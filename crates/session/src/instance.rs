@@ -13,6 +13,7 @@ use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::databases::{Databases, StorageConfig};
+use crate::plan_cache::PlanCache;
 use crate::session::{LoginRequest, Session};
 use crate::stored::StoredTable;
 
@@ -33,6 +34,8 @@ pub struct Instance {
     sessions: Mutex<BTreeMap<SessionId, Arc<Activity>>>,
     /// Shared apart from the instance: a statement that was let in borrows it.
     pub(crate) admission: Arc<Admission>,
+    /// Plans that all sessions share.
+    pub(crate) plans: PlanCache,
 }
 
 impl Instance {
@@ -46,11 +49,13 @@ impl Instance {
             databases,
             sessions: Mutex::new(BTreeMap::new()),
             admission: Arc::new(Admission::new(duramen_os::machine::processors())),
+            plans: PlanCache::default(),
         }))
     }
 
     /// Checkpoints and closes every database.
     pub fn shutdown(&self) -> SqlResult<()> {
+        self.plans.clear();
         self.databases.shutdown()
     }
 
@@ -106,9 +111,9 @@ impl Instance {
         self.sessions.lock().values().cloned().collect()
     }
 
-    /// Plans are valid while this number stays.
-    pub(crate) fn schema_version(&self) -> u64 {
-        self.databases.version()
+    /// Plans are valid while this number stays; `temporary` for those that name something of tempdb.
+    pub(crate) fn schema_version(&self, temporary: bool) -> u64 {
+        self.databases.version(temporary)
     }
 
     /// The name of a database as it was created, whatever the case it is asked in.

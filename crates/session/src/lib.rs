@@ -19,6 +19,7 @@ mod metadata;
 mod names;
 mod options;
 mod outcome;
+mod plan_cache;
 mod program;
 mod programs;
 mod random;

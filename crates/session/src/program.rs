@@ -66,9 +66,16 @@ pub struct Program {
     pub tables: Vec<MemoryTableDef>,
     /// The types of the first of `tables` and of others declared with one; `None` for a table declared in place.
     pub table_types: Vec<Option<String>>,
+    /// It names what is in tempdb, which only its session may see.
+    pub temporary: bool,
 }
 
 impl Program {
+    /// What it binds is its run's or its session's own.
+    pub fn is_private(&self) -> bool {
+        self.temporary || !self.tables.is_empty()
+    }
+
     /// It names a table type: what it was compiled to holds as long as the schema stays.
     pub fn is_typed(&self) -> bool {
         self.table_types.iter().any(Option::is_some)
@@ -169,6 +176,7 @@ pub fn compile_typed(
     }
     Ok(Program {
         text: text.to_owned(),
+        temporary: names_temporary(text),
         steps: c.steps,
         variables: c.variables,
         tables: c.tables,
@@ -462,4 +470,14 @@ pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
 /// Names of variables compare without case.
 pub fn same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
+}
+
+/// Whether a text may name temporary tables, or tempdb. More than that does no harm.
+fn names_temporary(text: &str) -> bool {
+    let word = b"tempdb";
+    text.contains('#')
+        || text
+            .as_bytes()
+            .windows(word.len())
+            .any(|w| w.eq_ignore_ascii_case(word))
 }

@@ -37,6 +37,8 @@ pub struct Callable {
     pub bound: Plans,
     /// The schema version that a program which names table types was compiled at.
     pub schema: Option<u64>,
+    /// Compiled for this very call: nobody else knows it yet.
+    pub fresh: bool,
 }
 
 #[derive(Default)]

@@ -112,6 +112,8 @@ pub struct Run<'r> {
     line: i32,
     /// When the statement at hand began, while somebody wants to know.
     clock: Option<Stopwatch>,
+    /// A step has been bound.
+    rebound: bool,
 }
 
 /// What a program's steps have bound, with the schema version of the binding.
@@ -141,13 +143,17 @@ impl<'r> Run<'r> {
             reported: false,
             line: 0,
             clock: None,
+            rebound: false,
         }
     }
 
-    /// Runs a batch of the client to its end.
-    pub fn batch(mut self) {
+    /// Runs a batch of the client to its end, with what its steps have bound before; gives back what they have now,
+    /// and whether that is more or newer.
+    pub fn batch(mut self, bound: Plans) -> (Plans, bool) {
+        self.bound = bound;
         let _ = self.execute();
         self.end_of_batch();
+        (self.bound, self.rebound)
     }
 
     /// Runs the program to its end.

@@ -10,11 +10,9 @@ use duramen_txn::{LockOwner, Transaction, TxnKind};
 use crate::activity::Activity;
 use crate::instance::Instance;
 use crate::options::Options;
-use crate::program::{BodyOf, compile_typed};
 use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable};
 use crate::sink::{Done, EnvChange, ResultSink};
-use crate::table_types::TypesOf;
 
 /// The SID of `sa`, the only login.
 pub const SID_SA: [u8; 1] = [1];
@@ -177,25 +175,20 @@ impl Session {
     }
 
     fn run_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
-        let options = duramen_tsql::ParseOptions {
-            quoted_identifier: self.options.quoted_identifier,
-        };
-        duramen_observe::count(duramen_observe::Counter::SqlCompilations, 1);
         let clock = self.options.statistics_time.then(Stopwatch::start);
-        let program = duramen_tsql::parse_batch(text, &options).and_then(|b| {
-            let types = TypesOf {
-                session: self,
-                database: &self.database,
-            };
-            let none = (Vec::new(), Vec::new());
-            compile_typed(text, &b.statements, none, BodyOf::Batch, &types)
-        });
-        match program {
-            Ok(program) => {
+        let key = self.text_key(text, "");
+        match self.batch_program(&key, text) {
+            Ok(mut batch) => {
                 if let Some(clock) = clock {
                     sink.info(&clock.compiled().at_line(1));
                 }
-                Run::new(self, &program, sink, cancel).batch()
+                let program = batch.program.clone();
+                let bound = std::mem::take(&mut batch.bound);
+                let (bound, rebound) = Run::new(self, &program, sink, cancel).batch(bound);
+                batch.bound = bound;
+                if batch.fresh || rebound {
+                    self.share_program(&key, &batch);
+                }
             }
             Err(error) => {
                 self.state.error = error.number;

@@ -62,8 +62,14 @@ impl Run<'_> {
         }
     }
 
+    /// The schema version that what this program binds depends on.
+    fn version(&self) -> u64 {
+        let temporary = self.program.temporary || &*self.session.database == "tempdb";
+        self.session.instance.schema_version(temporary)
+    }
+
     pub(super) fn cached(&self, at: usize) -> Option<Bound> {
-        let version = self.session.instance.schema_version();
+        let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
         if *bound_at != version {
             count(Counter::SqlRecompilations, 1);
@@ -74,7 +80,8 @@ impl Run<'_> {
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {
         self.note_bound(at, &bound);
-        self.bound[at] = Some((self.session.instance.schema_version(), bound));
+        self.rebound = true;
+        self.bound[at] = Some((self.version(), bound));
     }
 
     pub(super) fn with_host<T>(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::{Counter, count};
 use duramen_query::Binder;
 use duramen_query::bind::resolve_type;
 use duramen_query::host::Table;
@@ -293,8 +294,8 @@ impl Run<'_> {
         given: Vec<Given>,
     ) -> SqlResult<Called> {
         let key = self.session.text_key(text, declarations);
-        let version = self.session.instance.schema_version();
-        let callable = match self.session.state.programs.take(&key, version) {
+        let version = self.session.instance.schema_version(true);
+        let callable = match self.session.known_program(&key, version) {
             Some(c) => c,
             None => match self.session.compiled_text(text, declarations) {
                 Ok(c) => c,
@@ -351,8 +352,16 @@ impl Run<'_> {
     ) -> SqlResult<Called> {
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
-        let Inner { ended, vars, bound } = self.nested(&program, bound, inputs, place)?;
+        let Inner {
+            ended,
+            vars,
+            bound,
+            rebound,
+        } = self.nested(&program, bound, inputs, place)?;
         callable.bound = bound;
+        if std::mem::take(&mut callable.fresh) || rebound {
+            self.session.share_program(&key, &callable);
+        }
         let mut outputs = Vec::new();
         if matches!(ended, Ended::Done(_)) {
             for (i, p) in callable
@@ -457,8 +466,8 @@ impl Run<'_> {
         };
         let database = db.db.name.clone();
         let key = format!("{}\u{1}{}\u{1}{}", db.db.id.0, module.id.0, module.version);
-        let version = self.session.instance.schema_version();
-        if let Some(callable) = self.session.state.programs.take(&key, version) {
+        let version = self.session.instance.schema_version(true);
+        if let Some(callable) = self.session.known_program(&key, version) {
             return Ok(Some((key, database, callable)));
         }
         let options = ParseOptions {
@@ -492,13 +501,45 @@ impl Session {
         )
     }
 
+    /// A program that this session, or else another one, has compiled.
+    pub(crate) fn known_program(&mut self, key: &str, version: u64) -> Option<Callable> {
+        let own = self.state.programs.take(key, version);
+        own.or_else(|| self.shared_program(key, version))
+    }
+
+    fn shared_program(&self, key: &str, version: u64) -> Option<Callable> {
+        // What binds to an identity column depends on the session's SET IDENTITY_INSERT.
+        if self.state.identity_insert.is_some() {
+            return None;
+        }
+        let generation = self.instance.databases.generation();
+        self.instance.plans.find(key, version, generation)
+    }
+
+    pub(crate) fn share_program(&self, key: &str, callable: &Callable) {
+        if self.state.identity_insert.is_none() {
+            let generation = self.instance.databases.generation();
+            self.instance.plans.keep(key, callable, generation);
+        }
+    }
+
+    /// The program of a batch: one that a session has run before, or a new one.
+    pub(crate) fn batch_program(&self, key: &str, text: &str) -> SqlResult<Callable> {
+        let version = self.instance.schema_version(true);
+        if let Some(known) = self.shared_program(key, version) {
+            return Ok(known);
+        }
+        count(Counter::SqlCompilations, 1);
+        self.compiled_text(text, "")
+    }
+
     pub(crate) fn compiled_text(&self, text: &str, declarations: &str) -> SqlResult<Callable> {
         let options = ParseOptions {
             quoted_identifier: self.options.quoted_identifier,
         };
         let params = duramen_tsql::parse_parameters(declarations, &options)?;
         let batch = duramen_tsql::parse_batch(text, &options)?;
-        let version = self.instance.schema_version();
+        let version = self.instance.schema_version(true);
         let types = TypesOf {
             session: self,
             database: &self.database,
@@ -582,6 +623,7 @@ pub(crate) fn callable(
     let program: Program = compile_typed(text, body, given, body_of, types)?;
     Ok(Callable {
         schema: None,
+        fresh: true,
         bound: vec![None; program.steps.len()],
         program: Arc::new(program),
         parameters: Arc::new(parameters),

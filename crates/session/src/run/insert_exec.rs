@@ -82,6 +82,7 @@ impl Run<'_> {
             line: 0,
             reported: true,
             clock: None,
+            rebound: false,
         };
         let next = run.exec(at, exec);
         let (vars, from_inside) = (std::mem::take(&mut run.vars), run.from_inside);

@@ -20,6 +20,8 @@ pub(super) struct Inner {
     pub ended: Ended,
     pub vars: Vec<Value>,
     pub bound: Plans,
+    /// A step has been bound: what is in `bound` is more or newer than what was.
+    pub rebound: bool,
 }
 
 impl Run<'_> {
@@ -83,9 +85,10 @@ impl Run<'_> {
             line: 0,
             reported: false,
             clock: None,
+            rebound: false,
         };
         let ended = run.execute();
-        let (vars, bound) = (run.vars, run.bound);
+        let (vars, bound, rebound) = (run.vars, run.bound, run.rebound);
         self.session.state.scope_identity = scope_identity;
         let level = self.session.state.nesting;
         self.session.drop_temporaries(level);
@@ -101,7 +104,12 @@ impl Run<'_> {
             t.set_isolation(options.isolation);
         }
         self.session.options = options;
-        Ok(Inner { ended, vars, bound })
+        Ok(Inner {
+            ended,
+            vars,
+            bound,
+            rebound,
+        })
     }
 
     /// 266: the inside began or ended transactions that it did not end or begin.

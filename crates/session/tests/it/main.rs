@@ -8,6 +8,7 @@ mod full;
 mod golden;
 mod in_doubt;
 mod isolation;
+mod plan_cache;
 mod plans;
 mod reference;
 mod samples;
