@@ -24,53 +24,76 @@ const LONGEST: Duration = Duration::from_secs(150);
 /// One foreign client: how to get it and how to run it.
 struct Client {
     name: &'static str,
+    /// The file that lists its cases.
+    list: &'static str,
     /// Makes the client ready below the target folder; `install` permits fetching. `Err` says what is missing.
     prepare: fn(install: bool) -> Result<Vec<String>, String>,
 }
 
+/// The cases of all drivers; SQLAlchemy, which goes through two of them, has its own.
+const CASES: &str = "cases.md";
+const SQLALCHEMY: &str = "sqlalchemy.md";
+
 const CLIENTS: &[Client] = &[
     Client {
         name: "mssql-jdbc",
+        list: CASES,
         prepare: install::java,
     },
     Client {
         name: "tedious",
+        list: CASES,
         prepare: install::tedious,
     },
     Client {
         name: "pymssql",
+        list: CASES,
         prepare: install::pymssql,
     },
     Client {
         name: "python-tds",
+        list: CASES,
         prepare: install::python_tds,
     },
     Client {
         name: "mssql-python",
+        list: CASES,
         prepare: install::mssql_python,
     },
     Client {
         name: "freetds",
+        list: CASES,
         prepare: install::freetds,
     },
     Client {
+        name: "go-mssqldb",
+        list: CASES,
+        prepare: install::go,
+    },
+    Client {
+        name: "sqlalchemy-pymssql",
+        list: SQLALCHEMY,
+        prepare: install::sqlalchemy_pymssql,
+    },
+    Client {
+        name: "sqlalchemy-mssql-python",
+        list: SQLALCHEMY,
+        prepare: install::sqlalchemy_mssql_python,
+    },
+    Client {
         name: "tiberius",
+        list: CASES,
         prepare: install::tiberius,
     },
 ];
-
-/// Drivers whose programs check a few things in their own way and tell by their exit code.
-const SHORT: &[Client] = &[Client {
-    name: "go-mssqldb",
-    prepare: install::go,
-}];
 
 /// What every program is told, beside the name of its database.
 struct Place<'a> {
     port: u16,
     certificate: PathBuf,
     cases: PathBuf,
-    names: &'a [String],
+    /// The cases by the file that lists them.
+    lists: &'a BTreeMap<&'static str, Vec<String>>,
     not_yet: &'a BTreeSet<(String, String)>,
 }
 
@@ -130,21 +153,18 @@ fn against(
     tally: &mut Tally,
 ) -> Result<(), String> {
     let folder = client_folder();
-    let names = report::cases(&report::read(&folder, "cases.md")?);
+    let mut lists = BTreeMap::new();
+    for list in [CASES, SQLALCHEMY] {
+        lists.insert(list, report::cases(&report::read(&folder, list)?));
+    }
     let not_yet = report::not_yet(&report::read(&folder, "not-yet.txt")?);
     let place = Place {
         port: server.port,
         certificate: data.join("server-certificate.pem"),
         cases: folder,
-        names: &names,
+        lists: &lists,
         not_yet: &not_yet,
     };
-    for client in SHORT
-        .iter()
-        .filter(|c| only.is_empty() || only.contains(&c.name))
-    {
-        short(client, install, server, tally);
-    }
     let queue: VecDeque<&Client> = CLIENTS
         .iter()
         .filter(|c| only.is_empty() || only.contains(&c.name))
@@ -181,7 +201,17 @@ fn against(
             }
         }
     }
-    print!("{}", report::table(&names, &columns));
+    for (list, names) in &lists {
+        let of_list = |name: &str| CLIENTS.iter().any(|c| c.name == name && c.list == *list);
+        let columns: Vec<_> = columns
+            .iter()
+            .filter(|(name, _)| of_list(name))
+            .cloned()
+            .collect();
+        if !columns.is_empty() {
+            println!("{}", report::table(names, &columns));
+        }
+    }
     for (name, outcomes) in &columns {
         for (case, outcome) in outcomes {
             if let Outcome::Skipped(why) = outcome {
@@ -190,21 +220,6 @@ fn against(
         }
     }
     Ok(())
-}
-
-fn short(client: &Client, install: bool, server: &Server, tally: &mut Tally) {
-    match (client.prepare)(install) {
-        Ok(command) => {
-            let ok = Command::new(&command[0])
-                .args(&command[1..])
-                .args(["127.0.0.1", &server.port.to_string(), PASSWORD])
-                .stdin(Stdio::null())
-                .status()
-                .is_ok_and(|s| s.success());
-            tally.step(&format!("driver {}", client.name), ok);
-        }
-        Err(why) => tally.skipped.push(format!("driver {}: {why}", client.name)),
-    }
 }
 
 /// The lines of one driver: what failed, and the counts.
@@ -251,7 +266,12 @@ fn one(client: &Client, install: bool, place: &Place<'_>) -> Ran {
         Err(e) => format!("setup: {e}"),
     };
     Ran::Done {
-        outcomes: report::outcomes(client.name, &printed, place.names, place.not_yet),
+        outcomes: report::outcomes(
+            client.name,
+            &printed,
+            &place.lists[client.list],
+            place.not_yet,
+        ),
         printed,
         seconds: started.elapsed().as_secs_f64(),
     }

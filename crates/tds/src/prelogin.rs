@@ -21,6 +21,8 @@ pub enum Encryption {
     On,
     NotSupported,
     Required,
+    /// TLS from the first byte, as it already is (go-mssqldb says so); other strict clients send one of the others.
+    Strict,
 }
 
 impl Encryption {
@@ -31,6 +33,7 @@ impl Encryption {
             1 => Encryption::On,
             2 => Encryption::NotSupported,
             3 => Encryption::Required,
+            4 => Encryption::Strict,
             _ => return None,
         })
     }
@@ -41,6 +44,7 @@ impl Encryption {
             Encryption::On => 1,
             Encryption::NotSupported => 2,
             Encryption::Required => 3,
+            Encryption::Strict => 4,
         }
     }
 }
@@ -67,11 +71,11 @@ pub enum Agreed {
 pub fn negotiate(client: Encryption, policy: TlsPolicy) -> (Encryption, Agreed) {
     use Encryption as E;
     match (policy, client) {
-        (TlsPolicy::None, E::On | E::Required) => (E::NotSupported, Agreed::Refused),
+        (TlsPolicy::None, E::On | E::Required | E::Strict) => (E::NotSupported, Agreed::Refused),
         (TlsPolicy::None, _) => (E::NotSupported, Agreed::Clear),
         (TlsPolicy::Available, E::Off) => (E::Off, Agreed::LoginOnly),
         (TlsPolicy::Available, E::NotSupported) => (E::NotSupported, Agreed::Clear),
-        (TlsPolicy::Available, E::On | E::Required) => (E::On, Agreed::Full),
+        (TlsPolicy::Available, E::On | E::Required | E::Strict) => (E::On, Agreed::Full),
         (TlsPolicy::Forced, E::NotSupported) => (E::Required, Agreed::Refused),
         (TlsPolicy::Forced, E::On) => (E::On, Agreed::Full),
         (TlsPolicy::Forced, _) => (E::Required, Agreed::Full),

@@ -32,6 +32,10 @@ class PythonTds(Driver):
                 "procedure": error.procname, "message": error.text}
 
     def parameter(self, value, wanted):
+        if wanted.type == "sql_variant" and wanted.kind in ("text", "binary"):
+            # Texts and bytes are sent as types of (max), which a sql_variant does not take.
+            short = tds_types.NVarCharType(10) if wanted.kind == "text" else tds_types.VarBinaryType(10)
+            return tds_base.Param(type=short, value=value)
         if wanted.kind in TYPES:
             return tds_base.Param(type=TYPES[wanted.kind](), value=value)
         return value

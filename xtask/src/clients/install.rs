@@ -28,6 +28,21 @@ pub fn mssql_python(install: bool) -> Result<Vec<String>, String> {
     python(install, "mssql_python", "python/mssql_python_cases.py")
 }
 
+/// SQLAlchemy's program takes its driver before the other arguments.
+fn sqlalchemy(install: bool, driver: &str) -> Result<Vec<String>, String> {
+    let mut command = python(install, "sqlalchemy", "python/sqlalchemy_cases.py")?;
+    command.push(driver.to_owned());
+    Ok(command)
+}
+
+pub fn sqlalchemy_pymssql(install: bool) -> Result<Vec<String>, String> {
+    sqlalchemy(install, "pymssql")
+}
+
+pub fn sqlalchemy_mssql_python(install: bool) -> Result<Vec<String>, String> {
+    sqlalchemy(install, "mssqlpython")
+}
+
 /// A script in the virtual environment that `requirements.txt` describes.
 fn python(install: bool, module: &str, script: &str) -> Result<Vec<String>, String> {
     let _one_at_a_time = PYTHON.lock().map_err(|_| "an earlier attempt panicked")?;
@@ -50,8 +65,10 @@ fn python(install: bool, module: &str, script: &str) -> Result<Vec<String>, Stri
         }
         keep(&requirements, &venv.join("requirements.txt"))?;
     }
+    // -B: no compiled modules beside the sources.
     Ok(vec![
         python.to_string_lossy().into_owned(),
+        "-B".to_owned(),
         client_file(script),
     ])
 }
