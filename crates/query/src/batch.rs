@@ -25,6 +25,7 @@ mod keys;
 mod order;
 mod sort;
 mod source;
+mod spilled;
 mod store;
 mod stream;
 mod vector;
@@ -118,7 +119,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         Node::Distinct { input } => {
             let all = vec![true; input.columns.len()];
             let input = open(input, &all, cx)?;
-            Ok(Box::new(stream::Distinct::new(input, &plan.columns)))
+            Ok(Box::new(stream::Distinct::new(input, &plan.columns, cx)))
         }
         Node::Concat(inputs) => Ok(Box::new(stream::Concat::new(inputs, needed))),
         Node::SetOperation {

@@ -14,6 +14,7 @@ use crate::expr::Expr;
 use crate::locking::ScanLock;
 use crate::plan::Row;
 use crate::rules::{Generated, Rules};
+use crate::spill::{SpillFile, SpilledInMemory, Workspace};
 
 /// A column of a table, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -355,6 +356,14 @@ pub trait Host {
     /// triggers, and for columns that the table has not.
     fn column_assigned(&self, _column: &str) -> Option<bool> {
         None
+    }
+    /// The memory that operators may keep rows in.
+    fn workspace(&self) -> Arc<Workspace> {
+        Workspace::new(usize::MAX)
+    }
+    /// A new file for rows that find no room there.
+    fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
+        Ok(Box::new(SpilledInMemory::default()))
     }
     /// Keeps an expression bound from a column's DEFAULT text.
     fn bind_default(&self, text: &str) -> SqlResult<Expr>;

@@ -24,6 +24,7 @@ pub mod rules;
 mod scan;
 mod seek_join;
 pub mod showplan;
+pub mod spill;
 mod table_functions;
 mod walk;
 mod window;

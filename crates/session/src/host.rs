@@ -8,6 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
 use duramen_query::host::{Host, InlineFunction, Source, Table, UserFunction, VirtualTable};
 use duramen_query::memory::MemoryTable;
+use duramen_query::spill::{SpillFile, Workspace};
 use duramen_query::{Binder, Expr, Kind, Row};
 use duramen_tsql::ast;
 use duramen_txn::gate::SessionDeps;
@@ -291,6 +292,15 @@ impl Host for HostView<'_> {
 
     fn cancelled(&self) -> bool {
         self.cancel.is_set()
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        self.session.instance.workspace.clone()
+    }
+
+    fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
+        let databases = &self.session.instance.databases;
+        crate::spill::create(&databases.engine.env, &databases.config.data_dir)
     }
 
     fn session(&self) -> &dyn Any {

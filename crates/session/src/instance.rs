@@ -7,6 +7,7 @@ use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_os::Env;
 use duramen_os::sync::Mutex;
 use duramen_query::host::Source;
+use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
@@ -36,11 +37,14 @@ pub struct Instance {
     pub(crate) admission: Arc<Admission>,
     /// Plans that all sessions share.
     pub(crate) plans: PlanCache,
+    /// The memory for rows that operators keep.
+    pub(crate) workspace: Arc<Workspace>,
 }
 
 impl Instance {
     /// Opens every database, with recovery where it is due; a first start makes the system databases.
     pub fn start(env: &Env, config: InstanceConfig) -> SqlResult<Arc<Instance>> {
+        let workspace = crate::startup::workspace_bytes(config.storage.memory);
         let databases = Databases::start(env, config.storage.clone())?;
         let locks = databases.engine.locks.clone();
         Ok(Arc::new(Instance {
@@ -50,6 +54,7 @@ impl Instance {
             sessions: Mutex::new(BTreeMap::new()),
             admission: Arc::new(Admission::new(duramen_os::machine::processors())),
             plans: PlanCache::default(),
+            workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
         }))
     }
 

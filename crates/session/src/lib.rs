@@ -30,6 +30,7 @@ mod run;
 mod seats;
 mod session;
 mod sink;
+mod spill;
 mod startup;
 mod stored;
 mod table_types;

@@ -35,6 +35,11 @@ type Files = (Vec<NewFile>, Vec<NewFile>);
 type Opened = SqlResult<(Arc<Database>, Arc<CatalogDb>)>;
 type Job = Box<dyn FnOnce() -> Opened + Send>;
 
+/// The part of the memory that operators may keep rows in; pages have the rest.
+pub(crate) fn workspace_bytes(memory: u64) -> u64 {
+    memory / 4
+}
+
 impl Databases {
     /// Opens every database, with recovery where it is due; a first start makes the system databases.
     pub fn start(env: &Env, config: StorageConfig) -> SqlResult<Databases> {
@@ -48,8 +53,9 @@ impl Databases {
                 remove_files(env, &dir, name)?;
             }
         }
+        crate::spill::remove_old(env, &dir)?;
         let engine_config = EngineConfig {
-            memory: config.memory,
+            memory: config.memory - workspace_bytes(config.memory),
             doublewrite_path: dir.join("duramen.dwb"),
         };
         let engine = Engine::new(env, &engine_config)?;

@@ -9,6 +9,7 @@
 //! 3. `nulls` is empty (no cell is NULL) or has one entry a cell. The data of a NULL cell is a zero or nothing.
 //! 4. Every column of a [`Batch`] has the batch's number of rows, or is [`Data::Absent`]: nobody above asked for it.
 
+mod codec;
 mod stored;
 
 use std::sync::Arc;
@@ -420,6 +421,26 @@ impl Column {
             self.nulls.extend_from_slice(&other.nulls);
         } else if !self.nulls.is_empty() {
             self.nulls.resize(self.len(), false);
+        }
+    }
+
+    /// Appends one cell of another column.
+    pub fn push_from(&mut self, other: &Column, i: usize) {
+        if self.is_absent() {
+            return;
+        }
+        if other.is_null(i) {
+            return self.push_null();
+        }
+        match (&mut self.data, &other.data) {
+            (Data::Ints(k, v), Data::Ints(l, w)) if k == l => v.push(w[i]),
+            (Data::Floats(v), Data::Floats(w)) => v.push(w[i]),
+            (Data::Bytes(k, r), Data::Bytes(l, s)) if k == l => r.push(s.get(i)),
+            (Data::Wide(r), Data::Wide(s)) => r.push(s.get(i)),
+            _ => return self.push(other.get(i)),
+        }
+        if !self.nulls.is_empty() {
+            self.nulls.push(false);
         }
     }
 

@@ -2,6 +2,9 @@
 //!
 //! Sums of machine numbers are kept as such, with the checks of the row aggregates ([`State`]) at every step, so that an
 //! overflow is met where it would be met row by row; everything that is not such a sum, count or extreme is a `State`.
+//!
+//! When no more memory is lent, no more groups are begun: rows of groups that are there go on being added, the others are
+//! written to files by their key's hash, and each file is grouped by itself afterwards.
 
 use std::sync::Arc;
 
@@ -9,7 +12,8 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{POW10, Value};
 
-use super::keys::KeyTable;
+use super::keys::{KeyTable, MAX_ROUNDS, NONE};
+use super::spilled::{Reader, Writer};
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need};
 use crate::aggregate::{ORDERED_GROUPS, State, overflow_of_sum};
@@ -17,6 +21,7 @@ use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::key::compare_nullable;
 use crate::plan::{Aggregate, AggregateKind, Node, Plan};
+use crate::spill::Grant;
 
 pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let Node::Aggregate {
@@ -36,13 +41,17 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     }
     exprs.iter().for_each(|e| need(e, &mut below));
     let mut input = super::open(input, &below, cx)?;
-    let mut state = Grouping::new(groups, aggregates, *kept);
+    let mut state = Grouping::new(groups, aggregates, (*kept, 0), cx);
     let exprs = BatchExpr::all(exprs);
     while let Some(batch) = input.next(cx)? {
-        let columns = vector::columns(&exprs, &batch, cx)?;
-        state.add(&batch, &columns, cx)?;
+        let mut columns = batch.columns()[..*kept].to_vec();
+        columns.extend(vector::columns(&exprs, &batch, cx)?);
+        state.add(&columns, batch.rows(), cx)?;
     }
-    Ok(Box::new(state.finish()?))
+    drop(input);
+    let mut work = Vec::new();
+    let groups = state.finish(&mut work)?;
+    Ok(Box::new(Output { plan, groups, work }))
 }
 
 /// The expressions that an aggregate takes from each row: the value, then STRING_AGG's separator and sort keys.
@@ -65,10 +74,22 @@ struct Grouping<'p> {
     groups: usize,
     numbers: Vec<u32>,
     fresh: Vec<u32>,
+    kept: usize,
+    grant: Grant,
+    /// Bytes of the keys' values.
+    key_bytes: usize,
+    /// Rows of groups that found no room.
+    rest: Option<Writer>,
+    round: u32,
 }
 
 impl<'p> Grouping<'p> {
-    fn new(by: &'p [Expr], aggregates: &'p [Aggregate], kept: usize) -> Grouping<'p> {
+    fn new(
+        by: &'p [Expr],
+        aggregates: &'p [Aggregate],
+        (kept, round): (usize, u32),
+        cx: &Cx<'_>,
+    ) -> Grouping<'p> {
         let mut state = Grouping {
             by,
             aggregates,
@@ -79,6 +100,11 @@ impl<'p> Grouping<'p> {
             groups: 0,
             numbers: Vec::new(),
             fresh: Vec::new(),
+            kept,
+            grant: Grant::new(cx.host.workspace()),
+            key_bytes: 0,
+            rest: None,
+            round,
         };
         if by.is_empty() {
             state.grow(1);
@@ -93,10 +119,10 @@ impl<'p> Grouping<'p> {
         }
     }
 
-    /// `columns`: the group's keys, then every aggregate's arguments.
-    fn add(&mut self, batch: &Batch, columns: &[Arc<Column>], cx: &mut Cx<'_>) -> SqlResult<()> {
-        let (keys, mut arguments) = columns.split_at(self.by.len());
-        let n = batch.rows();
+    /// `columns`: the kept ones, the group's keys, then every aggregate's arguments.
+    fn add(&mut self, columns: &[Arc<Column>], n: usize, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let (firsts, rest) = columns.split_at(self.kept);
+        let (keys, mut arguments) = rest.split_at(self.by.len());
         if self.by.is_empty() {
             self.numbers.clear();
             self.numbers.resize(n, 0);
@@ -105,14 +131,20 @@ impl<'p> Grouping<'p> {
                 self.fresh.push(0);
             }
         } else {
+            let add = self.rest.is_none();
             self.table
-                .number(keys, n, true, &mut self.numbers, &mut self.fresh);
+                .number(keys, n, add, &mut self.numbers, &mut self.fresh);
+        }
+        if self.rest.is_some() && self.numbers.contains(&NONE) {
+            return self.part(columns, cx);
         }
         if !self.fresh.is_empty() {
             for (all, new) in self.keys.iter_mut().zip(keys) {
-                all.append(&new.gather(&self.fresh));
+                let new = new.gather(&self.fresh);
+                self.key_bytes += new.heap_bytes();
+                all.append(&new);
             }
-            for (all, column) in self.firsts.iter_mut().zip(batch.columns()) {
+            for (all, column) in self.firsts.iter_mut().zip(firsts) {
                 match column.is_absent() {
                     true => self.fresh.iter().for_each(|_| all.push_null()),
                     false => all.append(&column.gather(&self.fresh)),
@@ -128,12 +160,48 @@ impl<'p> Grouping<'p> {
             arguments = rest;
             state.take(aggregate, own, (&self.numbers, self.groups), cx)?;
         }
+        if !self.fresh.is_empty() && !self.by.is_empty() {
+            let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
+            let first = self.kept * size_of::<Value>();
+            let bytes = self.table.heap_bytes() + self.key_bytes + self.groups * (states + first);
+            if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
+                self.rest = Some(Writer::new(cx)?);
+            }
+        }
         Ok(())
     }
 
-    fn finish(self) -> SqlResult<Groups> {
+    /// Writes the rows of unknown groups, and adds the others.
+    fn part(&mut self, columns: &[Arc<Column>], cx: &mut Cx<'_>) -> SqlResult<()> {
+        let numbers = self.numbers.iter().enumerate();
+        let (known, unknown): (Vec<_>, Vec<_>) = numbers.partition(|(_, k)| **k != NONE);
+        let gather = |rows: Vec<(usize, &u32)>| -> (usize, Vec<Arc<Column>>) {
+            let rows: Vec<u32> = rows.into_iter().map(|(i, _)| i as u32).collect();
+            let columns = columns.iter().map(|c| Arc::new(c.gather(&rows)));
+            (rows.len(), columns.collect())
+        };
+        let (n, waiting) = gather(unknown);
+        let (some, known) = gather(known);
+        let collations: Vec<_> = self.by.iter().map(|e| e.ty.collation).collect();
+        if let Some(rest) = &mut self.rest {
+            let keys = &waiting[self.kept..self.kept + self.by.len()];
+            rest.put_by_key(&waiting, (keys, &collations), n, self.round)?;
+        }
+        match some {
+            0 => Ok(()),
+            some => self.add(&known, some, cx),
+        }
+    }
+
+    /// The groups that are there; what had to wait is added to `work`.
+    fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
         let mut order: Vec<u32> = (0..self.groups as u32).collect();
-        if self.groups <= ORDERED_GROUPS && !self.by.is_empty() {
+        let all = self.round == 0 && self.rest.is_none();
+        if let Some(rest) = self.rest {
+            let parts = rest.finish()?.into_iter();
+            work.extend(parts.map(|r| (r, self.round + 1)));
+        }
+        if all && self.groups <= ORDERED_GROUPS && !self.by.is_empty() {
             let key =
                 |g: u32| -> Vec<Value> { self.keys.iter().map(|c| c.get(g as usize)).collect() };
             let keys: Vec<Vec<Value>> = order.iter().map(|g| key(*g)).collect();
@@ -162,7 +230,43 @@ impl<'p> Grouping<'p> {
             columns: columns.into_iter().map(Arc::new).collect(),
             order,
             next: 0,
+            _grant: self.grant,
         })
+    }
+}
+
+/// The groups that found room, then those of each file.
+struct Output<'p> {
+    plan: &'p Plan,
+    groups: Groups,
+    work: Vec<(Reader, u32)>,
+}
+
+impl BatchOperator for Output<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        loop {
+            if let Some(batch) = self.groups.next(cx)? {
+                return Ok(Some(batch));
+            }
+            let Node::Aggregate {
+                groups,
+                aggregates,
+                kept,
+                ..
+            } = &self.plan.node
+            else {
+                return Ok(None);
+            };
+            let Some((mut reader, round)) = self.work.pop() else {
+                return Ok(None);
+            };
+            let mut state = Grouping::new(groups, aggregates, (*kept, round), cx);
+            while let Some(batch) = reader.next()? {
+                cx.check_cancelled()?;
+                state.add(batch.columns(), batch.rows(), cx)?;
+            }
+            self.groups = state.finish(&mut self.work)?;
+        }
     }
 }
 
@@ -171,6 +275,7 @@ struct Groups {
     columns: Vec<Arc<Column>>,
     order: Vec<u32>,
     next: usize,
+    _grant: Grant,
 }
 
 impl BatchOperator for Groups {
@@ -249,6 +354,17 @@ impl Accumulator {
             Accumulator::Any(states) => {
                 states.resize_with(groups, || State::for_aggregate(aggregate));
             }
+        }
+    }
+
+    /// Bytes that a group takes, about.
+    fn group_bytes(&self) -> usize {
+        match self {
+            Accumulator::Empty => 0,
+            Accumulator::Count(_) => 8,
+            Accumulator::Ints { .. } | Accumulator::Floats { .. } | Accumulator::Best { .. } => 16,
+            Accumulator::Decimals { .. } => 24,
+            Accumulator::Any(_) => size_of::<State>(),
         }
     }
 

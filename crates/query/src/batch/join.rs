@@ -8,22 +8,28 @@
 //! The right side is built, as the row join does it, unless it is expected to be much larger than the left one; so small
 //! joins give their rows in the left side's order. Rows that ON refuses, and those that nobody joins, are as in the row
 //! join: an unmatched probed row comes where it stands, an unmatched built row at the end.
+//!
+//! When the built side finds no room in memory, both sides are written to files by their keys' hashes, and the pairs of
+//! files are joined one after the other; a file that is still too large is parted again.
 
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column, Data, NO_ROW};
+use duramen_types::{CollationId, SqlType};
 
-use super::keys::{self, KeyTable};
+use super::keys::{self, KeyTable, MAX_ROUNDS};
+use super::spilled::{Reader, Writer};
 use super::store::{Store, nothing};
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need, source};
 use crate::cx::Cx;
 use crate::exec;
+use crate::expr::Expr;
 use crate::optimize::estimate::estimate;
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 use crate::seek_join::{FEW_ROWS, SeekJoin};
+use crate::spill::Grant;
 
 /// A right side that is expected to be this large is built only when the left one is no smaller.
 const LARGE_ROWS: f64 = 65_536.0;
@@ -85,48 +91,97 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     let outer_right = matches!(kind, JoinKind::Right | JoinKind::Full);
     let left_side = Side {
         columns: &left.columns,
-        keys: BatchExpr::all(hash.iter().map(|h| &h.0)),
         carried: left_carried.to_vec(),
         outer: outer_left,
     };
     let right_side = Side {
         columns: &right.columns,
-        keys: BatchExpr::all(hash.iter().map(|h| &h.1)),
         carried: right_carried.to_vec(),
         outer: outer_right,
     };
-    let collations: Vec<CollationId> = hash.iter().map(|(l, _)| l.ty.collation).collect();
-    let on = on.as_ref().map(BatchExpr::new);
     let right_input = super::open(right, &right_needed, cx)?;
-    let (build_side, build_input, probe_side, probe_input) = match build_left {
-        true => (left_side, left_input, right_side, right_input),
-        false => (right_side, right_input, left_side, left_input),
+    let left_feed = Feed::Input {
+        input: left_input,
+        keys: BatchExpr::all(hash.iter().map(|h| &h.0)),
+        carried: left_carried.to_vec(),
     };
-    let build = Build::read(build_side, build_input, collations, cx)?;
-    Ok(Box::new(HashJoin {
-        matched: match build.side.outer {
-            true => vec![false; build.store.rows()],
-            false => Vec::new(),
-        },
-        build,
+    let right_feed = Feed::Input {
+        input: right_input,
+        keys: BatchExpr::all(hash.iter().map(|h| &h.1)),
+        carried: right_carried.to_vec(),
+    };
+    let (build_side, build_feed, probe_side, probe_feed) = match build_left {
+        true => (left_side, left_feed, right_side, right_feed),
+        false => (right_side, right_feed, left_side, left_feed),
+    };
+    let keys = |(l, r): &(Expr, Expr)| match build_left {
+        true => l.ty,
+        false => r.ty,
+    };
+    let mut join = HashJoin {
+        build_side,
         build_left,
         probe_side,
-        probe: Some(probe_input),
-        on,
-        current: None,
-        unmatched: 0,
-    }))
+        collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
+        key_types: hash.iter().map(keys).collect(),
+        on: on.as_ref().map(BatchExpr::new),
+        work: Vec::new(),
+        pair: None,
+    };
+    join.start(build_feed, probe_feed, 0, cx)?;
+    Ok(Box::new(join))
 }
 
 /// What a join knows of one of its inputs.
 struct Side<'p> {
     columns: &'p [OutColumn],
-    keys: Vec<BatchExpr<'p>>,
     /// The columns that ON or somebody above reads.
     carried: Vec<bool>,
     /// Its rows come even when nobody joins them.
     outer: bool,
 }
+
+/// One side's rows, with their keys.
+enum Feed<'p> {
+    Input {
+        input: Boxed<'p>,
+        keys: Vec<BatchExpr<'p>>,
+        carried: Vec<bool>,
+    },
+    /// From a file, the keys behind the columns.
+    File(Reader),
+}
+
+impl Feed<'_> {
+    /// The next rows: the carried columns, and the keys.
+    fn next(&mut self, keys: usize, cx: &mut Cx<'_>) -> SqlResult<Option<(Batch, Columns)>> {
+        cx.check_cancelled()?;
+        match self {
+            Feed::Input {
+                input,
+                keys,
+                carried,
+            } => {
+                let Some(batch) = input.next(cx)? else {
+                    return Ok(None);
+                };
+                let keys = vector::columns(keys, &batch, cx)?;
+                Ok(Some((batch.only(carried), keys)))
+            }
+            Feed::File(reader) => {
+                let Some(batch) = reader.next()? else {
+                    return Ok(None);
+                };
+                let n = batch.rows();
+                let mut columns = batch.into_columns();
+                let keys = columns.split_off(columns.len() - keys);
+                Ok(Some((Batch::new(n, columns), keys)))
+            }
+        }
+    }
+}
+
+type Columns = Vec<Arc<Column>>;
 
 /// Where a key's chain begins.
 enum Index {
@@ -136,45 +191,26 @@ enum Index {
     Numbered { table: KeyTable, heads: Vec<u32> },
 }
 
-struct Build<'p> {
-    side: Side<'p>,
+/// The built side, ready to be probed.
+struct Build {
     store: Store,
     index: Index,
     /// The next row of each row's chain.
     next: Vec<u32>,
+    _grant: Grant,
 }
 
-impl<'p> Build<'p> {
-    fn read(
-        side: Side<'p>,
-        mut input: Boxed<'p>,
-        collations: Vec<CollationId>,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<Build<'p>> {
-        let mut store = Store::new(side.columns, &side.carried);
-        let fresh = side.keys.iter().map(|k| Column::of(&k.expr.ty));
-        let mut keys: Vec<Column> = fresh.collect();
-        while let Some(batch) = input.next(cx)? {
-            let columns = vector::columns(&side.keys, &batch, cx)?;
-            for (all, new) in keys.iter_mut().zip(columns) {
-                all.append(&new);
-            }
-            store.append(&batch);
-        }
-        drop(input);
-        let n = store.rows();
-        let (index, next) = match direct(&keys, n) {
-            Some(found) => found,
-            None => numbered(keys, n, collations),
-        };
-        Ok(Build {
-            side,
-            store,
-            index,
-            next,
-        })
-    }
+/// What reading the built side came to.
+enum Built {
+    All(Build),
+    /// There was no room: its rows by the hash of their keys.
+    Parted(Writer),
+}
 
+/// Bytes that a built row takes besides its columns, at most: its key's word and slots, and its place in a chain.
+const ROW_BYTES: usize = 32;
+
+impl Build {
     /// The first of the rows that have each key.
     fn heads(&mut self, keys: &[Arc<Column>], n: usize, out: &mut Vec<u32>) {
         match &mut self.index {
@@ -290,54 +326,180 @@ struct Probe {
 }
 
 struct HashJoin<'p> {
-    build: Build<'p>,
+    build_side: Side<'p>,
     build_left: bool,
     probe_side: Side<'p>,
-    probe: Option<Boxed<'p>>,
+    collations: Vec<CollationId>,
+    key_types: Vec<SqlType>,
     on: Option<BatchExpr<'p>>,
+    /// Pairs of files still to be joined: built side, probed side, round.
+    work: Vec<(Reader, Reader, u32)>,
+    pair: Option<Pair<'p>>,
+}
+
+/// A built side and the rows to look up in it.
+struct Pair<'p> {
+    build: Build,
+    probe: Option<Feed<'p>>,
+    current: Option<Probe>,
     /// Which built rows were joined, for an outer built side.
     matched: Vec<bool>,
-    current: Option<Probe>,
     /// Built rows looked at for having no partner.
     unmatched: usize,
+}
+
+impl<'p> HashJoin<'p> {
+    /// Reads a built side; joins it with the probed one, or parts both for later.
+    fn start(
+        &mut self,
+        build: Feed<'p>,
+        mut probe: Feed<'p>,
+        round: u32,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        match self.build(build, round, cx)? {
+            Built::All(build) => {
+                self.pair = Some(Pair {
+                    matched: match self.build_side.outer {
+                        true => vec![false; build.store.rows()],
+                        false => Vec::new(),
+                    },
+                    build,
+                    probe: Some(probe),
+                    current: None,
+                    unmatched: 0,
+                });
+            }
+            Built::Parted(built) => {
+                let mut probed = Writer::new(cx)?;
+                while let Some((batch, keys)) = probe.next(self.collations.len(), cx)? {
+                    self.part(&mut probed, batch, &keys, round)?;
+                }
+                // Both have all parts, or none where no row came.
+                let pairs = built.finish()?.into_iter().zip(probed.finish_all()?);
+                self.work.extend(pairs.map(|(b, p)| (b, p, round + 1)));
+            }
+        }
+        Ok(())
+    }
+
+    fn part(
+        &self,
+        writer: &mut Writer,
+        batch: Batch,
+        keys: &[Arc<Column>],
+        round: u32,
+    ) -> SqlResult<()> {
+        let n = batch.rows();
+        let mut columns = batch.into_columns();
+        columns.extend_from_slice(keys);
+        writer.put_by_key(&columns, (keys, &self.collations), n, round)
+    }
+
+    fn build(&self, mut feed: Feed<'p>, round: u32, cx: &mut Cx<'_>) -> SqlResult<Built> {
+        let mut grant = Grant::new(cx.host.workspace());
+        let side = &self.build_side;
+        let mut store = Store::new(side.columns, &side.carried);
+        let mut keys: Vec<Column> = self.key_types.iter().map(Column::of).collect();
+        let mut bytes = 0;
+        while let Some((batch, new_keys)) = feed.next(keys.len(), cx)? {
+            let key_bytes: usize = new_keys.iter().map(|c| c.heap_bytes()).sum();
+            bytes += batch.heap_bytes() + key_bytes + batch.rows() * ROW_BYTES;
+            for (all, new) in keys.iter_mut().zip(&new_keys) {
+                all.append(new);
+            }
+            store.append(&batch);
+            if !grant.hold(bytes) && round < MAX_ROUNDS {
+                let mut writer = Writer::new(cx)?;
+                let n = store.rows();
+                let columns = store.take_columns();
+                let mut from = 0;
+                while from < n {
+                    let to = n.min(from + 16 * BATCH_ROWS);
+                    let slice = |c: &Column| Arc::new(c.slice(from, to));
+                    let some = columns.iter().map(|c| slice(c)).collect();
+                    let some_keys: Columns = keys.iter().map(slice).collect();
+                    self.part(&mut writer, Batch::new(to - from, some), &some_keys, round)?;
+                    from = to;
+                }
+                drop((columns, keys));
+                while let Some((batch, keys)) = feed.next(self.collations.len(), cx)? {
+                    self.part(&mut writer, batch, &keys, round)?;
+                }
+                return Ok(Built::Parted(writer));
+            }
+        }
+        let n = store.rows();
+        let (index, next) = match direct(&keys, n) {
+            Some(found) => found,
+            None => numbered(keys, n, self.collations.clone()),
+        };
+        Ok(Built::All(Build {
+            store,
+            index,
+            next,
+            _grant: grant,
+        }))
+    }
 }
 
 impl BatchOperator for HashJoin<'_> {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
         loop {
             cx.check_cancelled()?;
-            if let Some(probe) = self.current.take() {
-                if let Some(batch) = self.join(probe, cx)? {
-                    return Ok(Some(batch));
+            let Some(mut pair) = self.pair.take() else {
+                let Some((build, probe, round)) = self.work.pop() else {
+                    return Ok(None);
+                };
+                self.start(Feed::File(build), Feed::File(probe), round, cx)?;
+                continue;
+            };
+            if let Some(probe) = pair.current.take() {
+                let batch = self.join(&mut pair, probe, cx)?;
+                self.pair = Some(pair);
+                if batch.is_some() {
+                    return Ok(batch);
                 }
                 continue;
             }
-            let Some(input) = &mut self.probe else {
-                return Ok(self.rest());
-            };
-            let Some(batch) = input.next(cx)? else {
-                self.probe = None;
+            let Some(feed) = &mut pair.probe else {
+                // The pair goes when its last row has gone.
+                if let Some(batch) = self.rest(&mut pair) {
+                    self.pair = Some(pair);
+                    return Ok(Some(batch));
+                }
                 continue;
             };
-            let keys = vector::columns(&self.probe_side.keys, &batch, cx)?;
-            let mut heads = Vec::new();
-            self.build.heads(&keys, batch.rows(), &mut heads);
-            let outer_on = self.on.is_some() && self.probe_side.outer;
-            self.current = Some(Probe {
-                chain: heads.first().copied().unwrap_or(NONE),
-                matched: vec![false; if outer_on { batch.rows() } else { 0 }],
-                batch: batch.only(&self.probe_side.carried),
-                heads,
-                row: 0,
-                split: false,
-            });
+            match feed.next(self.collations.len(), cx)? {
+                None => pair.probe = None,
+                Some((batch, keys)) => {
+                    let mut heads = Vec::new();
+                    pair.build.heads(&keys, batch.rows(), &mut heads);
+                    let outer_on = self.on.is_some() && self.probe_side.outer;
+                    pair.current = Some(Probe {
+                        chain: heads.first().copied().unwrap_or(NONE),
+                        matched: vec![false; if outer_on { batch.rows() } else { 0 }],
+                        batch,
+                        heads,
+                        row: 0,
+                        split: false,
+                    });
+                }
+            }
+            self.pair = Some(pair);
         }
     }
 }
 
 impl HashJoin<'_> {
     /// Joins on in a probed batch; `None` when that gave no row.
-    fn join(&mut self, mut probe: Probe, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+    fn join(
+        &self,
+        pair: &mut Pair<'_>,
+        mut probe: Probe,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Option<Batch>> {
+        let build = &pair.build;
         let n = probe.batch.rows();
         let inline = self.probe_side.outer && self.on.is_none();
         let (mut probed, mut built) = (Vec::new(), Vec::new());
@@ -350,7 +512,7 @@ impl HashJoin<'_> {
             while probe.chain != NONE && probed.len() < PAIRS {
                 probed.push(row);
                 built.push(probe.chain);
-                probe.chain = self.build.next[probe.chain as usize];
+                probe.chain = build.next[probe.chain as usize];
             }
             if probe.chain == NONE {
                 probe.row += 1;
@@ -359,16 +521,16 @@ impl HashJoin<'_> {
         }
         let ended = probe.row >= n;
         if self.on.is_some() && !probed.is_empty() {
-            let joined = self.pairs(&probe.batch, &probed, &built);
+            let joined = self.pairs(build, &probe.batch, &probed, &built);
             if let Some(on) = &self.on {
                 let kept = vector::select(on, &joined, cx)?;
                 probed = kept.iter().map(|i| probed[*i as usize]).collect();
                 built = kept.iter().map(|i| built[*i as usize]).collect();
             }
         }
-        if self.build.side.outer {
+        if self.build_side.outer {
             for row in &built {
-                if let Some(slot) = self.matched.get_mut(*row as usize) {
+                if let Some(slot) = pair.matched.get_mut(*row as usize) {
                     *slot = true;
                 }
             }
@@ -383,24 +545,24 @@ impl HashJoin<'_> {
         }
         let out = match probed.is_empty() {
             true => None,
-            false => Some(self.pairs(&probe.batch, &probed, &built)),
+            false => Some(self.pairs(build, &probe.batch, &probed, &built)),
         };
         if !ended {
             probe.split = true;
-            self.current = Some(probe);
+            pair.current = Some(probe);
         }
         Ok(out)
     }
 
     /// The joined rows of some pairs.
-    fn pairs(&self, batch: &Batch, probed: &[u32], built: &[u32]) -> Batch {
+    fn pairs(&self, build: &Build, batch: &Batch, probed: &[u32], built: &[u32]) -> Batch {
         let in_place = probed.len() == batch.rows()
             && probed.iter().enumerate().all(|(i, row)| i as u32 == *row);
         let own = match in_place {
             true => batch.columns().to_vec(),
             false => batch.gather(probed).into_columns(),
         };
-        self.both(self.build.store.gather(built), own, probed.len())
+        self.both(build.store.gather(built), own, probed.len())
     }
 
     fn both(&self, built: Vec<Arc<Column>>, probed: Vec<Arc<Column>>, n: usize) -> Batch {
@@ -413,23 +575,20 @@ impl HashJoin<'_> {
     }
 
     /// Built rows that nobody has joined, when the built side is outer.
-    fn rest(&mut self) -> Option<Batch> {
+    fn rest(&self, pair: &mut Pair<'_>) -> Option<Batch> {
         let mut rows = Vec::new();
-        while self.unmatched < self.matched.len() && rows.len() < BATCH_ROWS {
-            if !self.matched[self.unmatched] {
-                rows.push(self.unmatched as u32);
+        while pair.unmatched < pair.matched.len() && rows.len() < BATCH_ROWS {
+            if !pair.matched[pair.unmatched] {
+                rows.push(pair.unmatched as u32);
             }
-            self.unmatched += 1;
+            pair.unmatched += 1;
         }
         if rows.is_empty() {
             return None;
         }
-        let probed = nothing(
-            self.probe_side.columns,
-            &self.probe_side.carried,
-            rows.len(),
-        );
-        Some(self.both(self.build.store.gather(&rows), probed, rows.len()))
+        let side = &self.probe_side;
+        let probed = nothing(side.columns, &side.carried, rows.len());
+        Some(self.both(pair.build.store.gather(&rows), probed, rows.len()))
     }
 }
 

@@ -182,6 +182,15 @@ impl KeyTable {
         }
     }
 
+    /// Bytes of memory held, about.
+    pub fn heap_bytes(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Words { words, .. } => words.capacity() * 8,
+            Keys::Bytes(arena) => arena.bytes.capacity() + arena.ends.capacity() * 8,
+        };
+        keys + self.slots.capacity() * 4
+    }
+
     /// The numbers of the keys of `n` rows. An unknown key gets the next number while `add` says so, else [`NONE`];
     /// `fresh` is given the rows that brought new keys.
     pub fn number(
@@ -347,3 +356,29 @@ impl KeyTable {
         self.rehash(self.slots.len());
     }
 }
+
+/// Which of [`PARTS`] files each of `n` rows goes to: equal keys to the same one, other keys of a part to other parts in
+/// another round.
+pub fn parts(
+    columns: &[Arc<Column>],
+    collations: &[CollationId],
+    n: usize,
+    round: u32,
+) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new(); PARTS];
+    let mut bytes = Vec::new();
+    for i in 0..n {
+        bytes.clear();
+        for (column, collation) in columns.iter().zip(collations) {
+            put_cell(column, i, *collation, &mut bytes);
+        }
+        let hash = mix(hash_run(&bytes) ^ (u64::from(round) + 1) << 56);
+        out[(hash >> 32) as usize % PARTS].push(i as u32);
+    }
+    out
+}
+
+/// Files that rows are parted among when memory does not suffice.
+pub const PARTS: usize = 32;
+/// Rows that were parted so often are all of one key: then they are kept whatever they take.
+pub const MAX_ROUNDS: u32 = 6;

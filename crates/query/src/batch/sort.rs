@@ -1,63 +1,323 @@
 //! Sorting, and what rests on it: the numbering window functions.
+//!
+//! Rows are kept in memory as long as that is lent; then what is there is sorted and written as a *run*, and at the end
+//! the runs are merged. Rows that sort alike leave in the order in which they came: within a run by their number, among
+//! runs by the run's.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 
-use super::order::{Key, compare_rows, order};
+use super::order::{Key, compare_cells, order};
+use super::spilled::{Reader, Writer};
 use super::store::Store;
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need};
 use crate::cx::Cx;
 use crate::expr::Expr;
-use crate::plan::{Node, Plan, SortKey, WindowCall, WindowKind};
+use crate::plan::{Node, OutColumn, Plan, SortKey, WindowCall, WindowKind};
+use crate::spill::Grant;
 
 /// Rows that are sorted only to keep the first of them are thrown away when this many times as many are there.
 const SLACK: usize = 4;
 const FEW: usize = 1 << 16;
+/// Bytes that sorting takes for each row besides its columns.
+const ORDER_BYTES: usize = 24;
 
-/// Rows kept, and their sort keys beside them.
-struct Keyed<'p> {
-    store: Store,
-    exprs: Vec<BatchExpr<'p>>,
-    keys: Vec<Column>,
+/// What a sort goes by.
+#[derive(Clone, Copy)]
+struct Direction {
+    collation: CollationId,
+    descending: bool,
 }
 
-impl<'p> Keyed<'p> {
-    fn new(input: &Plan, kept: &[bool], exprs: Vec<&'p Expr>) -> Keyed<'p> {
-        Keyed {
-            store: Store::new(&input.columns, kept),
-            keys: exprs.iter().map(|e| Column::of(&e.ty)).collect(),
-            exprs: BatchExpr::all(exprs),
+/// Rows with their sort keys beside them, sorted when all have come.
+struct Sorter<'p> {
+    store: Store,
+    /// As given, to begin anew.
+    columns: Vec<OutColumn>,
+    kept: Vec<bool>,
+    exprs: Vec<BatchExpr<'p>>,
+    directions: Vec<Direction>,
+    keys: Vec<Column>,
+    grant: Grant,
+    bytes: usize,
+    limit: usize,
+    runs: Option<Writer>,
+}
+
+impl<'p> Sorter<'p> {
+    fn new(
+        (columns, kept): (&[OutColumn], &[bool]),
+        by: Vec<(&'p Expr, bool)>,
+        limit: u64,
+        cx: &Cx<'_>,
+    ) -> Sorter<'p> {
+        let direction = |(e, descending): &(&Expr, bool)| Direction {
+            collation: e.ty.collation,
+            descending: *descending,
+        };
+        Sorter {
+            store: Store::new(columns, kept),
+            columns: columns.to_vec(),
+            kept: kept.to_vec(),
+            directions: by.iter().map(direction).collect(),
+            keys: by.iter().map(|(e, _)| Column::of(&e.ty)).collect(),
+            exprs: BatchExpr::all(by.into_iter().map(|(e, _)| e)),
+            grant: Grant::new(cx.host.workspace()),
+            bytes: 0,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            runs: None,
         }
     }
 
     fn add(&mut self, batch: &Batch, cx: &mut Cx<'_>) -> SqlResult<()> {
         let columns = vector::columns(&self.exprs, batch, cx)?;
-        for (all, new) in self.keys.iter_mut().zip(columns) {
-            all.append(&new);
+        for (all, new) in self.keys.iter_mut().zip(&columns) {
+            all.append(new);
         }
         self.store.append(batch);
+        let keys: usize = columns.iter().map(|c| c.heap_bytes()).sum();
+        self.bytes += batch.heap_bytes() + keys + batch.rows() * ORDER_BYTES;
+        if self.store.rows() > self.limit.saturating_mul(SLACK).max(FEW) {
+            self.forget()?;
+        }
+        if !self.grant.hold(self.bytes) {
+            self.spill(cx)?;
+        }
         Ok(())
     }
 
-    fn keep(&mut self, rows: &[u32]) {
-        self.store.keep(rows);
-        for column in &mut self.keys {
-            *column = column.gather(rows);
+    fn sort_keys(&mut self) -> Vec<Key> {
+        let keys = std::mem::take(&mut self.keys).into_iter();
+        keys.zip(&self.directions)
+            .map(|(column, d)| Key {
+                column: Arc::new(column),
+                collation: d.collation,
+                descending: d.descending,
+            })
+            .collect()
+    }
+
+    /// Lets go of the rows that are not among the first.
+    fn forget(&mut self) -> SqlResult<()> {
+        let n = self.store.rows();
+        let keys = self.sort_keys();
+        let mut first = order(&keys, n);
+        first.truncate(self.limit);
+        self.store.keep(&first);
+        self.keys = keys.iter().map(|k| k.column.gather(&first)).collect();
+        self.bytes = self.bytes / n.max(1) * first.len();
+        Ok(())
+    }
+
+    /// Writes what is there as a run.
+    fn spill(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let keys = self.sort_keys();
+        let mut rows = order(&keys, self.store.rows());
+        rows.truncate(self.limit);
+        if self.runs.is_none() {
+            self.runs = Some(Writer::new(cx)?);
         }
+        if let Some(writer) = &mut self.runs {
+            let run = writer.part();
+            let mut columns = self.store.take_columns();
+            columns.extend(keys.iter().map(|k| k.column.clone()));
+            for some in rows.chunks(BATCH_ROWS) {
+                cx.check_cancelled()?;
+                writer.put(run, &columns, some)?;
+            }
+        }
+        self.store = Store::new(&self.columns, &self.kept);
+        self.keys = keys.iter().map(|k| k.column.like()).collect();
+        self.bytes = 0;
+        self.grant.hold(0);
+        Ok(())
+    }
+
+    fn finish(mut self, cx: &mut Cx<'_>) -> SqlResult<Sorted> {
+        let keys = self.keys.len();
+        if self.runs.is_some() && self.store.rows() > 0 {
+            self.spill(cx)?;
+        }
+        let Some(runs) = self.runs.take() else {
+            let n = self.store.rows();
+            let all = self.sort_keys();
+            let mut rows = order(&all, n);
+            rows.truncate(self.limit);
+            let mut columns = self.store.take_columns();
+            columns.extend(all.into_iter().map(|k| k.column));
+            return Ok(Sorted {
+                keys,
+                source: Source::Memory {
+                    columns,
+                    order: rows,
+                    next: 0,
+                    _grant: self.grant,
+                },
+            });
+        };
+        let merge = Merge::new(runs.finish()?, self.directions, self.limit)?;
+        Ok(Sorted {
+            keys,
+            source: Source::Merge(merge),
+        })
     }
 }
 
-fn sort_keys(keys: Vec<Column>, sorts: &[SortKey]) -> Vec<Key> {
-    let pairs = keys.into_iter().zip(sorts);
-    let key = |(column, sort): (Column, &SortKey)| Key {
-        column: Arc::new(column),
-        collation: sort.expr.ty.collation,
-        descending: sort.descending,
-    };
-    pairs.map(key).collect()
+/// Sorted rows, their keys behind their columns.
+struct Sorted {
+    /// How many columns at the end are keys.
+    keys: usize,
+    source: Source,
+}
+
+enum Source {
+    Memory {
+        columns: Vec<Arc<Column>>,
+        order: Vec<u32>,
+        next: usize,
+        _grant: Grant,
+    },
+    Merge(Merge),
+}
+
+impl Sorted {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        match &mut self.source {
+            Source::Memory {
+                columns,
+                order,
+                next,
+                ..
+            } => {
+                let end = order.len().min(*next + BATCH_ROWS);
+                let rows = &order[*next..end];
+                *next = end;
+                let columns = columns.iter().map(|c| Arc::new(c.gather(rows)));
+                Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
+            }
+            Source::Merge(merge) => merge.next(),
+        }
+    }
+
+    /// The row columns of a batch, and its keys.
+    fn part(&self, batch: Batch) -> (Vec<Arc<Column>>, Vec<Arc<Column>>) {
+        let mut columns = batch.into_columns();
+        let keys = columns.split_off(columns.len() - self.keys);
+        (columns, keys)
+    }
+}
+
+/// A run on its way into the merge.
+struct Run {
+    reader: Reader,
+    batch: Batch,
+    row: usize,
+}
+
+struct Merge {
+    runs: Vec<Run>,
+    /// Numbers of runs that have rows, as a heap: the one with the least row first.
+    heap: Vec<usize>,
+    directions: Vec<Direction>,
+    left: usize,
+}
+
+impl Merge {
+    fn new(readers: Vec<Reader>, directions: Vec<Direction>, left: usize) -> SqlResult<Merge> {
+        let mut runs = Vec::with_capacity(readers.len());
+        for mut reader in readers {
+            if let Some(batch) = reader.next()? {
+                runs.push(Run {
+                    reader,
+                    batch,
+                    row: 0,
+                });
+            }
+        }
+        let mut merge = Merge {
+            heap: (0..runs.len()).collect(),
+            runs,
+            directions,
+            left,
+        };
+        for at in (0..merge.heap.len()).rev() {
+            merge.sift(at);
+        }
+        Ok(merge)
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (x, y) = (&self.runs[a], &self.runs[b]);
+        let first = x.batch.columns().len() - self.directions.len();
+        for (i, d) in self.directions.iter().enumerate() {
+            let (p, q) = (&x.batch.columns()[first + i], &y.batch.columns()[first + i]);
+            let o = compare_cells(p, x.row, q, y.row, d.collation);
+            let o = if d.descending { o.reverse() } else { o };
+            if o.is_ne() {
+                return o;
+            }
+        }
+        a.cmp(&b)
+    }
+
+    /// Moves a run down to its place in the heap.
+    fn sift(&mut self, mut at: usize) {
+        loop {
+            let (l, r) = (2 * at + 1, 2 * at + 2);
+            let mut least = at;
+            for child in [l, r] {
+                if child < self.heap.len()
+                    && self.compare(self.heap[child], self.heap[least]).is_lt()
+                {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn next(&mut self) -> SqlResult<Option<Batch>> {
+        let Some(first) = self.heap.first() else {
+            return Ok(None);
+        };
+        let columns = self.runs[*first].batch.columns();
+        let mut out: Vec<Column> = columns.iter().map(|c| c.like()).collect();
+        let mut rows = 0;
+        while rows < BATCH_ROWS
+            && self.left > 0
+            && let Some(&number) = self.heap.first()
+        {
+            let run = &mut self.runs[number];
+            for (all, column) in out.iter_mut().zip(run.batch.columns()) {
+                all.push_from(column, run.row);
+            }
+            rows += 1;
+            self.left -= 1;
+            run.row += 1;
+            if run.row == run.batch.rows() {
+                run.row = 0;
+                match run.reader.next()? {
+                    Some(batch) => run.batch = batch,
+                    None => {
+                        self.heap.swap_remove(0);
+                    }
+                }
+            }
+            self.sift(0);
+        }
+        let columns = out.into_iter().map(Arc::new).collect();
+        Ok((rows > 0).then(|| Batch::new(rows, columns)))
+    }
 }
 
 /// Starts a sort of which only the first `limit` rows will be asked for.
@@ -69,55 +329,25 @@ pub fn open<'p>(
 ) -> SqlResult<Boxed<'p>> {
     let mut below = needed.to_vec();
     sorts.iter().for_each(|k| need(&k.expr, &mut below));
-    let exprs = sorts.iter().map(|k| &k.expr).collect();
-    let mut rows = Keyed::new(input, needed, exprs);
+    let by = sorts.iter().map(|k| (&k.expr, k.descending)).collect();
+    let mut sorter = Sorter::new((&input.columns, needed), by, limit, cx);
     let mut source = super::open(input, &below, cx)?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let enough = limit.saturating_mul(SLACK).max(FEW);
     while let Some(batch) = source.next(cx)? {
-        rows.add(&batch, cx)?;
-        if rows.store.rows() > enough {
-            let keys = sort_keys(std::mem::take(&mut rows.keys), sorts);
-            let mut first = order(&keys, rows.store.rows());
-            first.truncate(limit);
-            rows.keys = keys
-                .into_iter()
-                .map(|k| Arc::unwrap_or_clone(k.column))
-                .collect();
-            rows.keep(&first);
-        }
+        sorter.add(&batch, cx)?;
     }
-    let n = rows.store.rows();
-    let mut order = order(&sort_keys(rows.keys, sorts), n);
-    order.truncate(limit);
-    Ok(Box::new(Ordered {
-        store: rows.store,
-        more: Vec::new(),
-        order,
-        next: 0,
-    }))
+    drop(source);
+    Ok(Box::new(Sort(sorter.finish(cx)?)))
 }
 
-/// Kept rows on their way out, with columns that stand behind theirs.
-struct Ordered {
-    store: Store,
-    more: Vec<Column>,
-    order: Vec<u32>,
-    next: usize,
-}
+struct Sort(Sorted);
 
-impl BatchOperator for Ordered {
+impl BatchOperator for Sort {
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
-        cx.check_cancelled()?;
-        let end = self.order.len().min(self.next + BATCH_ROWS);
-        let rows = &self.order[self.next..end];
-        self.next = end;
-        if rows.is_empty() {
+        let Some(batch) = self.0.next(cx)? else {
             return Ok(None);
-        }
-        let mut columns = self.store.gather(rows);
-        columns.extend(self.more.iter().map(|c| Arc::new(c.gather(rows))));
-        Ok(Some(Batch::new(rows.len(), columns)))
+        };
+        let n = batch.rows();
+        Ok(Some(Batch::new(n, self.0.part(batch).0)))
     }
 }
 
@@ -131,83 +361,107 @@ pub fn numbers_only(calls: &[WindowCall]) -> bool {
     })
 }
 
-/// ROW_NUMBER, RANK and DENSE_RANK.
+/// ROW_NUMBER, RANK and DENSE_RANK: for each call a sort by its partition and order, and the numbers as one more column.
 pub fn window<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let Node::Window { input, calls } = &plan.node else {
         return super::source::from_rows(plan, needed, cx);
     };
-    let mut exprs = Vec::new();
-    for call in calls {
-        exprs.extend(&call.partition);
-        exprs.extend(call.order.iter().map(|k| &k.expr));
+    let width = input.columns.len();
+    // What is still read above each call: what is needed in the end, and what later calls go by.
+    let mut kept = vec![needed[..width].to_vec()];
+    for call in calls.iter().rev() {
+        let mut more = kept.last().cloned().unwrap_or_default();
+        by(call).iter().for_each(|(e, _)| need(e, &mut more));
+        kept.push(more);
     }
-    let kept = &needed[..input.columns.len()];
-    let mut below = kept.to_vec();
-    exprs.iter().for_each(|e| need(e, &mut below));
-    let mut rows = Keyed::new(input, kept, exprs);
-    let mut source = super::open(input, &below, cx)?;
-    while let Some(batch) = source.next(cx)? {
-        rows.add(&batch, cx)?;
+    let mut source = super::open(input, kept.last().map_or(&[], Vec::as_slice), cx)?;
+    for (i, call) in calls.iter().enumerate() {
+        let mut columns = input.columns.clone();
+        columns.extend_from_slice(&plan.columns[width..width + i]);
+        let mut own = kept[calls.len() - 1 - i].clone();
+        own.resize(width + i, true);
+        let mut sorter = Sorter::new((&columns, &own), by(call), u64::MAX, cx);
+        while let Some(batch) = source.next(cx)? {
+            sorter.add(&batch, cx)?;
+        }
+        source = Box::new(Number {
+            sorted: sorter.finish(cx)?,
+            call,
+            before: None,
+            place: 0,
+            rank: 0,
+            dense: 0,
+        });
     }
-    let n = rows.store.rows();
-    let mut keys = rows.keys.into_iter().map(Arc::new);
-    let mut last = (0..n as u32).collect();
-    let mut more = Vec::with_capacity(calls.len());
-    for call in calls {
-        let partition = call.partition.iter().zip(&mut keys);
-        let mut both: Vec<Key> = partition
-            .map(|(e, column)| Key {
-                column,
-                collation: e.ty.collation,
-                descending: false,
-            })
-            .collect();
-        let parts = both.len();
-        let sorts = call.order.iter().zip(&mut keys);
-        both.extend(sorts.map(|(k, column)| Key {
-            column,
-            collation: k.expr.ty.collation,
-            descending: k.descending,
-        }));
-        last = order(&both, n);
-        more.push(number(call.kind, &both, parts, &last));
-        cx.check_cancelled()?;
-    }
-    Ok(Box::new(Ordered {
-        store: rows.store,
-        more,
-        order: last,
-        next: 0,
-    }))
+    Ok(source)
 }
 
-/// Each row's number; `keys` are the partition's `parts` columns, then those of the order.
-fn number(kind: WindowKind, keys: &[Key], parts: usize, order: &[u32]) -> Column {
-    let mut numbers = vec![0i64; order.len()];
-    let (partition, sort) = keys.split_at(parts);
-    let (mut place, mut rank, mut dense) = (0, 0, 0);
-    let mut before = None;
-    for &row in order {
-        let at = row as usize;
-        let same_part = before.is_some_and(|b| compare_rows(partition, b, at).is_eq());
-        if !same_part {
-            (place, rank, dense) = (0, 0, 0);
-        }
-        place += 1;
-        let peer = match kind {
-            WindowKind::RowNumber => false,
-            _ => same_part && before.is_some_and(|b| compare_rows(sort, b, at).is_eq()),
+fn by(call: &WindowCall) -> Vec<(&Expr, bool)> {
+    let partition = call.partition.iter().map(|e| (e, false));
+    let order = call.order.iter().map(|k| (&k.expr, k.descending));
+    partition.chain(order).collect()
+}
+
+/// Rows in a window's order, numbered.
+struct Number<'p> {
+    sorted: Sorted,
+    call: &'p WindowCall,
+    /// The keys of the row before: their columns and its place in them.
+    before: Option<(Vec<Arc<Column>>, usize)>,
+    place: i64,
+    rank: i64,
+    dense: i64,
+}
+
+impl Number<'_> {
+    /// Whether the row at `at` is in the partition of the row before, and whether it sorts like that one.
+    fn same(&self, keys: &[Arc<Column>], at: usize) -> (bool, bool) {
+        let Some((columns, row)) = &self.before else {
+            return (false, false);
         };
-        if !peer {
-            rank = place;
-            dense += 1;
-        }
-        numbers[at] = match kind {
-            WindowKind::RowNumber => place,
-            WindowKind::Rank => rank,
-            _ => dense,
-        };
-        before = Some(at);
+        let alike =
+            |i: usize, collation| compare_cells(&columns[i], *row, &keys[i], at, collation).is_eq();
+        let parts = self.call.partition.len();
+        let mut partition = self.call.partition.iter().enumerate();
+        let part = partition.all(|(i, e)| alike(i, e.ty.collation));
+        let mut order = self.call.order.iter().enumerate();
+        let peer = part
+            && self.call.kind != WindowKind::RowNumber
+            && order.all(|(i, k)| alike(parts + i, k.expr.ty.collation));
+        (part, peer)
     }
-    Column::new(Data::Ints(IntKind::BigInt, numbers))
+}
+
+impl BatchOperator for Number<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        let Some(batch) = self.sorted.next(cx)? else {
+            return Ok(None);
+        };
+        let n = batch.rows();
+        let (mut columns, keys) = self.sorted.part(batch);
+        let mut numbers = Vec::with_capacity(n);
+        for at in 0..n {
+            let (part, peer) = self.same(&keys, at);
+            if !part {
+                (self.place, self.rank, self.dense) = (0, 0, 0);
+            }
+            self.place += 1;
+            if !peer {
+                self.rank = self.place;
+                self.dense += 1;
+            }
+            numbers.push(match self.call.kind {
+                WindowKind::RowNumber => self.place,
+                WindowKind::Rank => self.rank,
+                _ => self.dense,
+            });
+            match &mut self.before {
+                Some((_, row)) if at > 0 => *row = at,
+                before => *before = Some((keys.clone(), at)),
+            }
+        }
+        let numbers = Data::Ints(IntKind::BigInt, numbers);
+        columns.push(Arc::new(Column::new(numbers)));
+        Ok(Some(Batch::new(n, columns)))
+    }
 }

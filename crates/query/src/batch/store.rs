@@ -42,6 +42,14 @@ impl Store {
         columns.map(|c| Arc::new(c.gather(rows))).collect()
     }
 
+    /// The columns, which go.
+    pub fn take_columns(&mut self) -> Vec<Arc<Column>> {
+        self.rows = 0;
+        let columns = self.columns.iter_mut();
+        let take = |c: &mut Column| Arc::new(std::mem::replace(c, Column::absent()));
+        columns.map(take).collect()
+    }
+
     /// Keeps the rows at these places, in that order.
     pub fn keep(&mut self, rows: &[u32]) {
         for column in &mut self.columns {

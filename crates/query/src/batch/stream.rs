@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column};
 
-use super::keys::KeyTable;
+use super::keys::{KeyTable, MAX_ROUNDS, NONE};
+use super::spilled::{Reader, Writer};
 use super::vector::{self, BatchExpr, is_plain};
 use super::{BatchOperator, Boxed};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::plan::{OutColumn, Plan};
+use crate::spill::Grant;
 
 pub struct Filter<'p> {
     input: Boxed<'p>,
@@ -120,15 +123,97 @@ pub fn row_keys(columns: &[OutColumn]) -> KeyTable {
 
 /// Rows that were not there before.
 pub struct Distinct<'p> {
-    input: Boxed<'p>,
+    input: Option<Boxed<'p>>,
+    collations: Vec<CollationId>,
     seen: KeyTable,
+    grant: Grant,
+    /// Rows that are none of those seen, when no more can be kept.
+    rest: Option<Writer>,
+    round: u32,
+    /// Parts of the rows that had to wait, with their rounds.
+    work: Vec<(Reader, u32)>,
+    reading: Option<Reader>,
 }
 
 impl<'p> Distinct<'p> {
-    pub fn new(input: Boxed<'p>, columns: &[OutColumn]) -> Distinct<'p> {
+    pub fn new(input: Boxed<'p>, columns: &[OutColumn], cx: &Cx<'_>) -> Distinct<'p> {
         Distinct {
-            input,
+            input: Some(input),
+            collations: columns.iter().map(|c| c.ty.collation).collect(),
             seen: row_keys(columns),
+            grant: Grant::new(cx.host.workspace()),
+            rest: None,
+            round: 0,
+            work: Vec::new(),
+            reading: None,
+        }
+    }
+
+    /// The next rows of what is read at present.
+    fn read(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        if let Some(input) = &mut self.input {
+            return input.next(cx);
+        }
+        match &mut self.reading {
+            Some(reader) => reader.next(),
+            None => Ok(None),
+        }
+    }
+
+    /// Goes on with the next part; false when there is none.
+    fn turn(&mut self) -> SqlResult<bool> {
+        self.input = None;
+        if let Some(rest) = self.rest.take() {
+            let parts = rest.finish()?.into_iter();
+            self.work.extend(parts.map(|r| (r, self.round + 1)));
+        }
+        self.seen = KeyTable::new(self.collations.clone());
+        self.grant.hold(0);
+        let next = self.work.pop();
+        let more = next.is_some();
+        if let Some((reader, round)) = next {
+            self.reading = Some(reader);
+            self.round = round;
+        }
+        Ok(more)
+    }
+}
+
+impl BatchOperator for Distinct<'_> {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        loop {
+            let Some(batch) = self.read(cx)? else {
+                if !self.turn()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let Some(rest) = &mut self.rest else {
+                let batch = new_rows(batch, &mut self.seen);
+                let fits = self.grant.hold(self.seen.heap_bytes());
+                if !fits && self.round < MAX_ROUNDS {
+                    self.rest = Some(Writer::new(cx)?);
+                }
+                if batch.rows() > 0 {
+                    return Ok(Some(batch));
+                }
+                continue;
+            };
+            let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
+            self.seen.number(
+                batch.columns(),
+                batch.rows(),
+                false,
+                &mut numbers,
+                &mut fresh,
+            );
+            let unknown = numbers.iter().enumerate().filter(|(_, k)| **k == NONE);
+            let unknown: Vec<u32> = unknown.map(|(i, _)| i as u32).collect();
+            let batch = batch.gather(&unknown);
+            let columns = batch.columns();
+            let keys = (columns, self.collations.as_slice());
+            rest.put_by_key(columns, keys, batch.rows(), self.round)?;
         }
     }
 }
@@ -146,18 +231,6 @@ fn new_rows(batch: Batch, seen: &mut KeyTable) -> Batch {
     match fresh.len() == batch.rows() {
         true => batch,
         false => batch.gather(&fresh),
-    }
-}
-
-impl BatchOperator for Distinct<'_> {
-    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
-        while let Some(batch) = self.input.next(cx)? {
-            let batch = new_rows(batch, &mut self.seen);
-            if batch.rows() > 0 {
-                return Ok(Some(batch));
-            }
-        }
-        Ok(None)
     }
 }
 
@@ -204,7 +277,7 @@ impl BatchOperator for Compared<'_> {
             let n = batch.rows();
             self.other
                 .number(batch.columns(), n, false, &mut numbers, &mut fresh);
-            let there = numbers.iter().map(|k| *k != super::keys::NONE);
+            let there = numbers.iter().map(|k| *k != NONE);
             let kept: Vec<u32> = there
                 .enumerate()
                 .filter(|(_, there)| *there == self.keep_common)

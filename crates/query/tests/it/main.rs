@@ -8,6 +8,7 @@ mod select;
 mod toy;
 
 use duramen_query::host::TableColumn;
+use duramen_query::spill::Workspace;
 use duramen_types::{SqlType, Value};
 use toy::{Toy, ToyTable, column};
 
@@ -50,6 +51,7 @@ fn world() -> Toy {
     let toy = Toy {
         tables: vec![dept, emp, log],
         variables: vec![("@n", SqlType::INT, Value::Int(2))],
+        workspace: Workspace::new(1 << 20),
     };
     toy.text(
         "insert dept values (1, 'build'), (2, 'sell'), (3, 'idle');

@@ -10,6 +10,7 @@ use duramen_query::host::{
     AccessPath, Bounds, Host, Locator, RowCursor, Source, Table, TableColumn, TableSize,
     VirtualTable,
 };
+use duramen_query::spill::Workspace;
 use duramen_query::{Binder, Cx, Expr, Row, ScanLock, dml};
 use duramen_tsql::ast::{ObjectName, StatementKind};
 use duramen_tsql::{ParseOptions, parse_batch, parse_expression};
@@ -167,6 +168,8 @@ impl Table for ToyTable {
 pub struct Toy {
     pub tables: Vec<Arc<ToyTable>>,
     pub variables: Vec<(&'static str, SqlType, Value)>,
+    /// What operators may keep rows in.
+    pub workspace: Arc<Workspace>,
 }
 
 impl Host for Toy {
@@ -223,6 +226,10 @@ impl Host for Toy {
 
     fn cancelled(&self) -> bool {
         false
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        self.workspace.clone()
     }
 
     fn bind_default(&self, text: &str) -> SqlResult<Expr> {

@@ -105,6 +105,26 @@ fn what_goes_in_comes_out() {
         all.extend(more);
         assert_eq!(cells(&first), all, "seed {seed}");
 
+        let mut bytes = Vec::new();
+        first.write(&mut bytes);
+        bytes.push(7);
+        let mut rest = &bytes[..];
+        assert_eq!(
+            super::Column::read(&mut rest).as_ref(),
+            Ok(&first),
+            "seed {seed}"
+        );
+        assert_eq!(rest, [7]);
+        for n in 0..bytes.len() - 1 {
+            assert!(
+                super::Column::read(&mut &bytes[..n]).is_err(),
+                "seed {seed}"
+            );
+        }
+        let mut one_by_one = first.like();
+        (0..all.len()).for_each(|i| one_by_one.push_from(&first, i));
+        assert_eq!(cells(&one_by_one), all, "seed {seed}");
+
         let from = dice.below(all.len() as u64 + 1) as usize;
         let to = from + dice.below((all.len() - from) as u64 + 1) as usize;
         assert_eq!(cells(&first.slice(from, to)), all[from..to], "seed {seed}");

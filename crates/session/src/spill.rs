@@ -1,0 +1,134 @@
+//! Files for rows that an operator has no memory for: beside tempdb's, never synced, gone with the statement.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use duramen_base::SqlResult;
+use duramen_observe::{WaitType, wait};
+use duramen_os::{Disk, DiskFile, Env, IoError, OpenOptions, volatile};
+use duramen_query::spill::SpillFile;
+
+use crate::databases::os_error;
+
+const PREFIX: &str = "tempdb_spill_";
+/// Appends are gathered until they are this long.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// Numbers of the files of this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A file of one operator; see the module.
+#[derive(Debug)]
+struct TempFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    written: u64,
+    /// What comes behind `written` and is not in the file yet.
+    pending: Vec<u8>,
+}
+
+/// Makes a file in tempdb's directory.
+pub(crate) fn create(env: &Env, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = dir.join(format!("{PREFIX}{number}.tmp"));
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let failed = |e: IoError| os_error(&e, &path);
+    let file = volatile(env.disk.open(&path, &options).map_err(failed)?);
+    file.set_len(0).map_err(failed)?;
+    Ok(Box::new(TempFile {
+        disk: env.disk.clone(),
+        path,
+        file,
+        written: 0,
+        pending: Vec::new(),
+    }))
+}
+
+/// Removes the files that a former life has left.
+pub(crate) fn remove_old(env: &Env, dir: &Path) -> SqlResult<()> {
+    for path in env.disk.list(dir).map_err(|e| os_error(&e, dir))? {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        if name.is_some_and(|n| n.starts_with(PREFIX)) {
+            env.disk.remove(&path).map_err(|e| os_error(&e, &path))?;
+        }
+    }
+    Ok(())
+}
+
+impl SpillFile for TempFile {
+    fn append(&mut self, bytes: &[u8]) -> SqlResult<u64> {
+        let at = self.written + self.pending.len() as u64;
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= WRITE_BYTES {
+            let _wait = wait(WaitType::IO_COMPLETION);
+            let written = self.file.write_at(&self.pending, self.written);
+            written.map_err(|e| os_error(&e, &self.path))?;
+            self.written += self.pending.len() as u64;
+            self.pending.clear();
+        }
+        Ok(at)
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> SqlResult<()> {
+        // Appends are whole: what is asked for lies on one side.
+        if let Some(start) = at.checked_sub(self.written) {
+            let start = start as usize;
+            if let Some(found) = self.pending.get(start..start + bytes.len()) {
+                bytes.copy_from_slice(found);
+                return Ok(());
+            }
+        }
+        let _wait = wait(WaitType::IO_COMPLETION);
+        let read = self.file.read_at(bytes, at);
+        read.map_err(|e| os_error(&e, &self.path))
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // One that stays goes at the next start.
+        let _ = self.disk.remove(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use duramen_os::Env;
+    use duramen_os::sim::Simulation;
+
+    use super::{WRITE_BYTES, create, remove_old};
+
+    #[test]
+    fn a_file_gives_back_what_was_appended_and_goes() {
+        Simulation::new(5).run(|sim| {
+            let env = Env::with_disk(sim.disk());
+            let dir = Path::new("/data");
+            env.disk.create_dir_all(dir).unwrap();
+            let mut file = create(&env, dir).unwrap();
+            let mut places = Vec::new();
+            for i in 0..40u8 {
+                let block = vec![i; WRITE_BYTES / 7 + usize::from(i)];
+                places.push((file.append(&block).unwrap(), block));
+            }
+            for (at, block) in &places {
+                let mut found = vec![0; block.len()];
+                file.read(*at, &mut found).unwrap();
+                assert_eq!(&found, block);
+            }
+            let left = create(&env, dir).unwrap();
+            assert_eq!(env.disk.list(dir).unwrap().len(), 2);
+            drop(file);
+            assert_eq!(env.disk.list(dir).unwrap().len(), 1);
+            std::mem::forget(left);
+            remove_old(&env, dir).unwrap();
+            assert_eq!(env.disk.list(dir).unwrap().len(), 0);
+        });
+    }
+}
