@@ -20,7 +20,7 @@ pub fn run(
 ) -> Result<(), TdsError> {
     let mut rows = WireRows {
         connection,
-        reader: BulkReader::new(connection.shared.max_message_bytes),
+        reader: BulkReader::speaking(connection.dialect(), connection.shared.max_message_bytes),
         ended: false,
         broken: None,
     };

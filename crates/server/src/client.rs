@@ -42,6 +42,8 @@ pub struct ConnectOptions {
     pub trust: Trust,
     /// TDS 8.0: TLS from the first byte.
     pub strict: bool,
+    /// The version that LOGIN7 asks for; 0 for the newest.
+    pub tds_version: u32,
     pub connect_timeout: Option<Duration>,
     /// Of every read: a query that says nothing for so long fails with a time-out.
     pub read_timeout: Option<Duration>,
@@ -120,7 +122,11 @@ pub fn connect(options: &ConnectOptions) -> Result<Client<Stream>, ClientError> 
             ));
         }
     };
-    Client::login(stream, &login(options, TDS_7_4))
+    let version = match options.tds_version {
+        0 => TDS_7_4,
+        version => version,
+    };
+    Client::login(stream, &login(options, version))
 }
 
 fn login(options: &ConnectOptions, tds_version: u32) -> Login {

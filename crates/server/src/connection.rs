@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 
 use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
 use duramen_tds::TdsError;
+use duramen_tds::dialect::Dialect;
 use duramen_tds::login::{Login, MAX_LOGIN_BYTES};
 use duramen_tds::packet::{
     Assembler, DEFAULT_PACKET_BYTES, MAX_PACKET_BYTES, MIN_PACKET_BYTES, Message, PacketType,
@@ -36,6 +37,8 @@ pub struct Connection {
     pub peer: String,
     pub cancel: Cancel,
     pub packet_bytes: AtomicUsize,
+    /// The version of TDS that the login has settled.
+    pub dialect: AtomicU8,
     pub session: Mutex<Option<Box<dyn BackendSession>>>,
     pub prepared: Mutex<Prepared>,
     /// Of a bulk load, between the event loop and its worker.
@@ -63,6 +66,10 @@ pub struct State {
 }
 
 impl Connection {
+    pub fn dialect(&self) -> Dialect {
+        Dialect::from_byte(self.dialect.load(Ordering::Acquire))
+    }
+
     /// Asks the event loop to close once everything is sent.
     pub fn close_after_reply(&self) {
         self.state.lock().closing = true;
@@ -401,6 +408,8 @@ impl Inbound {
         connection
             .packet_bytes
             .store(packet_bytes, Ordering::Release);
+        let dialect = Dialect::of_login(asked.tds_version).unwrap_or_default();
+        connection.dialect.store(dialect as u8, Ordering::Release);
         connection.state.lock().running = true;
         let of_worker = Arc::clone(connection);
         let encrypted = self.encrypted;

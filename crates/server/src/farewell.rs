@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
 use duramen_tds::packet::{PacketType, to_packets};
-use duramen_tds::token::{DoneKind, DoneToken, put_done, put_message, status};
+use duramen_tds::token::{DoneKind, DoneToken, status};
 
 use crate::connection::Connection;
 
@@ -41,14 +41,15 @@ impl Connection {
         self.cancel.set();
         self.out.refuse();
         let mut body = Vec::new();
-        put_message(&mut body, error, &self.shared.backend.server_name());
+        self.dialect()
+            .put_message(&mut body, error, &self.shared.backend.server_name());
         let done = DoneToken {
             kind: DoneKind::Done,
             status: status::ERROR,
             command: 0,
             rows: 0,
         };
-        put_done(&mut body, &done);
+        self.dialect().put_done(&mut body, &done);
         let bytes = self.packet_bytes.load(Ordering::Acquire);
         let spid = self.spid.load(Ordering::Acquire);
         let packets = to_packets(PacketType::Reply, &body, bytes, spid, 0);

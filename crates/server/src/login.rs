@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
 use duramen_observe::{Counter, count};
-use duramen_tds::login::{FEATURE_FED_AUTH, FEATURE_UTF8, Login, TDS_7_2, TDS_7_4, TDS_8_0};
+use duramen_tds::dialect::Dialect;
+use duramen_tds::login::{FEATURE_FED_AUTH, FEATURE_UTF8, Login};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
 use duramen_tds::token::{
-    DoneKind, DoneToken, Env, put_done, put_env, put_feature_ack, put_login_ack, put_message,
-    status,
+    DoneKind, DoneToken, Env, put_env, put_feature_ack, put_login_ack, status,
 };
 use duramen_types::CollationId;
 
@@ -53,10 +53,10 @@ fn open(
             failed(),
         ]);
     }
-    if !version_is_known(asked.tds_version) {
+    if Dialect::of_login(asked.tds_version).is_none() {
         return Err(vec![SqlError::new(
             &messages::NOT_SUPPORTED,
-            &[&"TDS before version 7.2"],
+            &[&"TDS before version 7.1"],
         )]);
     }
     let request = LoginRequest {
@@ -84,10 +84,6 @@ fn open(
     })
 }
 
-fn version_is_known(version: u32) -> bool {
-    version == TDS_8_0 || version >= TDS_7_2
-}
-
 fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendSession>) {
     let backend = &connection.shared.backend;
     let server = backend.server_name();
@@ -101,7 +97,9 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
         },
     );
     let changed = SqlError::new(&messages::CHANGED_DATABASE, &[&database]).with_state(2);
-    put_message(&mut out, &as_info(changed), &server);
+    connection
+        .dialect()
+        .put_message(&mut out, &as_info(changed), &server);
     put_env(&mut out, &Env::Collation(CollationId::DEFAULT.tds_bytes()));
     put_env(
         &mut out,
@@ -111,14 +109,12 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
         },
     );
     let changed = SqlError::new(&messages::CHANGED_LANGUAGE, &[&LANGUAGE]);
-    put_message(&mut out, &as_info(changed), &server);
+    connection
+        .dialect()
+        .put_message(&mut out, &as_info(changed), &server);
     let (major, minor, build) = backend.version();
     let build = build.to_be_bytes();
-    let version = if asked.tds_version == TDS_8_0 {
-        TDS_8_0
-    } else {
-        asked.tds_version.min(TDS_7_4)
-    };
+    let version = connection.dialect().acknowledged(asked.tds_version);
     put_login_ack(
         &mut out,
         version,
@@ -136,7 +132,7 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     if asked.asks_feature(FEATURE_UTF8) {
         put_feature_ack(&mut out, &[(FEATURE_UTF8, &[1])]);
     }
-    done(&mut out, status::FINAL);
+    done(connection, &mut out, status::FINAL);
     let spid = session.spid();
     count(Counter::Logins, 1);
     connection.spid.store(spid, Ordering::Release);
@@ -162,9 +158,11 @@ fn refuse(connection: &Arc<Connection>, errors: &[SqlError]) {
     let server = connection.shared.backend.server_name();
     let mut out = Vec::new();
     for error in errors {
-        put_message(&mut out, &error.clone().at_line(1), &server);
+        connection
+            .dialect()
+            .put_message(&mut out, &error.clone().at_line(1), &server);
     }
-    done(&mut out, status::ERROR);
+    done(connection, &mut out, status::ERROR);
     connection.out.send(&to_packets(
         PacketType::Reply,
         &out,
@@ -175,8 +173,8 @@ fn refuse(connection: &Arc<Connection>, errors: &[SqlError]) {
     connection.state.lock().closing = true;
 }
 
-fn done(out: &mut Vec<u8>, status: u16) {
-    put_done(
+fn done(connection: &Connection, out: &mut Vec<u8>, status: u16) {
+    connection.dialect().put_done(
         out,
         &DoneToken {
             kind: DoneKind::Done,

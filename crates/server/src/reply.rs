@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::SqlError;
 use duramen_session::{ColumnMeta, Done, EnvChange, ResultSink, Scope};
+use duramen_tds::dialect::Dialect;
 use duramen_tds::packet::{PacketType, PacketWriter};
 use duramen_tds::token::{
     Column, DoneKind, DoneToken, Env, FLAG_EXPRESSION, FLAG_IDENTITY, FLAG_NULLABLE,
-    FLAG_UPDATABLE, MAX_COLUMNS, put_columns, put_done, put_env, put_message, put_return_status,
-    put_return_value, put_row, status,
+    FLAG_UPDATABLE, MAX_COLUMNS, put_return_status, status,
 };
-use duramen_types::{SqlType, Value};
+use duramen_types::{SqlType, TypeId, Value};
 
 use crate::backend::{Outlet, ProcedureOutcome, Submission};
 use crate::connection::Connection;
@@ -31,6 +31,9 @@ pub struct Reply<'a> {
     packets: PacketWriter,
     server: String,
     types: Vec<SqlType>,
+    /// The types of the values, where the client is sent others.
+    given: Option<Vec<SqlType>>,
+    dialect: Dialect,
     /// The last DONE, kept back.
     kept: Option<DoneToken>,
     /// A remote call runs: its DONEPROC tells its end.
@@ -58,6 +61,8 @@ impl<'a> Reply<'a> {
             packets: PacketWriter::new(PacketType::Reply, bytes, spid),
             server: connection.shared.backend.server_name(),
             types: Vec::new(),
+            given: None,
+            dialect: connection.dialect(),
             kept: None,
             in_call: false,
             rows_open: false,
@@ -84,7 +89,12 @@ impl<'a> Reply<'a> {
         for (index, ty, value) in &outcome.outputs {
             let name = names.get(*index).map_or("", String::as_str);
             let body = self.packets.body();
-            if let Err(error) = put_return_value(body, *index as u16, name, ty, value) {
+            let shown = self.dialect.shown_type(ty);
+            let value = self.dialect.shown_value(ty, value);
+            let put = self
+                .dialect
+                .put_return_value(body, *index as u16, name, &shown, &value);
+            if let Err(error) = put {
                 self.defect(&error.to_string());
             }
         }
@@ -115,7 +125,7 @@ impl<'a> Reply<'a> {
     }
 
     pub fn reset_acknowledged(&mut self) {
-        put_env(self.packets.body(), &Env::Reset);
+        self.dialect.put_env(self.packets.body(), &Env::Reset);
     }
 
     /// The client has been told that its connection ends.
@@ -139,7 +149,7 @@ impl<'a> Reply<'a> {
         if last.kind == DoneKind::InProc {
             last.kind = DoneKind::Done;
         }
-        put_done(self.packets.body(), &last);
+        self.dialect.put_done(self.packets.body(), &last);
         self.push_full();
         if !self.ended {
             let spare = PacketWriter::new(PacketType::Reply, 512, 0);
@@ -156,7 +166,7 @@ impl<'a> Reply<'a> {
     fn release_kept(&mut self) {
         if let Some(mut done) = self.kept.take() {
             done.status |= status::MORE;
-            put_done(self.packets.body(), &done);
+            self.dialect.put_done(self.packets.body(), &done);
         }
     }
 
@@ -236,7 +246,12 @@ impl ResultSink for Reply<'_> {
             return self.defect("too many columns");
         }
         self.rows_open = true;
-        self.types = columns.iter().map(|column| column.ty).collect();
+        let given: Vec<SqlType> = columns.iter().map(|column| column.ty).collect();
+        let shown = given.iter().map(|ty| self.dialect.shown_type(ty));
+        self.types = shown.collect();
+        let variants = given.iter().any(|ty| ty.id == TypeId::SqlVariant);
+        let older = self.dialect < Dialect::V73A;
+        self.given = (self.types != given || variants && older).then_some(given);
         let columns: Vec<Column> = columns
             .iter()
             .map(|column| {
@@ -254,12 +269,12 @@ impl ResultSink for Reply<'_> {
                 }
                 Column {
                     name: column.name.clone(),
-                    ty: column.ty,
+                    ty: self.dialect.shown_type(&column.ty),
                     flags,
                 }
             })
             .collect();
-        put_columns(self.packets.body(), &columns);
+        self.dialect.put_columns(self.packets.body(), &columns);
         self.push_full();
     }
 
@@ -267,7 +282,17 @@ impl ResultSink for Reply<'_> {
         if self.fatal || self.ended {
             return;
         }
-        if let Err(error) = put_row(self.packets.body(), &self.types, values) {
+        let body = self.packets.body();
+        let put = match &self.given {
+            None => self.dialect.put_row(body, &self.types, values),
+            // Of types that the client does not know.
+            Some(given) => {
+                let shown = |(ty, v)| self.dialect.shown_value(ty, v).into_owned();
+                let values: Vec<Value> = given.iter().zip(values).map(shown).collect();
+                self.dialect.put_row(body, &self.types, &values)
+            }
+        };
+        if let Err(error) = put {
             return self.defect(&error.to_string());
         }
         if self.packets.has_full() {
@@ -317,7 +342,8 @@ impl ResultSink for Reply<'_> {
             return self.info(error);
         }
         self.release_kept();
-        put_message(self.packets.body(), error, &self.server);
+        self.dialect
+            .put_message(self.packets.body(), error, &self.server);
         self.error_open = true;
         self.failed = true;
         self.fatal |= error.ends_connection();
@@ -331,7 +357,8 @@ impl ResultSink for Reply<'_> {
         if message.severity == 10 {
             message.severity = 0;
         }
-        put_message(self.packets.body(), &message, &self.server);
+        self.dialect
+            .put_message(self.packets.body(), &message, &self.server);
         self.push_full();
     }
 
@@ -350,7 +377,7 @@ impl ResultSink for Reply<'_> {
             EnvChange::CommitTran { descriptor } => Env::CommitTransaction(*descriptor),
             EnvChange::RollbackTran { descriptor } => Env::RollbackTransaction(*descriptor),
         };
-        put_env(self.packets.body(), &env);
+        self.dialect.put_env(self.packets.body(), &env);
         self.push_full();
     }
 

@@ -10,7 +10,7 @@ use duramen_tds::TdsError;
 use duramen_tds::packet::{Message, PacketType, to_packets};
 use duramen_tds::request::{Batch, TransactionRequest as Asked};
 use duramen_tds::rpc;
-use duramen_tds::token::{DoneKind, DoneToken, put_done, status};
+use duramen_tds::token::{DoneKind, DoneToken, status};
 use duramen_txn::IsolationLevel;
 
 use crate::backend::{BackendSession, Submission};
@@ -116,7 +116,7 @@ fn acknowledge(connection: &Arc<Connection>) {
         return;
     };
     let mut body = Vec::new();
-    put_done(
+    connection.dialect().put_done(
         &mut body,
         &DoneToken {
             kind: DoneKind::Done,
@@ -198,7 +198,7 @@ fn answer(
     }
     match message.kind {
         PacketType::SqlBatch => {
-            let batch = Batch::parse(&message.body)?;
+            let batch = Batch::parse_as(connection.dialect(), &message.body)?;
             let text = String::from_utf16_lossy(&batch.text);
             drop(batch);
             if !text.trim().is_empty() {
@@ -206,7 +206,7 @@ fn answer(
             }
         }
         PacketType::Rpc => {
-            let (_, calls) = rpc::parse(&message.body)?;
+            let (_, calls) = rpc::parse_as(connection.dialect(), &message.body)?;
             procedures::run(connection, session, calls, reply);
         }
         PacketType::TransactionManager => {

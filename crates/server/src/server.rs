@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_observe::{Counter, gauge};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{IoError, thread};
+use duramen_tds::dialect::Dialect;
 use duramen_tds::packet::DEFAULT_PACKET_BYTES;
 use duramen_tds::prelogin::TlsPolicy;
 use tokio::net::{TcpListener, TcpStream};
@@ -334,6 +335,7 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         peer: peer.ip().to_string(),
         cancel: Cancel::new(),
         packet_bytes: AtomicUsize::new(DEFAULT_PACKET_BYTES),
+        dialect: AtomicU8::new(Dialect::default() as u8),
         session: Mutex::new(None),
         spid: AtomicU16::new(0),
         lost: AtomicBool::new(false),

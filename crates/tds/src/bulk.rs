@@ -6,6 +6,7 @@
 use duramen_types::{SqlType, Value};
 
 use crate::bytes::{Reader, TdsError, TdsResult};
+use crate::dialect::Dialect;
 use crate::token::MAX_COLUMNS;
 use crate::typeinfo::{Place, TypeInfo};
 use crate::value::parse_value;
@@ -38,11 +39,17 @@ pub struct BulkReader {
     retry_at: usize,
     limit: usize,
     done: bool,
+    dialect: Dialect,
 }
 
 impl BulkReader {
     /// `limit`: a longer row is refused, in bytes.
     pub fn new(limit: usize) -> BulkReader {
+        BulkReader::speaking(Dialect::V74, limit)
+    }
+
+    /// Reads what a client says in that dialect.
+    pub fn speaking(dialect: Dialect, limit: usize) -> BulkReader {
         BulkReader {
             columns: None,
             buffer: Vec::new(),
@@ -50,6 +57,7 @@ impl BulkReader {
             retry_at: 0,
             limit,
             done: false,
+            dialect,
         }
     }
 
@@ -115,7 +123,7 @@ impl BulkReader {
 
     fn item(&self, r: &mut Reader<'_>) -> TdsResult<(BulkItem, Option<Vec<TypeInfo>>)> {
         let Some(columns) = &self.columns else {
-            let columns = columns(r)?;
+            let columns = columns(r, self.dialect)?;
             let types = columns.iter().map(|c| c.ty).collect();
             return Ok((BulkItem::Columns(types), Some(columns)));
         };
@@ -138,7 +146,10 @@ impl BulkReader {
                 BulkItem::Row(row)
             }
             DONE => {
-                r.take(DONE_BYTES)?;
+                r.take(match self.dialect {
+                    Dialect::V71 => SHORT_DONE_BYTES,
+                    _ => DONE_BYTES,
+                })?;
                 BulkItem::Done
             }
             _ => return Err(TdsError::Malformed("token of a bulk load")),
@@ -149,15 +160,15 @@ impl BulkReader {
 
 /// COLMETADATA. Clients disagree on the table name behind text, ntext and image: several counted parts, as the server
 /// sends them, or one name (FreeTDS); the one that leads to a row or the end is meant.
-fn columns(r: &mut Reader<'_>) -> TdsResult<Vec<TypeInfo>> {
+fn columns(r: &mut Reader<'_>, dialect: Dialect) -> TdsResult<Vec<TypeInfo>> {
     let start = *r;
-    let first = columns_with(r, true);
+    let first = columns_with(r, dialect, dialect.has_headers());
     let follows = |r: &Reader<'_>| matches!(r.peek(), None | Some(ROW | NBCROW | DONE));
     if first.is_ok() && follows(r) {
         return first;
     }
     let mut other = start;
-    match columns_with(&mut other, false) {
+    match columns_with(&mut other, dialect, false) {
         Ok(columns) if follows(&other) => {
             *r = other;
             Ok(columns)
@@ -166,7 +177,7 @@ fn columns(r: &mut Reader<'_>) -> TdsResult<Vec<TypeInfo>> {
     }
 }
 
-fn columns_with(r: &mut Reader<'_>, parts: bool) -> TdsResult<Vec<TypeInfo>> {
+fn columns_with(r: &mut Reader<'_>, dialect: Dialect, parts: bool) -> TdsResult<Vec<TypeInfo>> {
     if r.u8()? != COLMETADATA {
         return Err(TdsError::Malformed("bulk load without columns"));
     }
@@ -176,7 +187,10 @@ fn columns_with(r: &mut Reader<'_>, parts: bool) -> TdsResult<Vec<TypeInfo>> {
     }
     let mut columns = Vec::new();
     for _ in 0..count {
-        let _user_type = r.u32()?;
+        match dialect {
+            Dialect::V71 => r.take(2)?,
+            _ => r.take(4)?,
+        };
         let _flags = r.u16()?;
         let info = TypeInfo::parse(r, Place::Column)?;
         if info.ty.id.is_legacy_lob() {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use crate::bytes::TdsError;
+use crate::dialect::Dialect;
 use crate::login::Login;
 use crate::packet::{
     Assembler, DEFAULT_PACKET_BYTES, HEADER_BYTES, Header, MAX_PACKET_BYTES, PacketType,
@@ -196,6 +197,7 @@ pub struct Client<S> {
     database: String,
     server_program: String,
     tokens: TokenReader,
+    dialect: Dialect,
     /// The part of a packet that has come: a read that timed out can be tried again.
     partial: Vec<u8>,
     /// Token bytes not yet consumed: `buffer[used..]`.
@@ -214,13 +216,15 @@ impl<S: Read + Write> Client<S> {
     /// Sends LOGIN7 over a stream on which encryption is settled, and reads the answer. The messages that came with
     /// a successful login (database and language changed) are dropped.
     pub fn login(stream: S, login: &Login) -> Result<Client<S>, ClientError> {
+        let dialect = Dialect::of_login(login.tds_version).unwrap_or_default();
         let mut client = Client {
             stream,
             packet_bytes: DEFAULT_PACKET_BYTES,
             transaction: 0,
             database: String::new(),
             server_program: String::new(),
-            tokens: TokenReader::new(),
+            tokens: TokenReader::speaking(dialect),
+            dialect,
             partial: Vec::new(),
             buffer: Vec::new(),
             used: 0,
@@ -253,7 +257,11 @@ impl<S: Read + Write> Client<S> {
 
     /// Sends a batch. Then call [`Client::next_event`] until it gives `None`.
     pub fn query(&mut self, sql: &str) -> Result<(), ClientError> {
-        let body = Batch::build(sql, self.headers());
+        let mut body = Batch::build(sql, self.headers());
+        if !self.dialect.has_headers() {
+            body.clear();
+            crate::bytes::put_utf16(&mut body, sql);
+        }
         self.send(PacketType::SqlBatch, &body)
     }
 

@@ -1,4 +1,4 @@
-//! The wire: TDS 7.4 as pure bytes, in both directions.
+//! The wire: TDS 7.1 to 8.0 as pure bytes, in both directions.
 //!
 //! Nothing here opens a socket, starts a thread or reads a clock. The server feeds bytes into a [`packet::Assembler`]
 //! and gets whole messages; it builds replies with [`token::TokenWriter`] and cuts them into packets with
@@ -15,6 +15,7 @@
 pub mod bulk;
 pub mod bytes;
 pub mod client;
+pub mod dialect;
 pub mod login;
 pub mod packet;
 pub mod prelogin;

@@ -1,6 +1,7 @@
 //! Requests: ALL_HEADERS, SQL batches and transaction manager requests. RPC calls are in [`crate::rpc`].
 
 use crate::bytes::{Reader, TdsError, TdsResult, put_u16, put_u32, put_u64, to_units};
+use crate::dialect::Dialect;
 
 /// The headers in front of batches, RPCs and transaction manager requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +33,14 @@ impl AllHeaders {
         Ok(out)
     }
 
+    /// None, where the client does not send any.
+    pub fn parse_as(dialect: Dialect, r: &mut Reader<'_>) -> TdsResult<AllHeaders> {
+        match dialect.has_headers() {
+            true => AllHeaders::parse(r),
+            false => Ok(AllHeaders::default()),
+        }
+    }
+
     pub fn put(self, out: &mut Vec<u8>) {
         put_u32(out, 22);
         put_u32(out, 18);
@@ -50,8 +59,12 @@ pub struct Batch {
 
 impl Batch {
     pub fn parse(body: &[u8]) -> TdsResult<Batch> {
+        Batch::parse_as(Dialect::V74, body)
+    }
+
+    pub fn parse_as(dialect: Dialect, body: &[u8]) -> TdsResult<Batch> {
         let mut r = Reader::new(body);
-        let headers = AllHeaders::parse(&mut r)?;
+        let headers = AllHeaders::parse_as(dialect, &mut r)?;
         let text = r.rest();
         if !text.len().is_multiple_of(2) {
             return Err(TdsError::Malformed("batch text of odd length"));

@@ -5,6 +5,7 @@ mod build;
 use duramen_types::{SqlType, Value};
 
 use crate::bytes::{Reader, TdsError, TdsResult};
+use crate::dialect::Dialect;
 use crate::request::AllHeaders;
 use crate::typeinfo::{Place, TypeInfo};
 use crate::value::parse_value;
@@ -136,8 +137,13 @@ pub struct TableColumn {
 
 /// Reads the whole message.
 pub fn parse(body: &[u8]) -> TdsResult<(AllHeaders, Vec<RpcCall>)> {
+    parse_as(Dialect::V74, body)
+}
+
+/// Reads the whole message of a client that speaks `dialect`.
+pub fn parse_as(dialect: Dialect, body: &[u8]) -> TdsResult<(AllHeaders, Vec<RpcCall>)> {
     let mut r = Reader::new(body);
-    let headers = AllHeaders::parse(&mut r)?;
+    let headers = AllHeaders::parse_as(dialect, &mut r)?;
     let mut calls = Vec::new();
     while !r.is_empty() {
         if calls.len() >= MAX_CALLS {

@@ -9,10 +9,11 @@ use duramen_types::{SqlType, TypeId, Value};
 use crate::bytes::{
     Reader, TdsError, TdsResult, put_b_varchar, put_u16, put_u32, put_u64, put_us_varchar,
 };
+use crate::dialect::Dialect;
 use crate::typeinfo::{Place, TypeInfo, USER_TYPE_ROWVERSION, put_type_info};
 use crate::value::{parse_value, put_value};
 
-const COLMETADATA: u8 = 0x81;
+pub(crate) const COLMETADATA: u8 = 0x81;
 const TABNAME: u8 = 0xA4;
 const COLINFO: u8 = 0xA5;
 const ORDER: u8 = 0xA9;
@@ -336,11 +337,28 @@ pub fn put_order(out: &mut Vec<u8>, columns: &[u16]) {
 #[derive(Debug, Default)]
 pub struct TokenReader {
     columns: Vec<TypeInfo>,
+    dialect: Dialect,
 }
 
 impl TokenReader {
     pub fn new() -> TokenReader {
         TokenReader::default()
+    }
+
+    /// Reads what a server says in that dialect.
+    pub fn speaking(dialect: Dialect) -> TokenReader {
+        TokenReader {
+            dialect,
+            ..TokenReader::default()
+        }
+    }
+
+    /// A counter that once had half its bits.
+    fn widened(&self, r: &mut Reader<'_>) -> TdsResult<u32> {
+        match self.dialect {
+            Dialect::V71 => Ok(u32::from(r.u16()?)),
+            _ => r.u32(),
+        }
     }
 
     /// The next token and the bytes it took; `None` when `bytes` end inside it.
@@ -377,18 +395,18 @@ impl TokenReader {
                     .collect();
                 Ok(Token::Row(row?))
             }
-            DONE => done(DoneKind::Done, r),
-            DONEPROC => done(DoneKind::Proc, r),
-            DONEINPROC => done(DoneKind::InProc, r),
-            ERROR => Ok(Token::Error(message(r)?)),
-            INFO => Ok(Token::Info(message(r)?)),
+            DONE => self.done(DoneKind::Done, r),
+            DONEPROC => self.done(DoneKind::Proc, r),
+            DONEINPROC => self.done(DoneKind::InProc, r),
+            ERROR => Ok(Token::Error(self.message(r)?)),
+            INFO => Ok(Token::Info(self.message(r)?)),
             ENVCHANGE => Ok(Token::Env(env(r)?)),
             RETURNSTATUS => Ok(Token::ReturnStatus(r.i32()?)),
             RETURNVALUE => {
                 let ordinal = r.u16()?;
                 let name = r.b_varchar()?;
                 let _status = r.u8()?;
-                let _user_type = r.u32()?;
+                let _user_type = self.widened(r)?;
                 let _flags = r.u16()?;
                 let info = TypeInfo::parse(r, Place::Parameter)?;
                 let value = parse_value(r, &info)?;
@@ -448,11 +466,15 @@ impl TokenReader {
         let mut columns = Vec::new();
         let mut infos = Vec::new();
         for _ in 0..count {
-            let _user_type = r.u32()?;
+            let _user_type = self.widened(r)?;
             let flags = r.u16()?;
             let info = TypeInfo::parse(r, Place::Column)?;
             if info.ty.id.is_legacy_lob() {
-                for _ in 0..r.u8()? {
+                let parts = match self.dialect {
+                    Dialect::V71 => 1,
+                    _ => r.u8()?,
+                };
+                for _ in 0..parts {
                     r.us_varchar()?;
                 }
             }
@@ -466,6 +488,34 @@ impl TokenReader {
         }
         self.columns = infos;
         Ok(Token::Columns(columns))
+    }
+
+    fn done(&self, kind: DoneKind, r: &mut Reader<'_>) -> TdsResult<Token> {
+        Ok(Token::Done(DoneToken {
+            kind,
+            status: r.u16()?,
+            command: r.u16()?,
+            rows: match self.dialect {
+                Dialect::V71 => u64::from(r.u32()?),
+                _ => r.u64()?,
+            },
+        }))
+    }
+
+    fn message(&self, r: &mut Reader<'_>) -> TdsResult<ServerMessage> {
+        let mut body = sized(r)?;
+        let mut read = || -> TdsResult<ServerMessage> {
+            Ok(ServerMessage {
+                number: body.i32()?,
+                state: body.u8()?,
+                class: body.u8()?,
+                text: body.us_varchar()?,
+                server: body.b_varchar()?,
+                procedure: body.b_varchar()?,
+                line: self.widened(&mut body)?,
+            })
+        };
+        whole(read())
     }
 }
 
@@ -481,31 +531,6 @@ fn whole<T>(result: TdsResult<T>) -> TdsResult<T> {
         TdsError::Truncated => TdsError::Malformed("token shorter than its parts"),
         other => other,
     })
-}
-
-fn done(kind: DoneKind, r: &mut Reader<'_>) -> TdsResult<Token> {
-    Ok(Token::Done(DoneToken {
-        kind,
-        status: r.u16()?,
-        command: r.u16()?,
-        rows: r.u64()?,
-    }))
-}
-
-fn message(r: &mut Reader<'_>) -> TdsResult<ServerMessage> {
-    let mut body = sized(r)?;
-    let mut read = || -> TdsResult<ServerMessage> {
-        Ok(ServerMessage {
-            number: body.i32()?,
-            state: body.u8()?,
-            class: body.u8()?,
-            text: body.us_varchar()?,
-            server: body.b_varchar()?,
-            procedure: body.b_varchar()?,
-            line: body.u32()?,
-        })
-    };
-    whole(read())
 }
 
 fn env(r: &mut Reader<'_>) -> TdsResult<Env> {

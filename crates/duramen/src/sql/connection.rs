@@ -55,6 +55,7 @@ impl Connection {
             packet_bytes: options.packet_bytes,
             workstation: options.workstation.clone(),
             strict: false,
+            tds_version: 0,
             trust: trust(options)?,
             connect_timeout: seconds(options.login_timeout_s),
             read_timeout: seconds(options.login_timeout_s),

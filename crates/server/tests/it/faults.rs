@@ -88,7 +88,13 @@ impl Stack {
     }
 
     pub fn connect(&self) -> Client<Stream> {
+        self.connect_as(0)
+    }
+
+    /// A client of that version of TDS.
+    pub fn connect_as(&self, tds_version: u32) -> Client<Stream> {
         let options = ConnectOptions {
+            tds_version,
             host: "127.0.0.1".into(),
             port: self.server.address().port(),
             user: "sa".into(),

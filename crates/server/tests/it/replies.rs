@@ -355,3 +355,40 @@ fn statements_are_described_without_running() {
     assert_eq!(reply[1], "doneinproc C1 n=0 more");
     stack.close();
 }
+
+#[test]
+fn older_clients_are_understood() {
+    let stack = Stack::over(SimDisk::new(1));
+    let sql = "SELECT CAST('2024-02-29' AS date) AS d, CAST('12:34:56.7' AS time(1)) AS t, \
+               CAST('2024-02-29 01:02:03' AS datetime2(0)) AS dt, CAST(N'\u{fc}' AS nvarchar(max)) AS m, \
+               CAST(NULL AS int) AS n, CAST(0x0102 AS varbinary(max)) AS b, CAST('x' AS xml) AS x, \
+               CAST(CAST('2024-02-29' AS date) AS sql_variant) AS v";
+    for version in [
+        0x7100_0001,
+        0x7209_0002,
+        0x730A_0003,
+        0x730B_0003,
+        0x7400_0004,
+    ] {
+        let mut client = stack.connect_as(version);
+        let reply = batch(&mut client, sql);
+        assert_eq!(reply[0], "columns d,t,dt,m,n,b,x,v", "{version:x}");
+        if version < 0x730A_0003 {
+            assert!(
+                reply[1].starts_with("row 2024-02-29,12:34:56.7,2024-02-29 01:02:03,\u{fc},Null"),
+                "{reply:?}"
+            );
+            assert!(
+                reply[1].contains("2024-02-29\")") || reply[1].contains("NVarChar"),
+                "{reply:?}"
+            );
+        } else {
+            assert!(reply[1].starts_with("row Date("), "{reply:?}");
+        }
+        let reply = batch(&mut client, "BEGIN TRAN; SELECT 1/0; ROLLBACK");
+        let begins = reply.iter().any(|t| t == "begin true");
+        assert_eq!(begins, version >= 0x7209_0002);
+        assert!(reply.contains(&"error 8134 line 1".to_owned()), "{reply:?}");
+    }
+    stack.close();
+}

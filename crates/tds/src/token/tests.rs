@@ -93,6 +93,7 @@ fn reads_back_what_it_wrote() {
         for len in 0..used {
             let mut again = TokenReader {
                 columns: reader.columns.clone(),
+                ..TokenReader::new()
             };
             assert_eq!(again.next(&bytes[at..at + len]).unwrap(), None);
         }
