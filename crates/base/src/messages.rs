@@ -549,6 +549,7 @@ messages! {
     PREPARED_HANDLE_NOT_FOUND = 8179, 16, "Could not find prepared statement with handle %d.";
     COULD_NOT_PREPARE = 8180, 16, "Statement(s) could not be prepared.";
     COMPUTED_CONSTRAINT = 8183, 16, "Only UNIQUE or PRIMARY KEY constraints can be created on computed columns, while CHECK, FOREIGN KEY, and NOT NULL constraints require that computed columns be persisted.";
+    SECOND_ROWGUIDCOL = 8196, 16, "Duplicate column specified as ROWGUIDCOL.";
     INVALID_OBJECT_FOR_OPERATION = 8197, 16, "The object '%.*ls' does not exist or is invalid for this operation.";
     MSDTC_UNAVAILABLE = 8501, 16, "MSDTC on server '%.*ls' is unavailable.";
     NO_PLAN_FOR_HINTS = 8622, 16, "Query processor could not produce a query plan because of the hints defined in this query. Resubmit the query without specifying any hints and without using SET FORCEPLAN.";

@@ -12,6 +12,7 @@ use duramen_types::DateTime;
 use crate::def::TableDef;
 use crate::identity::{self, Block, Blocks, IdentityState};
 use crate::rows::Base;
+use crate::rowversions::Counter;
 use crate::snapshot::Snapshot;
 use crate::{bootstrap, load};
 
@@ -30,6 +31,7 @@ pub struct CatalogDb {
     db: Arc<Database>,
     state: Mutex<State>,
     identities: Mutex<Blocks>,
+    pub(crate) rowversions: Mutex<Option<Counter>>,
     /// `State::version`, for those who only compare: every step of every program does.
     version: AtomicU64,
 }
@@ -53,6 +55,7 @@ impl CatalogDb {
                 last_object: 0,
             }),
             identities: Mutex::new(Blocks::new()),
+            rowversions: Mutex::new(None),
             version: AtomicU64::new(1),
         });
         catalog.offer_names();

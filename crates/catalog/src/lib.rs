@@ -20,6 +20,7 @@ mod load;
 mod names;
 mod registry;
 pub mod rows;
+mod rowversions;
 pub mod shape;
 mod snapshot;
 pub mod system_tables;

@@ -2,6 +2,8 @@
 
 use duramen_tsql::ast;
 
+pub use crate::dml::bind_computed;
+
 /// A check constraint that is enabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckRule {

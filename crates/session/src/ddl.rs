@@ -1,6 +1,7 @@
 //! CREATE and DROP of tables and indexes: from the tree to the catalog's requests.
 
 mod alter;
+mod computed;
 mod constraints;
 mod normal;
 mod types;
@@ -20,6 +21,8 @@ use duramen_types::{CollationId, SqlType, TypeId};
 
 use crate::databases::OpenDb;
 use crate::host::HostView;
+
+const ABSENT_IN_INDEX: &str = "an index on a computed column that is not PERSISTED";
 
 fn refuse(what: &str, line: u32) -> SqlError {
     SqlError::new(&messages::NOT_SUPPORTED, &[&what]).at_line(line as i32)
@@ -111,6 +114,7 @@ impl<'a> Ddl<'a> {
                 new.columns.push(self.column(c, &new)?);
             }
         }
+        self.type_computed(stmt, &mut new)?;
         for e in &stmt.elements {
             match e {
                 ast::TableElement::Column(c) => {
@@ -144,6 +148,16 @@ impl<'a> Ddl<'a> {
             .map(|k| k.column)
         {
             new.columns[at].nullable = false;
+        }
+        let absent = |c: &usize| {
+            let computed = new.columns[*c].computed.as_ref();
+            computed.is_some_and(|x| !x.persisted)
+        };
+        for i in &new.indexes {
+            let mut used = i.keys.iter().map(|k| &k.column).chain(&i.includes);
+            if used.any(absent) {
+                return Err(refuse(ABSENT_IN_INDEX, line));
+            }
         }
         self.row_constraints(stmt, &mut new)?;
         let table = self.db.catalog.create_table(self.tx, &new);
@@ -218,7 +232,7 @@ impl<'a> Ddl<'a> {
     fn column(&self, c: &ast::ColumnDef, table: &NewTable) -> SqlResult<NewColumn> {
         let line = c.line as i32;
         let Some(ty) = &c.ty else {
-            return Err(refuse("computed columns", c.line));
+            return self.computed_column(c);
         };
         if table.columns.iter().any(|o| fold(&o.name) == fold(&c.name)) {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &table.name];
@@ -226,8 +240,11 @@ impl<'a> Ddl<'a> {
                 .with_state(3)
                 .at_line(line));
         }
-        if c.sparse || c.rowguidcol {
-            return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
+        if c.sparse {
+            return Err(refuse("SPARSE", c.line));
+        }
+        if c.rowguidcol && table.columns.iter().any(|o| o.rowguid) {
+            return Err(SqlError::new(&messages::SECOND_ROWGUIDCOL, &[]).at_line(line));
         }
         let (mut resolved, alias) = self.declared_type(ty).map_err(|e| {
             let unknown = e.number == messages::DATA_TYPE_NOT_FOUND.number;
@@ -249,9 +266,15 @@ impl<'a> Ddl<'a> {
             );
             return Err(refuse(&what, c.line));
         }
-        if resolved.id == TypeId::RowVersion {
+        if resolved.id == TypeId::RowVersion
+            && table.columns.iter().any(|o| o.ty.id == TypeId::RowVersion)
+        {
+            let args: [&dyn std::fmt::Display; 2] = [&table.name, &c.name];
+            return Err(SqlError::new(&messages::SECOND_TIMESTAMP, &args).at_line(line));
+        }
+        if c.rowguidcol && resolved.id != TypeId::UniqueIdentifier {
             return Err(refuse(
-                &format!("columns of type {}", resolved.id.name()),
+                "ROWGUIDCOL on a column that is no uniqueidentifier",
                 c.line,
             ));
         }
@@ -282,7 +305,8 @@ impl<'a> Ddl<'a> {
         };
         let of_type = match &alias {
             Some(t) => t.nullable,
-            None => sysname_id(ty) == 0,
+            // A timestamp column is NOT NULL unless it says otherwise.
+            None => sysname_id(ty) == 0 && resolved.id != TypeId::RowVersion,
         };
         let nullable = c.nullable.unwrap_or(identity.is_none() && of_type);
         Ok(NewColumn {
@@ -292,7 +316,7 @@ impl<'a> Ddl<'a> {
             identity,
             default,
             computed: None,
-            rowguid: false,
+            rowguid: c.rowguidcol,
             user_type: alias.map_or(sysname_id(ty), |t| t.id),
         })
     }
@@ -428,6 +452,11 @@ impl<'a> Ddl<'a> {
         }
         let columns: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
         let new = self.index(stmt, &columns)?;
+        let absent = |c: &usize| !table.columns[*c].is_stored();
+        let mut used = new.keys.iter().map(|k| &k.column).chain(&new.includes);
+        if used.any(absent) {
+            return Err(refuse(ABSENT_IN_INDEX, stmt.line));
+        }
         self.db.catalog.create_index(self.tx, &table, &new)?;
         Ok(())
     }

@@ -12,6 +12,15 @@ struct Global {
 
 const GLOBALS: &[Global] = &[
     Global {
+        name: "dbts",
+        ty: SqlType::varbinary(8),
+        value: |s| {
+            let db = s.instance.databases.find(&s.database);
+            let last = db.and_then(|d| d.catalog.last_rowversion().ok());
+            last.map_or(Value::Null, |n| Value::Binary(n.to_be_bytes().to_vec()))
+        },
+    },
+    Global {
         name: "rowcount",
         ty: SqlType::INT,
         value: |s| Value::Int(s.state.rowcount.min(i32::MAX as u64) as i32),

@@ -362,19 +362,19 @@ fn column_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             Some(c.ty.char_capacity().map_or(-1, |n| n as i32))
         }
         "usesansitrim" if c.ty.id.is_string() || c.ty.id.is_binary() => Some(1),
+        "iscomputed" => Some(i32::from(c.computed.is_some())),
+        "isrowguidcol" => Some(i32::from(c.rowguid)),
         "isidnotforrepl" => Some(0),
         "isindexable" => Some(i32::from(!c.ty.is_max() && c.ty.id != TypeId::Xml)),
         "fulltexttypecolumn"
         | "generatedalwaystype"
         | "iscolumnset"
-        | "iscomputed"
         | "iscursortype"
         | "isdeterministic"
         | "isfulltextindexed"
         | "ishidden"
         | "isoutparam"
         | "isprecise"
-        | "isrowguidcol"
         | "issparse"
         | "issystemverified"
         | "isxmlindexable"

@@ -1,8 +1,8 @@
 //! A stored table as the query room sees it: catalog definition plus storage rowsets.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
@@ -21,6 +21,7 @@ use crate::databases::OpenDb;
 use crate::host::Context;
 use crate::versioning;
 
+mod computed;
 mod rules;
 
 pub struct StoredTable {
@@ -28,6 +29,9 @@ pub struct StoredTable {
     def: Arc<TableDef>,
     columns: Vec<TableColumn>,
     paths: Vec<AccessPath>,
+    /// Whether some of its columns are made by it.
+    generates: bool,
+    computed: OnceLock<computed::Expressions>,
     names: Arc<Names>,
     /// The catalog's version at which the definition was last found unchanged.
     checked: AtomicU64,
@@ -87,7 +91,7 @@ impl fmt::Debug for StoredTable {
 
 impl StoredTable {
     pub fn new(db: Arc<OpenDb>, def: Arc<TableDef>) -> StoredTable {
-        let columns = def
+        let columns: Vec<TableColumn> = def
             .columns
             .iter()
             .map(|c| TableColumn {
@@ -121,10 +125,12 @@ impl StoredTable {
             full: format!("{}.{}.{}", db.db.name, def.schema_name, def.name),
         });
         StoredTable {
+            generates: columns.iter().any(TableColumn::is_generated),
             db,
             def,
             columns,
             paths,
+            computed: OnceLock::new(),
             names,
             checked: AtomicU64::new(0),
         }
@@ -147,6 +153,11 @@ impl StoredTable {
 
     /// A row as stored: the columns, and room for the uniquifier.
     fn stored(&self, mut row: Row) -> Row {
+        for (value, column) in row.iter_mut().zip(&self.def.columns) {
+            if !column.is_stored() {
+                *value = Value::Null;
+            }
+        }
         row.resize(self.def.data.layout.columns.len(), Value::Null);
         row
     }
@@ -306,6 +317,14 @@ impl Table for StoredTable {
         rules::of(&self.db, &self.def)
     }
 
+    fn generates(&self) -> bool {
+        self.generates
+    }
+
+    fn generate(&self, row: &mut Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.make_values(row, cx)
+    }
+
     fn columns(&self) -> &[TableColumn] {
         &self.columns
     }
@@ -352,12 +371,13 @@ impl Table for StoredTable {
                 self.check_definition(&tx, &reading)?;
                 let cursor = cursor?;
                 let names = self.names.clone();
-                Ok(Box::new(DataCursor {
+                let rows = DataCursor {
                     cursor,
                     tx,
                     width,
                     names,
-                }))
+                };
+                self.completed(Box::new(rows), cx)
             }
             Some(index) => {
                 let rowset = self.db.db.rowset(&index.rowset);
@@ -378,7 +398,7 @@ impl Table for StoredTable {
                     }));
                 }
                 let heap = self.def.is_heap();
-                Ok(Box::new(IndexCursor {
+                let rows = IndexCursor {
                     cursor,
                     data: self.data(),
                     locator: index.locator.clone(),
@@ -387,7 +407,8 @@ impl Table for StoredTable {
                     tx,
                     width,
                     names: self.names.clone(),
-                }))
+                };
+                self.completed(Box::new(rows), cx)
             }
         }
     }

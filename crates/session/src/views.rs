@@ -132,6 +132,7 @@ const VIEWS: &[&View] = &[
     &languages::VIEW,
     &objects::TRIGGERS,
     &objects::TRIGGER_EVENTS,
+    &columns::COMPUTED_COLUMNS,
 ];
 
 /// Table-valued functions; the same of their positions.

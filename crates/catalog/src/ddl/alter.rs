@@ -14,7 +14,7 @@ use super::{NewCheck, NewColumn, NewForeignKey};
 use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
 use crate::def::*;
-use crate::load::int;
+use crate::load::{VALUE_TEXT, int};
 use crate::rows::id;
 
 impl CatalogDb {
@@ -24,7 +24,7 @@ impl CatalogDb {
         tx: &Transaction,
         table: &TableDef,
         new: &NewColumn,
-        value: &mut dyn FnMut() -> SqlResult<Value>,
+        value: &mut dyn FnMut(&[Value]) -> SqlResult<Value>,
     ) -> SqlResult<Arc<TableDef>> {
         if table.column(&new.name).is_some() {
             let args: [&dyn std::fmt::Display; 2] = [&new.name, &table.name];
@@ -37,7 +37,8 @@ impl CatalogDb {
         let mut next = table.clone();
         next.columns.push(column);
         self.rebuild_as(tx, table, next, None, &mut |mut row| {
-            row.push(value()?);
+            let made = value(&row)?;
+            row.push(made);
             Ok(row)
         })
     }
@@ -75,6 +76,14 @@ impl CatalogDb {
             index.includes = index.includes.iter().map(|c| shift(*c)).collect();
         }
         base.delete(id::COLPARS, &column_key(table, column.id), |_| true)?;
+        if column.computed.is_some() {
+            let text = [
+                Value::TinyInt(VALUE_TEXT as u8),
+                Value::Int(table.id.0),
+                Value::Int(column.id),
+            ];
+            base.delete(id::OBJVALUES, &text, |_| true)?;
+        }
         if let Some(d) = &column.default {
             self.delete_object(&base, d.id)?;
         }

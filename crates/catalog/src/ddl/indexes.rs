@@ -164,7 +164,7 @@ impl CatalogDb {
             (None, Some(k)) => Some((&k.keys, k.unique)),
             (None, None) => None,
         };
-        let lob = next.columns.iter().any(|c| c.ty.is_max());
+        let lob = next.columns.iter().any(|c| c.ty.is_max() && c.is_stored());
         let ids = self.new_ids(tx, next.id, u16::from(keys.is_some()), lob)?;
         let keys = keys.map(|(columns, unique)| Keys { columns, unique });
         let data = Arc::new(data_rowset(&ids, &next.specs(), keys));

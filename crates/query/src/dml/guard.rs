@@ -17,9 +17,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_tsql::{ParseOptions, parse_condition};
+use duramen_tsql::{ParseOptions, ast, parse_condition, parse_expression};
 use duramen_txn::IsolationLevel;
-use duramen_types::{CollationId, Value};
+use duramen_types::{CollationId, SqlType, Value};
 
 use super::row::{self, moves_keys, write_changes};
 use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource};
@@ -149,7 +149,7 @@ impl Guard {
         };
         if !matches!(change, Change::Delete) {
             for rule in &rules.checks {
-                let condition = bind_over(host, table, &rule.text)?;
+                let condition = bind_over(host, &**table, &rule.text)?;
                 let read = condition.columns_read();
                 if read.is_empty() || read.iter().any(|c| touched(*c)) {
                     guard.checks.push(Check {
@@ -549,15 +549,32 @@ fn conflict(
 }
 
 /// A condition or expression over the columns of a table, as its catalog text says it.
-pub(crate) fn bind_over(host: &dyn Host, table: &Arc<dyn Table>, text: &str) -> SqlResult<Expr> {
+fn bind_over(host: &dyn Host, table: &dyn Table, text: &str) -> SqlResult<Expr> {
     let options = ParseOptions {
         quoted_identifier: true,
     };
-    let parsed = parse_condition(text, &options)?;
+    bind_parsed(host, table, &parse_condition(text, &options)?)
+}
+
+fn bind_parsed(host: &dyn Host, table: &dyn Table, parsed: &ast::Expr) -> SqlResult<Expr> {
     let (database, _) = table.place();
     let inside = host.within(database);
     let mut binder = Binder::new(inside.as_deref().unwrap_or(host));
-    binder.over(&parsed, &scope_of(&**table))
+    binder.over(parsed, &scope_of(table))
+}
+
+/// The expression of a computed column, over rows of its table and of the column's type.
+pub fn bind_computed(
+    host: &dyn Host,
+    table: &dyn Table,
+    text: &str,
+    ty: SqlType,
+) -> SqlResult<Expr> {
+    let options = ParseOptions {
+        quoted_identifier: true,
+    };
+    let bound = bind_parsed(host, table, &parse_expression(text, &options)?)?;
+    Binder::new(host).coerce(bound, ty)
 }
 
 /// The columns of one table, for expressions over its rows.

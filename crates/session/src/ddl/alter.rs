@@ -130,7 +130,27 @@ impl Ddl<'_> {
             filegroup: 0,
             lob_filegroup: 0,
         };
-        let new: NewColumn = self.column(c, &nothing)?;
+        let mut new: NewColumn = self.column(c, &nothing)?;
+        if c.computed.is_some() {
+            let columns = constraints::of_table(&table);
+            self.type_of(&table.name, &columns, c, &mut new)?;
+            return self.add_computed(table, &new);
+        }
+        if new.rowguid && table.columns.iter().any(|o| o.rowguid) {
+            return Err(SqlError::new(&messages::SECOND_ROWGUIDCOL, &[]));
+        }
+        if new.ty.id == TypeId::RowVersion {
+            if table.columns.iter().any(|o| o.ty.id == TypeId::RowVersion) {
+                let args: [&dyn std::fmt::Display; 2] = [&table.name, &new.name];
+                return Err(SqlError::new(&messages::SECOND_TIMESTAMP, &args));
+            }
+            let catalog = &self.db.catalog;
+            let mut next = |_: &[Value]| {
+                let n = catalog.next_rowversion()?;
+                Ok(Value::Binary(n.to_be_bytes().to_vec()))
+            };
+            return catalog.add_column(self.tx, &table, &new, &mut next);
+        }
         if new.identity.is_some() && table.identity_column().is_some() {
             return Err(SqlError::new(&messages::SECOND_IDENTITY, &[&table.name]));
         }
@@ -142,10 +162,10 @@ impl Ddl<'_> {
         let catalog = &self.db.catalog;
         let Some(identity) = new.identity else {
             let value = value.unwrap_or(Value::Null);
-            return catalog.add_column(self.tx, &table, &new, &mut || Ok(value.clone()));
+            return catalog.add_column(self.tx, &table, &new, &mut |_| Ok(value.clone()));
         };
         let mut last = None;
-        let mut next = || {
+        let mut next = |_: &[Value]| {
             let n = match last {
                 None => identity.seed,
                 Some(n) => identity.increment + n,
@@ -158,6 +178,22 @@ impl Ddl<'_> {
             catalog.set_identity(self.tx, &table, last)?;
         }
         Ok(table)
+    }
+
+    /// A computed column; its value is made for every row where it is persisted.
+    fn add_computed(&self, table: Arc<TableDef>, new: &NewColumn) -> SqlResult<Arc<TableDef>> {
+        let catalog = &self.db.catalog;
+        let text = match &new.computed {
+            Some(c) if c.persisted => &c.text,
+            _ => return catalog.add_column(self.tx, &table, new, &mut |_| Ok(Value::Null)),
+        };
+        let of_table = self.stored(&table)?;
+        let host = self.host()?;
+        let bound = duramen_query::dml::bind_computed(host, &*of_table, text, new.ty)?;
+        let mut vars = Vec::new();
+        let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
+        let mut value = |row: &[Value]| bound.eval(row, &mut cx);
+        catalog.add_column(self.tx, &table, new, &mut value)
     }
 
     fn add_constraint(
@@ -189,6 +225,9 @@ impl Ddl<'_> {
                 }
                 let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
                 let keys = keys(columns, &names, c.line)?;
+                if keys.iter().any(|k| !table.columns[k.column].is_stored()) {
+                    return Err(refuse(super::ABSENT_IN_INDEX, c.line));
+                }
                 if *primary && keys.iter().any(|k| table.columns[k.column].nullable) {
                     let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&table.name]);
                     return Err(error.at_line(line));
@@ -403,6 +442,14 @@ impl Ddl<'_> {
             return Err(SqlError::new(&messages::ALTER_COLUMN_NOT_FOUND, &args));
         };
         let column = &table.columns[at];
+        if column.computed.is_some() || column.ty.id == TypeId::RowVersion {
+            let what = match &column.computed {
+                Some(_) => "COMPUTED",
+                None => "timestamp",
+            };
+            let args: [&dyn std::fmt::Display; 2] = [&name, &what];
+            return Err(SqlError::new(&messages::CANNOT_ALTER_COLUMN, &args));
+        }
         let old = column.ty;
         let in_key = table
             .indexes

@@ -376,20 +376,24 @@ impl Ddl<'_> {
 
     /// 547 when a row that is there breaks the constraint.
     pub(super) fn verify(&self, table: &TableDef, constraint: &str) -> SqlResult<()> {
-        let parts = [&*self.db.db.name, &table.schema_name, &table.name];
-        let name = ast::ObjectName {
-            parts: parts.map(str::to_owned).to_vec(),
-            line: 0,
-        };
-        let found = self.db_table(&name)?;
+        let found = self.stored(table)?;
         let mut vars = Vec::new();
         let host = self.host()?;
         let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
         duramen_query::dml::verify_rows(&found, constraint, "ALTER TABLE", &mut cx)
     }
 
-    fn db_table(&self, name: &ast::ObjectName) -> SqlResult<Arc<dyn duramen_query::host::Table>> {
-        match self.host()?.source(name)? {
+    /// The table as queries have it.
+    pub(super) fn stored(
+        &self,
+        table: &TableDef,
+    ) -> SqlResult<Arc<dyn duramen_query::host::Table>> {
+        let parts = [&*self.db.db.name, &table.schema_name, &table.name];
+        let name = ast::ObjectName {
+            parts: parts.map(str::to_owned).to_vec(),
+            line: 0,
+        };
+        match self.host()?.source(&name)? {
             Some(Source::Table(t)) => Ok(t),
             _ => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
         }

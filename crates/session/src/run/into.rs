@@ -11,7 +11,6 @@ use duramen_query::host::{Source, Table};
 use duramen_query::{Binder, Cx, OutColumn, Plan};
 use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
 use duramen_txn::{LockMode, TxnKind};
-use duramen_types::TypeId;
 
 use super::temp::is_temporary;
 use super::{Run, command, not_supported};
@@ -150,6 +149,9 @@ fn fill(
                 }
                 (None, None) => {}
             }
+            if table.generates() {
+                table.generate(&mut row, cx)?;
+            }
             table.insert(row, cx)?;
             n += 1;
         }
@@ -167,12 +169,6 @@ fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec
         if columns.iter().any(same) {
             let args: [&dyn std::fmt::Display; 2] = [&c.name, &""];
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).with_state(3));
-        }
-        if c.ty.id == TypeId::RowVersion {
-            return Err(not_supported(&format!(
-                "columns of type {}",
-                c.ty.id.name()
-            )));
         }
         let mine = made.as_ref().filter(|(at, _)| *at == i);
         let inherited = (made.is_none() && inherits && c.identity).then_some(Identity {

@@ -209,6 +209,43 @@ mod identity {
     });
 }
 
+pub use computed::COMPUTED_COLUMNS;
+
+/// The columns of `sys.columns`, then the expression.
+mod computed {
+    use duramen_catalog::ComputedDef;
+
+    use super::*;
+
+    pub struct Made {
+        column: Source,
+        computed: ComputedDef,
+    }
+
+    fn column(s: &Made) -> &Source {
+        &s.column
+    }
+
+    column_columns! { Made, column;
+        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.computed.text);
+        "uses_database_collation", T::BIT, NOT_NULL, |_| bit(true);
+        "is_persisted", T::BIT, NOT_NULL, |s| bit(s.computed.persisted);
+    }
+
+    pub const COMPUTED_COLUMNS: View = View::new("computed_columns", COLUMNS, |cx, _| {
+        let mut rows = Vec::new();
+        for t in tables(cx, false)? {
+            for c in &t.columns {
+                if let Some(computed) = c.computed.clone() {
+                    let column = Source::of(&t, c);
+                    rows.push(row(&Made { column, computed }));
+                }
+            }
+        }
+        Ok(rows)
+    });
+}
+
 pub use types::{TYPES, type_by_id, type_by_name};
 
 mod types {

@@ -1,0 +1,103 @@
+//! The database's counter of changes of rows that have a `rowversion` column: `@@DBTS`.
+//!
+//! A number is given out once, whatever becomes of the transaction that took it. Numbers are taken from blocks; a row of
+//! `sysobjvalues` (class 200, ours: SQL Server keeps its counter in the boot page at an offset that is not public) says
+//! where the block ends, written in a transaction of its own before its first number is used. After a crash the counter
+//! goes on behind the block.
+
+use duramen_base::SqlResult;
+use duramen_types::{SqlType, Value};
+
+use crate::catalog::{CatalogDb, system_transaction};
+use crate::load::int;
+use crate::rows::{Base, Fields, id};
+
+/// `sysobjvalues.valclass` of the counter.
+const VALUE_ROWVERSION: i64 = 200;
+/// Where every database begins, as SQL Server's do.
+const FIRST: i64 = 2000;
+const BLOCK: i64 = 4000;
+
+/// The number given out last, and the last that may be given out without writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counter {
+    last: i64,
+    reserved: i64,
+}
+
+impl CatalogDb {
+    /// The next number.
+    pub fn next_rowversion(&self) -> SqlResult<i64> {
+        let mut counter = self.rowversions.lock();
+        let mut now = match *counter {
+            Some(c) => c,
+            None => self.read_counter()?,
+        };
+        if now.last == now.reserved {
+            self.reserve(now.reserved + BLOCK)?;
+            now.reserved += BLOCK;
+        }
+        now.last += 1;
+        *counter = Some(now);
+        Ok(now.last)
+    }
+
+    /// The number given out last.
+    pub fn last_rowversion(&self) -> SqlResult<i64> {
+        let mut counter = self.rowversions.lock();
+        let now = match *counter {
+            Some(c) => c,
+            None => self.read_counter()?,
+        };
+        *counter = Some(now);
+        Ok(now.last)
+    }
+
+    fn read_counter(&self) -> SqlResult<Counter> {
+        let tx = system_transaction(self.database(), "RowversionRead");
+        let base = Base {
+            db: self.database(),
+            tx: &tx,
+        };
+        let rows = base.rows(id::OBJVALUES, &[Value::TinyInt(VALUE_ROWVERSION as u8)]);
+        self.database().engine.locks.release_all(&tx.owner);
+        let end = rows?.first().map_or(FIRST, |r| match &r[4] {
+            Value::Variant(v) => v.1.as_i64().unwrap_or(FIRST),
+            _ => int(r, 4).max(FIRST),
+        });
+        Ok(Counter {
+            last: end,
+            reserved: end,
+        })
+    }
+
+    fn reserve(&self, end: i64) -> SqlResult<()> {
+        let tx = system_transaction(self.database(), "RowversionReserve");
+        let base = Base {
+            db: self.database(),
+            tx: &tx,
+        };
+        let value = Value::Variant(Box::new((SqlType::BIGINT, Value::BigInt(end))));
+        let key = [Value::TinyInt(VALUE_ROWVERSION as u8)];
+        let written = base
+            .update(id::OBJVALUES, &key, |row| {
+                row[4] = value.clone();
+                true
+            })
+            .and_then(|n| match n {
+                0 => base.insert(
+                    Fields::new(id::OBJVALUES)?
+                        .int("valclass", VALUE_ROWVERSION)
+                        .set("value", value.clone()),
+                ),
+                _ => Ok(()),
+            });
+        match written {
+            Ok(()) => self.database().engine.commit(&tx, None).map(|_| ()),
+            Err(e) => {
+                self.database().engine.rollback(&tx, None)?;
+                Err(e)
+            }
+        }
+    }
+}
