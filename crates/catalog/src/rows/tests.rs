@@ -316,7 +316,7 @@ fn columns_and_constraints_come_and_go() {
     }
     let mut n = 10;
     table = c
-        .add_column(&tx, &table, &column("n", SqlType::INT, false), &mut || {
+        .add_column(&tx, &table, &column("n", SqlType::INT, false), &mut |_| {
             n += 1;
             Ok(Value::Int(n))
         })
