@@ -7,6 +7,7 @@
 //! Beside each figure stand the durable 4 KB writes a second that the same disk did in the same round, and how much CPU
 //! others used meanwhile (100 = one core): a round on a busy machine is told from one on a quiet one.
 
+mod analytics;
 mod disk;
 mod duramen;
 mod noise;
@@ -179,6 +180,10 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if wire::is_wanted(options.only.as_deref()) {
         table.push_str(&wire::figures(&dir, options.rounds, options.seconds)?);
+        table.push('\n');
+    }
+    if analytics::is_wanted(options.only.as_deref()) {
+        table.push_str(&analytics::figures(&dir, options.rounds)?);
         table.push('\n');
     }
     let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();

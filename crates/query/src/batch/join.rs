@@ -85,8 +85,8 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         }
         left_input = again;
     }
-    let (expected_left, expected_right) = (estimate(left).rows, estimate(right).rows);
-    let build_left = expected_right > LARGE_ROWS && expected_left < expected_right;
+    let expected = estimate(right).rows;
+    let build_left = expected > LARGE_ROWS && estimate(left).rows < expected;
     let outer_left = matches!(kind, JoinKind::Left | JoinKind::Full);
     let outer_right = matches!(kind, JoinKind::Right | JoinKind::Full);
     let left_side = Side {
