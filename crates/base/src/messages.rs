@@ -154,6 +154,7 @@ messages! {
     SIDE_EFFECT_IN_FUNCTION = 443, 16, "Invalid use of a side-effecting operator '%s' within a function.";
     SELECT_IN_FUNCTION = 444, 16, "Select statements included within a function cannot return data to a client.";
     COLLATION_CONFLICT_OPERATION = 446, 16, "Cannot resolve collation conflict between \"%ls\" and \"%ls\" in %ls operator for %ls operation.";
+    COLLATE_TYPE_INVALID = 447, 16, "Expression type %ls is invalid for COLLATE clause.";
     INVALID_COLLATION = 448, 16, "Invalid collation '%.*ls'.";
     COLLATION_CONFLICT_CLAUSES = 449, 16, "Collation conflict caused by collate clauses with different collation '%.*ls' and '%.*ls'.";
     COLLATION_CONFLICT_COLUMN = 451, 16, "Cannot resolve collation conflict between \"%ls\" and \"%ls\" in %ls operator occurring in %ls statement column %d.";

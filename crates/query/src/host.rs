@@ -342,6 +342,10 @@ pub trait Host {
     /// Nanoseconds since 1970-01-01 UTC and the offset of local time in minutes.
     fn now(&self) -> (u64, i16);
     fn random(&self) -> u64;
+    /// The collation of the current database: of literals, variables and what else has none of its own.
+    fn collation(&self) -> duramen_types::CollationId {
+        duramen_types::CollationId::DEFAULT
+    }
     /// SET ANSI_NULLS, as the statement that is bound finds it.
     fn ansi_nulls(&self) -> bool {
         true

@@ -13,7 +13,7 @@ use duramen_query::{Binder, Expr, Kind, Row};
 use duramen_tsql::ast;
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{ReadView, Transaction};
-use duramen_types::{ConvertCtx, SqlType, Value};
+use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
@@ -44,6 +44,8 @@ pub struct HostView<'s> {
     /// How many functions of users are running around.
     depth: u32,
     now: Cell<Option<u64>>,
+    /// The database's, once somebody has asked.
+    collation: OnceLock<CollationId>,
 }
 
 impl<'s> HostView<'s> {
@@ -69,6 +71,7 @@ impl<'s> HostView<'s> {
             context,
             depth: 0,
             now: Cell::new(None),
+            collation: OnceLock::new(),
         }
     }
 }
@@ -93,6 +96,7 @@ impl HostView<'_> {
             depth: self.depth + 1,
             // A function called by a statement is part of that statement's moment.
             now: self.now.clone(),
+            collation: OnceLock::new(),
         }
     }
 
@@ -280,6 +284,13 @@ impl Host for HostView<'_> {
 
     fn random(&self) -> u64 {
         duramen_os::random::next_u64()
+    }
+
+    fn collation(&self) -> CollationId {
+        *self.collation.get_or_init(|| {
+            let db = self.session.instance.databases.find(&self.context.database);
+            db.map_or(CollationId::DEFAULT, |d| CollationId(d.db.boot().collation))
+        })
     }
 
     fn ansi_nulls(&self) -> bool {

@@ -97,10 +97,14 @@ pub fn assign(
     }
     let same = from.id == to.id
         && (from.length, from.precision, from.scale) == (to.length, to.precision, to.scale);
-    if same && !matches!(to.id, TypeId::Char | TypeId::NChar | TypeId::Binary) {
+    if same
+        && from.collation.is_utf8() == to.collation.is_utf8()
+        && !matches!(to.id, TypeId::Char | TypeId::NChar | TypeId::Binary)
+    {
         return Ok(v);
     }
-    let wide = if from.id == to.id && (from.id.is_string() || from.id.is_binary()) {
+    let recoded = from.collation.is_utf8() != to.collation.is_utf8() && from.id.is_char();
+    let wide = if from.id == to.id && (from.id.is_string() || from.id.is_binary()) && !recoded {
         v
     } else {
         change(&v, from, to, None, ctx)?

@@ -7,7 +7,7 @@ use duramen_tsql::ast::{self, ExprKind, UnaryOp};
 use duramen_types::{BinaryOp, CollationId, SqlType, TypeId, Value};
 
 use super::aggregate::aggregate_kind;
-use super::{Aggregates, Binder, Scope, literal, resolve_type, same_name, unsupported};
+use super::{Aggregates, Binder, Scope, collation, resolve_type, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
 
@@ -39,7 +39,7 @@ impl Binder<'_> {
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
         match &e.kind {
-            ExprKind::Literal(l) => Ok(literal::literal(l)),
+            ExprKind::Literal(l) => Ok(self.literal(l)),
             ExprKind::Column(name) => column(name, scope),
             ExprKind::Variable(name) => match super::module::parameter(name, scope) {
                 Some(bound) => Ok(bound),
@@ -59,8 +59,12 @@ impl Binder<'_> {
                 if cast.kind == ast::CastKind::Parse {
                     return self.parse(cast, scope, agg);
                 }
-                let ty = resolve_type(&cast.ty, true)?;
+                let mut ty = resolve_type(&cast.ty, true)?;
                 let input = self.boxed(&cast.expr, scope, agg)?;
+                if ty.id.is_string() {
+                    let given = collation::of_result([&*input]);
+                    ty.collation = given.unwrap_or_else(|| self.plain_collation());
+                }
                 let style = match &cast.style {
                     Some(s) => Some(self.boxed(s, scope, agg)?),
                     None => None,
@@ -94,11 +98,8 @@ impl Binder<'_> {
                 })
             }
             ExprKind::Collate { expr, collation } => {
-                let mut input = self.expr(expr, scope, agg)?;
-                let id = CollationId::from_name(collation)
-                    .ok_or_else(|| SqlError::new(&messages::INVALID_COLLATION, &[collation]))?;
-                input.ty.collation = id;
-                Ok(input)
+                let input = self.expr(expr, scope, agg)?;
+                self.collate(input, collation)
             }
             ExprKind::AtTimeZone { .. } => Err(unsupported("AT TIME ZONE", e.line)),
             ExprKind::Default => Err(SqlError::new(&messages::SYNTAX_NEAR_KEYWORD, &[&"DEFAULT"])),
@@ -156,8 +157,12 @@ impl Binder<'_> {
                 for i in list {
                     items.push(self.expr(i, scope, agg)?);
                 }
+                let decided = collation::decided(&items, "equal to")?;
                 let mut items = self.unify(items)?;
-                let item = Box::new(items.remove(0));
+                let mut item = Box::new(items.remove(0));
+                if item.ty.id.is_string() {
+                    item.ty.collation = decided.unwrap_or(item.ty.collation);
+                }
                 Kind::In {
                     item,
                     list: items,
@@ -186,15 +191,21 @@ impl Binder<'_> {
                 pattern,
                 escape,
                 negated,
-            } => Kind::Like {
-                input: Box::new(self.as_string(expr, scope, agg)?),
-                pattern: Box::new(self.as_string(pattern, scope, agg)?),
-                escape: match escape {
-                    Some(e) => Some(self.boxed(e, scope, agg)?),
-                    None => None,
-                },
-                negated: *negated,
-            },
+            } => {
+                let mut input = self.as_string(expr, scope, agg)?;
+                let pattern = self.as_string(pattern, scope, agg)?;
+                let decided = collation::decided([&input, &pattern], "like")?;
+                input.ty.collation = decided.unwrap_or(input.ty.collation);
+                Kind::Like {
+                    input: Box::new(input),
+                    pattern: Box::new(pattern),
+                    escape: match escape {
+                        Some(e) => Some(self.boxed(e, scope, agg)?),
+                        None => None,
+                    },
+                    negated: *negated,
+                }
+            }
             ExprKind::CompareQuantified {
                 op,
                 all,
@@ -255,12 +266,23 @@ impl Binder<'_> {
         } else {
             duramen_types::common_type(&item.ty, &own)?
         };
+        // A column of the database's own collation may be a literal's: it gives way.
+        let inner = Expr::column(0, own, true);
+        let sides = match own.collation == self.host.collation() {
+            true => vec![&item],
+            false => vec![&item, &inner],
+        };
+        let decided = collation::decided(sides, "equal to")?;
         let plan = if own.id == ty.id {
             plan
         } else {
             Arc::new(self.convert_plan(plan, ty)?)
         };
-        Ok((Box::new(self.coerce(item, ty)?), plan))
+        let mut item = self.coerce(item, ty)?;
+        if item.ty.id.is_string() {
+            item.ty.collation = decided.unwrap_or(item.ty.collation);
+        }
+        Ok((Box::new(item), plan))
     }
 
     /// LIKE reads numbers and dates as text.
@@ -271,38 +293,14 @@ impl Binder<'_> {
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
         let value = self.expr(e, scope, agg)?;
+        if value.ty.id.is_char() && value.ty.collation.is_utf8() {
+            let ty = functions::wide(&value.ty);
+            return self.coerce(value, ty);
+        }
         if value.ty.id.is_string() {
             return Ok(value);
         }
         self.coerce(value, SqlType::varchar(8000))
-    }
-
-    /// PARSE(text AS type [USING culture]) and TRY_PARSE: numbers and dates only (10761).
-    fn parse(
-        &mut self,
-        cast: &ast::Cast,
-        scope: &Scope<'_>,
-        agg: &mut Aggregates<'_>,
-    ) -> SqlResult<Expr> {
-        let ty = resolve_type(&cast.ty, true)?;
-        if !duramen_types::netformat::makes(ty.id) {
-            let args: [&dyn std::fmt::Display; 2] = [&ty.id.name(), &"PARSE"];
-            return Err(SqlError::new(&messages::PARSE_TYPE_INVALID, &args));
-        }
-        let mut args = vec![self.expr(&cast.expr, scope, agg)?];
-        if let Some(culture) = &cast.style {
-            args.push(self.expr(culture, scope, agg)?);
-        }
-        let name = if cast.try_ { "try_parse" } else { "parse" };
-        let Some(function) = functions::find(name) else {
-            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
-        };
-        let args = functions::prepare(self, function, args)?;
-        Ok(Expr {
-            kind: Kind::Function { function, args },
-            ty,
-            nullable: true,
-        })
     }
 
     /// A comparison, both sides brought to one type.
@@ -327,7 +325,11 @@ impl Binder<'_> {
         // Comparing ignores trailing blanks: char beside varchar stays as it is, and its key can be sought.
         let alike =
             (l.ty.id.is_char() && r.ty.id.is_char()) || (l.ty.id.is_nchar() && r.ty.id.is_nchar());
-        let collation = deciding_collation(&l, &r, ty.collation);
+        let decided = match ty.id.is_string() {
+            true => collation::decided([&l, &r], collation::operation(op))?,
+            false => None,
+        };
+        let collation = decided.unwrap_or(ty.collation);
         let (mut l, mut r) = if alike {
             (l, r)
         } else {
@@ -366,11 +368,16 @@ impl Binder<'_> {
             });
         }
         match self.host.variable(name) {
-            Some((slot, ty)) => Ok(Expr {
-                kind: Kind::Variable(slot),
-                ty,
-                nullable: true,
-            }),
+            Some((slot, mut ty)) => {
+                if ty.collation == CollationId::DEFAULT {
+                    ty.collation = self.plain_collation();
+                }
+                Ok(Expr {
+                    kind: Kind::Variable(slot),
+                    ty,
+                    nullable: true,
+                })
+            }
             None => Err(SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).with_state(2)),
         }
     }
@@ -418,9 +425,12 @@ impl Binder<'_> {
 
     fn choose(&self, conditions: Vec<Expr>, results: Vec<Expr>, has_else: bool) -> SqlResult<Expr> {
         let nullable = !has_else || results.iter().any(|r| r.nullable);
-        let Some(ty) = common(&results)? else {
+        let Some(mut ty) = common(&results)? else {
             return Err(SqlError::new(&messages::CASE_ALL_NULL, &[]));
         };
+        if ty.id.is_string() {
+            ty.collation = collation::of_result(&results).unwrap_or(ty.collation);
+        }
         let mut results = self.unify(results)?;
         let otherwise = if has_else {
             results.pop().map(Box::new)
@@ -523,8 +533,18 @@ impl Binder<'_> {
             _ => {}
         }
         if let Some(function) = functions::find(&name).filter(|_| call.name.parts.len() == 1) {
-            let args = functions::prepare(self, function, args)?;
-            let ty = (function.ty)(&args);
+            let mut args = functions::prepare(self, function, args)?;
+            if collation::COMPARING.contains(&name.as_str())
+                && let Some(decided) = collation::decided(&args, &name)?
+            {
+                let strings = args.iter_mut().filter(|a| a.ty.id.is_string());
+                strings.for_each(|a| a.ty.collation = decided);
+            }
+            let mut ty = (function.ty)(&args);
+            if ty.id.is_string() {
+                let given = collation::of_result(&args);
+                ty.collation = given.unwrap_or_else(|| self.plain_collation());
+            }
             let nullable = match name.as_str() {
                 "isnull" => args.iter().all(|a| a.nullable),
                 _ => function.max_args > 0,
@@ -640,7 +660,10 @@ pub(super) fn arithmetic(op: BinaryOp, l: Expr, r: Expr) -> SqlResult<Expr> {
     // A bare NULL is of the other side's type.
     let lt = if is_null(&l) { r.ty } else { beside(&l, &r.ty) };
     let rt = if is_null(&r) { l.ty } else { beside(&r, &l.ty) };
-    let ty = duramen_types::result_type(op, &lt, &rt)?;
+    let mut ty = duramen_types::result_type(op, &lt, &rt)?;
+    if ty.id.is_string() {
+        ty.collation = collation::of_result([&l, &r]).unwrap_or(ty.collation);
+    }
     let nullable = l.nullable || r.nullable;
     Ok(Expr {
         kind: Kind::Arithmetic(op, Box::new(l), Box::new(r)),
@@ -678,20 +701,6 @@ fn fit_literal(e: Expr, other: &SqlType) -> Expr {
         _ => None,
     };
     value.map_or(e, |v| Expr::constant(v, *other))
-}
-
-/// Whose collation compares two strings: one given with COLLATE before a column's, a column's before a literal's.
-fn deciding_collation(l: &Expr, r: &Expr, otherwise: CollationId) -> CollationId {
-    let rank = |e: &Expr| match e.kind {
-        Kind::Const(_) | Kind::Variable(_) if e.ty.collation != CollationId::DEFAULT => 2,
-        Kind::Const(_) | Kind::Variable(_) => 0,
-        _ => 1,
-    };
-    match (l.ty.id.is_string(), r.ty.id.is_string()) {
-        (true, true) if rank(l) > rank(r) => l.ty.collation,
-        (true, true) if rank(l) < rank(r) => r.ty.collation,
-        _ => otherwise,
-    }
 }
 
 fn unary(op: UnaryOp, input: Expr) -> SqlResult<Expr> {

@@ -1,16 +1,19 @@
 //! Binding: a tree of names becomes a plan of slots and types. Errors are SQL Server's, with the line of the name.
 
 mod aggregate;
+mod collation;
 mod expr;
 mod hints;
 mod literal;
 mod module;
+mod parse;
 mod recursive;
 mod select;
 mod source;
 mod types;
 mod window;
 
+pub(crate) use collation::COLLATE;
 pub(crate) use select::wrap;
 pub(crate) use source::join;
 pub use types::resolve_type;
@@ -166,6 +169,7 @@ impl<'h> Binder<'h> {
         if e.ty == ty
             || (e.ty.id == ty.id
                 && e.ty.length <= ty.length
+                && e.ty.collation.is_utf8() == ty.collation.is_utf8()
                 && ty.is_variable()
                 && ty.id.is_string())
         {

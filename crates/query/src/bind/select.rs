@@ -144,7 +144,18 @@ impl Binder<'_> {
             } else if bare_null(&right, at) {
                 l.ty
             } else {
-                duramen_types::common_type(&l.ty, &r.ty)?
+                let word = match (op, all) {
+                    (SetOp::Union, true) => "UNION ALL",
+                    (SetOp::Union, false) => "UNION",
+                    (SetOp::Intersect, _) => "INTERSECT",
+                    (SetOp::Except, _) => "EXCEPT",
+                };
+                let mut ty = duramen_types::common_type(&l.ty, &r.ty)?;
+                if ty.id.is_string() {
+                    let own = self.host.collation();
+                    ty.collation = super::collation::of_columns(&l.ty, &r.ty, own, word)?;
+                }
+                ty
             });
         }
         if !all {
@@ -258,6 +269,9 @@ impl Binder<'_> {
         let mut aggregates = Vec::new();
         self.windows = Windows::Collect(Vec::new());
         let mut items = self.items(&spec.items, scope, &mut aggregates)?;
+        for (n, item) in items.iter().enumerate() {
+            super::collation::check_output(&item.expr, "SELECT", n + 1)?;
+        }
         let mut order = self.order_items(order_by, &items, scope, &mut aggregates)?;
         let mut calls = match std::mem::take(&mut self.windows) {
             Windows::Collect(calls) => calls,
@@ -521,6 +535,7 @@ impl Binder<'_> {
                 _ => self.expr(&o.expr, scope, &mut Aggregates::Collect(aggregates))?,
             };
             super::types::check_order(&bound.ty)?;
+            super::collation::check_output(&bound, "ORDER BY", out.len() + 1)?;
             out.push((bound, o.desc));
         }
         Ok(out)

@@ -7,6 +7,16 @@ use super::Param::{Any, Int, Text, TextOrBytes};
 use super::{ScalarFunction, int, strict, whole};
 
 pub(super) const TABLE: &[ScalarFunction] = &[
+    // What COLLATE becomes: the value, in the code page of the collation.
+    strict(
+        crate::bind::COLLATE,
+        &[Any],
+        |args| args[0].ty,
+        |v, args, ty, cx| match args[0].ty.collation.is_utf8() == ty.collation.is_utf8() {
+            true => Ok(v[0].clone()),
+            false => duramen_types::convert(&v[0], &args[0].ty, ty, None, &cx.convert),
+        },
+    ),
     // NULL for an algorithm that is not known.
     strict(
         "hashbytes",

@@ -189,6 +189,12 @@ fn brought(
     arg: Expr,
 ) -> SqlResult<Expr> {
     let id = arg.ty.id;
+    // The functions read varchar by its code page: text in UTF-8 comes to them as nvarchar. Its digest is of its bytes.
+    let reads = matches!(param, Param::Text | Param::TextOrBytes) && function.name != "hashbytes";
+    if reads && id.is_char() && arg.ty.collation.is_utf8() {
+        let to = wide(&arg.ty);
+        return binder.coerce(arg, to);
+    }
     let to = match param {
         Param::Any => return Ok(arg),
         Param::Text if id.is_string() => return Ok(arg),
@@ -217,6 +223,12 @@ fn brought(
         }
     };
     binder.coerce(arg, to)
+}
+
+/// nvarchar of as many characters, under the same collation.
+pub(crate) fn wide(ty: &SqlType) -> SqlType {
+    let chars = ty.char_capacity().map_or(4001, |n| n.min(4000));
+    SqlType::nvarchar(chars as u16).with_collation(ty.collation)
 }
 
 /// Errors 174 and 189: too few or too many arguments.

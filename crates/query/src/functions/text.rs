@@ -74,13 +74,18 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     .at_least(3)
     .at_most(254)
     .sees_null(),
-    strict("len", &[TextOrBytes], count_type, |v, _, ty, _| {
+    // Under an _SC collation the two halves of a supplementary character are one.
+    strict("len", &[TextOrBytes], count_type, |v, args, ty, _| {
         let end = match &v[0] {
             Value::Binary(b) => b.len(),
-            text => units(text)
-                .iter()
-                .rposition(|u| *u != 32)
-                .map_or(0, |i| i + 1),
+            text => {
+                let units = units(text);
+                let end = units.iter().rposition(|u| *u != 32).map_or(0, |i| i + 1);
+                match args[0].ty.collation.is_supplementary() {
+                    true => char::decode_utf16(units[..end].iter().copied()).count(),
+                    false => end,
+                }
+            }
         };
         Ok(match ty.id {
             TypeId::BigInt => Value::BigInt(end as i64),
@@ -304,6 +309,9 @@ fn units(v: &Value) -> Vec<u16> {
 fn text_of(v: &Value, arg: &Expr, cx: &crate::cx::Cx<'_>) -> SqlResult<Vec<u16>> {
     match v {
         Value::Null => Ok(Vec::new()),
+        Value::VarChar(b) if arg.ty.collation.is_utf8() => {
+            Ok(String::from_utf8_lossy(b).encode_utf16().collect())
+        }
         Value::NVarChar(_) | Value::VarChar(_) => Ok(units(v)),
         other => {
             let text = duramen_types::convert(
