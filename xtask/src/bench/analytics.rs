@@ -1,7 +1,7 @@
 //! Questions over many rows: scan and GROUP BY, a hash join and a sort of 12.8 million narrow rows, here and in PostgreSQL
 //! on the same data in the same run.
 //!
-//! The rows are made by each server itself. PostgreSQL has memory to sort and hash in (`work_mem`), its statistics and
+//! The rows are made by each server itself, there in unlogged tables. PostgreSQL has memory to sort and hash in (`work_mem`), its statistics and
 //! whatever parallel workers it takes by itself; both have all pages in memory after the first round's first query.
 //! A figure is the median of the rounds, the client's start included on both sides.
 
@@ -150,7 +150,7 @@ fn load_here(sql: Sql) -> Result<(), String> {
 fn load_there(server: &Postgres) -> Result<(), String> {
     for table in ["one", "two"] {
         let create = format!(
-            "create table {table} as select i::int as id, (i % 1000)::int as k, (i::bigint * 7919 % {PRIME})::int as v
+            "create unlogged table {table} as select i::int as id, (i % 1000)::int as k, (i::bigint * 7919 % {PRIME})::int as v
              from generate_series(1, {ROWS}) i"
         );
         let vacuum = format!("vacuum analyze {table}");

@@ -2,6 +2,7 @@
 //!
 //! Sums of machine numbers are kept as such, with the checks of the row aggregates ([`State`]) at every step, so that an
 //! overflow is met where it would be met row by row; everything that is not such a sum, count or extreme is a `State`.
+//! DISTINCT passes on the first of each group's equal values.
 //!
 //! When no more memory is lent, no more groups are begun: rows of groups that are there go on being added, the others are
 //! written to files by their key's hash, and each file is grouped by itself afterwards.
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
-use duramen_types::{POW10, Value};
+use duramen_types::{CollationId, POW10, Value};
 
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::spilled::{Reader, Writer};
@@ -163,7 +164,9 @@ impl<'p> Grouping<'p> {
         if !self.fresh.is_empty() && !self.by.is_empty() {
             let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
             let first = self.kept * size_of::<Value>();
-            let bytes = self.table.heap_bytes() + self.key_bytes + self.groups * (states + first);
+            let shared: usize = self.states.iter().map(Accumulator::shared_bytes).sum();
+            let own = self.table.heap_bytes() + self.key_bytes + shared;
+            let bytes = own + self.groups * (states + first);
             if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
                 self.rest = Some(Writer::new(cx)?);
             }
@@ -316,6 +319,11 @@ enum Accumulator {
         best: Vec<i64>,
         counts: Vec<i64>,
     },
+    /// Of different values only: each group's are told from others' by the group's number.
+    Distinct {
+        seen: KeyTable,
+        of: Box<Accumulator>,
+    },
     Any(Vec<State>),
 }
 
@@ -325,9 +333,19 @@ impl Accumulator {
             aggregate.kind,
             AggregateKind::CountStar | AggregateKind::Count
         );
-        match counts && !aggregate.distinct {
+        let of = match counts {
             true => Accumulator::Count(Vec::new()),
             false => Accumulator::Empty,
+        };
+        match (
+            &aggregate.input,
+            aggregate.distinct && aggregate.list.is_none(),
+        ) {
+            (Some(input), true) => Accumulator::Distinct {
+                seen: KeyTable::new(vec![CollationId::NONE, input.ty.collation]),
+                of: Box::new(of),
+            },
+            _ => of,
         }
     }
 
@@ -351,9 +369,18 @@ impl Accumulator {
                 best.resize(groups, 0);
                 counts.resize(groups, 0);
             }
+            Accumulator::Distinct { of, .. } => of.grow(groups, aggregate),
             Accumulator::Any(states) => {
                 states.resize_with(groups, || State::for_aggregate(aggregate));
             }
+        }
+    }
+
+    /// Bytes held besides what each group takes.
+    fn shared_bytes(&self) -> usize {
+        match self {
+            Accumulator::Distinct { seen, .. } => seen.heap_bytes(),
+            _ => 0,
         }
     }
 
@@ -364,6 +391,7 @@ impl Accumulator {
             Accumulator::Count(_) => 8,
             Accumulator::Ints { .. } | Accumulator::Floats { .. } | Accumulator::Best { .. } => 16,
             Accumulator::Decimals { .. } => 24,
+            Accumulator::Distinct { of, .. } => of.group_bytes(),
             Accumulator::Any(_) => size_of::<State>(),
         }
     }
@@ -374,7 +402,6 @@ impl Accumulator {
         let best = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
         let result = IntKind::of(aggregate.ty.id);
         *self = match data {
-            _ if aggregate.distinct => Accumulator::Any(Vec::new()),
             Data::Ints(_, _) if sum && result.is_some() => Accumulator::Ints {
                 kind: result.unwrap_or(IntKind::BigInt),
                 sums: Vec::new(),
@@ -410,6 +437,21 @@ impl Accumulator {
         (numbers, groups): (&[u32], usize),
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
+        if let Accumulator::Distinct { seen, of } = self {
+            let Some(column) = arguments.first() else {
+                return Ok(());
+            };
+            cx.null_eliminated |= column.nulls().contains(&true);
+            let group = numbers.iter().map(|g| i64::from(*g)).collect();
+            let group = Arc::new(Column::new(Data::Ints(IntKind::BigInt, group)));
+            let (mut all, mut fresh) = (Vec::new(), Vec::new());
+            let keys = [group, column.clone()];
+            seen.number(&keys, numbers.len(), true, &mut all, &mut fresh);
+            fresh.retain(|i| !column.is_null(*i as usize));
+            let values = [Arc::new(column.gather(&fresh))];
+            let own: Vec<u32> = fresh.iter().map(|i| numbers[*i as usize]).collect();
+            return of.take(aggregate, &values, (&own, groups), cx);
+        }
         if let Accumulator::Count(counts) = self {
             match arguments.first() {
                 None => numbers.iter().for_each(|g| counts[*g as usize] += 1),
@@ -435,8 +477,9 @@ impl Accumulator {
         match (&mut *self, &column.data) {
             (Accumulator::Ints { kind, sums, counts }, Data::Ints(_, values)) => {
                 let (low, high) = kind.range();
+                let nulls = column.nulls();
                 for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
-                    if column.is_null(i) {
+                    if !nulls.is_empty() && nulls[i] {
                         continue;
                     }
                     let g = *g as usize;
@@ -573,6 +616,7 @@ impl Accumulator {
         };
         match std::mem::replace(self, Accumulator::Empty) {
             Accumulator::Empty => Vec::new(),
+            Accumulator::Distinct { mut of, .. } => of.states(aggregate),
             Accumulator::Count(counts) => resumed(&counts, &|_| Value::Null),
             Accumulator::Ints { kind, sums, counts } => resumed(&counts, &|g| kind.value(sums[g])),
             Accumulator::Floats { sums, counts } => resumed(&counts, &|g| Value::Float(sums[g])),

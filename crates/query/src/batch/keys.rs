@@ -218,8 +218,8 @@ impl KeyTable {
             }
             scratch.ends.push(scratch.bytes.len());
         }
+        self.reserve(n);
         for i in 0..n {
-            self.grow();
             numbers.push(self.number_run(scratch.get(i), i, add, fresh));
         }
         self.scratch = scratch;
@@ -247,12 +247,15 @@ impl KeyTable {
         numbers: &mut Vec<u32>,
         fresh: &mut Vec<u32>,
     ) {
+        self.reserve(values.len());
+        let Keys::Words { words, null, .. } = &mut self.keys else {
+            return;
+        };
+        let slots = &mut self.slots[..];
+        let mask = slots.len() - 1;
+        let nulls = column.nulls();
         for (i, &word) in values.iter().enumerate() {
-            self.grow();
-            let Keys::Words { words, null, .. } = &mut self.keys else {
-                return;
-            };
-            if column.is_null(i) {
+            if !nulls.is_empty() && nulls[i] {
                 if *null == NONE && add {
                     *null = words.len() as u32;
                     words.push(0);
@@ -261,22 +264,22 @@ impl KeyTable {
                 numbers.push(*null);
                 continue;
             }
-            let mask = self.slots.len() - 1;
             let mut at = hash_word(word) as usize & mask;
             loop {
-                let slot = self.slots[at];
+                // The slots hold no number of the NULL key, whose word means nothing.
+                let slot = slots[at];
                 if slot == 0 {
                     let mut number = NONE;
                     if add {
                         number = words.len() as u32;
-                        self.slots[at] = number + 1;
+                        slots[at] = number + 1;
                         words.push(word);
                         fresh.push(i as u32);
                     }
                     numbers.push(number);
                     break;
                 }
-                if words[slot as usize - 1] == word && slot - 1 != *null {
+                if words[slot as usize - 1] == word {
                     numbers.push(slot - 1);
                     break;
                 }
@@ -311,12 +314,15 @@ impl KeyTable {
         }
     }
 
-    /// Keeps at least half of the slots empty.
-    #[inline]
-    fn grow(&mut self) {
-        if self.len() * 2 >= self.slots.len() {
-            let more = if self.slots.len() < 1 << 20 { 4 } else { 2 };
-            self.rehash(self.slots.len() * more);
+    /// Makes room for that many more keys: at least half of the slots stay empty.
+    fn reserve(&mut self, more: usize) {
+        let wanted = (self.len() + more) * 2;
+        let mut size = self.slots.len();
+        while wanted >= size {
+            size *= if size < 1 << 20 { 4 } else { 2 };
+        }
+        if size > self.slots.len() {
+            self.rehash(size);
         }
     }
 

@@ -76,6 +76,7 @@ fn numbers<'a>(
     cells: impl Iterator<Item = SqlResult<Option<&'a [u8]>>>,
     read: impl Fn(&[u8]) -> Option<i64>,
 ) -> SqlResult<()> {
+    out.reserve(cells.size_hint().0);
     for cell in cells {
         match cell? {
             Some(b) => {
