@@ -122,6 +122,7 @@ messages! {
     TIMESTAMP_UPDATE = 272, 16, "Cannot update a timestamp column.";
     TIMESTAMP_INSERT = 273, 16, "Cannot insert an explicit value into a timestamp column. Use INSERT with a column list to exclude the timestamp column, or insert a DEFAULT into the timestamp column.";
     INVALID_STYLE = 281, 16, "%d is not a valid style number when converting from %ls to a character string.";
+    NULL_STATUS = 282, 10, "The '%.*ls' procedure attempted to return a status of NULL, which is not allowed. A status of 0 will be returned instead.";
     INSERTED_DELETED_UPDATE = 286, 16, "The logical tables INSERTED and DELETED cannot be updated.";
     CANNOT_CONSTRUCT_TYPE = 289, 16, "Cannot construct data type %ls, some of the arguments have values which are not valid.";
     CAST_INVALID_ATTRIBUTES = 291, 16, "CAST or CONVERT: invalid attributes specified for type '%.*ls'";

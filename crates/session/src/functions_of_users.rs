@@ -381,7 +381,7 @@ impl FunctionRun<'_> {
                 dml.statement_ended(done.is_ok());
                 done?;
             }
-            Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch => {}
+            Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch | Op::Unwind { .. } => {}
         }
         Ok(Ok(at + 1))
     }

@@ -43,6 +43,10 @@ pub struct Options {
     pub showplan: Showplan,
     /// Results are described, and nothing is run.
     pub fmtonly: bool,
+    /// Nothing is run until SET NOEXEC OFF.
+    pub noexec: bool,
+    /// SET PARSEONLY, which counts when a batch is parsed.
+    pub parse_only: bool,
 }
 
 impl Default for Options {
@@ -73,6 +77,8 @@ impl Default for Options {
             statistics_time: false,
             showplan: Showplan::Off,
             fmtonly: false,
+            noexec: false,
+            parse_only: false,
         }
     }
 }
@@ -94,6 +100,8 @@ impl Options {
             "QUOTED_IDENTIFIER" => self.quoted_identifier = on,
             "ARITHABORT" => self.arithabort = on,
             "CURSOR_CLOSE_ON_COMMIT" => self.cursor_close_on_commit = on,
+            "NOEXEC" => self.noexec = on,
+            "PARSEONLY" => self.parse_only = on,
             "ANSI_NULL_DFLT_ON" => self.ansi_null_dflt_on = on,
             "ARITHIGNORE" => self.arithignore = on,
             "ANSI_NULLS" => self.ansi_nulls = on,
@@ -113,8 +121,6 @@ impl Options {
             }
             // What is off by default and must stay off.
             "ANSI_NULL_DFLT_OFF"
-            | "NOEXEC"
-            | "PARSEONLY"
             | "FORCEPLAN"
             | "NO_BROWSETABLE"
             | "REMOTE_PROC_TRANSACTIONS"

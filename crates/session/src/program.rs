@@ -4,6 +4,8 @@
 //! may create what it uses. What it does check is what SQL Server checks before anything runs: variables, labels,
 //! BREAK and CONTINUE.
 
+mod blocks;
+
 use std::collections::BTreeMap;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -11,6 +13,8 @@ use duramen_query::bind::resolve_type;
 use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ast::{self, Statement, StatementKind};
 use duramen_types::SqlType;
+
+use self::blocks::Block;
 
 use crate::table_types::{NoTableTypes, TableType, TableTypes};
 
@@ -40,6 +44,11 @@ pub enum Op {
     EnterTry {
         catch: usize,
     },
+    /// A jump out of TRY and CATCH blocks is next.
+    Unwind {
+        tries: usize,
+        catches: usize,
+    },
     LeaveTry {
         after: usize,
     },
@@ -68,6 +77,8 @@ pub struct Program {
     pub table_types: Vec<Option<String>>,
     /// It names what is in tempdb, which only its session may see.
     pub temporary: bool,
+    /// What SET PARSEONLY says in it last: it counts before anything runs.
+    pub parse_only: Option<bool>,
 }
 
 impl Program {
@@ -94,6 +105,17 @@ pub enum BodyOf {
 struct Loop {
     start: usize,
     breaks: Vec<usize>,
+    /// How many blocks are open around it.
+    blocks: usize,
+}
+
+/// A GOTO whose label is not known yet.
+struct Goto {
+    /// Its step; in a block the one before it is to say what the jump leaves.
+    at: usize,
+    label: String,
+    line: u32,
+    blocks: Vec<Block>,
 }
 
 struct Compiler<'t> {
@@ -107,8 +129,12 @@ struct Compiler<'t> {
     given_tables: usize,
     types: &'t dyn TableTypes,
     loops: Vec<Loop>,
-    labels: BTreeMap<String, usize>,
-    gotos: Vec<(usize, String, u32)>,
+    labels: BTreeMap<String, (usize, Vec<Block>)>,
+    gotos: Vec<Goto>,
+    /// The TRY and CATCH blocks around the statement at hand.
+    blocks: Vec<Block>,
+    /// How many blocks there have been.
+    numbered: u32,
     /// The text of the statement at hand.
     span: (usize, usize),
     /// The line of a SET SHOWPLAN.
@@ -158,6 +184,8 @@ pub fn compile_typed(
         loops: Vec::new(),
         labels: BTreeMap::new(),
         gotos: Vec::new(),
+        blocks: Vec::new(),
+        numbered: 0,
         span: (0, 0),
         shown: None,
     };
@@ -168,13 +196,23 @@ pub fn compile_typed(
     {
         return Err(SqlError::new(&messages::SHOWPLAN_ALONE, &[]).at_line(line as i32));
     }
-    for (at, label, line) in std::mem::take(&mut c.gotos) {
-        let target = c.labels.get(&label).copied();
-        let missing =
-            || SqlError::new(&messages::LABEL_NOT_DECLARED, &[&label]).at_line(line as i32);
-        c.steps[at].op = Op::Jump(target.ok_or_else(missing)?);
+    for goto in std::mem::take(&mut c.gotos) {
+        let error = |message, args: &[&dyn std::fmt::Display]| {
+            SqlError::new(message, args).at_line(goto.line as i32)
+        };
+        let Some((target, blocks)) = c.labels.get(&goto.label) else {
+            return Err(error(&messages::LABEL_NOT_DECLARED, &[&goto.label]));
+        };
+        let Some(keep) = blocks::common(&goto.blocks, blocks) else {
+            return Err(error(&messages::GOTO_INTO_TRY, &[]));
+        };
+        if let Some(unwind) = blocks::leaving(&goto.blocks, keep) {
+            c.steps[goto.at - 1].op = unwind;
+        }
+        c.steps[goto.at].op = Op::Jump(*target);
     }
     Ok(Program {
+        parse_only: parse_only(&c.steps),
         text: text.to_owned(),
         temporary: names_temporary(text),
         steps: c.steps,
@@ -182,6 +220,16 @@ pub fn compile_typed(
         tables: c.tables,
         table_types: c.table_types,
     })
+}
+
+fn parse_only(steps: &[Step]) -> Option<bool> {
+    let says = |s: &Step| match &s.op {
+        Op::Run(StatementKind::SetOption(ast::SetOption::OnOff { names, on })) => {
+            names.iter().any(|n| n == "PARSEONLY").then_some(*on)
+        }
+        _ => None,
+    };
+    steps.iter().rev().find_map(says)
 }
 
 impl Compiler<'_> {
@@ -321,6 +369,26 @@ impl Compiler<'_> {
         statements.iter().try_for_each(|s| self.statement(s))
     }
 
+    /// The statements of a TRY or CATCH block.
+    fn block(&mut self, statements: &[Statement], catch: bool) -> SqlResult<()> {
+        self.numbered += 1;
+        self.blocks.push(Block {
+            id: self.numbered,
+            catch,
+        });
+        let result = self.statements(statements);
+        self.blocks.pop();
+        result
+    }
+
+    /// What BREAK and CONTINUE leave before they jump.
+    fn leave_loop(&mut self, line: u32) {
+        let keep = self.loops.last().map_or(0, |l| l.blocks);
+        if let Some(unwind) = blocks::leaving(&self.blocks, keep) {
+            self.emit(unwind, line);
+        }
+    }
+
     fn statement(&mut self, s: &Statement) -> SqlResult<()> {
         let line = s.line;
         let end = match &s.kind {
@@ -384,6 +452,7 @@ impl Compiler<'_> {
                 self.loops.push(Loop {
                     start,
                     breaks: Vec::new(),
+                    blocks: self.blocks.len(),
                 });
                 self.statement(body)?;
                 self.emit(Op::Jump(start), line);
@@ -400,14 +469,15 @@ impl Compiler<'_> {
             StatementKind::Block(body) => self.statements(body)?,
             StatementKind::TryCatch { body, catch } => {
                 let enter = self.emit(Op::Jump(0), line);
-                self.statements(body)?;
+                self.block(body, false)?;
                 let leave = self.emit(Op::Jump(0), line);
                 self.steps[enter].op = Op::EnterTry { catch: self.here() };
-                self.statements(catch)?;
+                self.block(catch, true)?;
                 self.emit(Op::EndCatch, line);
                 self.steps[leave].op = Op::LeaveTry { after: self.here() };
             }
             StatementKind::Break => {
+                self.leave_loop(line);
                 let at = self.emit(Op::Jump(0), line);
                 match self.loops.last_mut() {
                     Some(l) => l.breaks.push(at),
@@ -420,6 +490,7 @@ impl Compiler<'_> {
             }
             StatementKind::Continue => match self.loops.last().map(|l| l.start) {
                 Some(start) => {
+                    self.leave_loop(line);
                     self.emit(Op::Jump(start), line);
                 }
                 None => {
@@ -431,7 +502,7 @@ impl Compiler<'_> {
             StatementKind::Label(name) => {
                 if self
                     .labels
-                    .insert(name.to_lowercase(), self.here())
+                    .insert(name.to_lowercase(), (self.here(), self.blocks.clone()))
                     .is_some()
                 {
                     return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[name])
@@ -439,10 +510,28 @@ impl Compiler<'_> {
                 }
             }
             StatementKind::Goto(name) => {
+                if !self.blocks.is_empty() {
+                    self.emit(
+                        Op::Unwind {
+                            tries: 0,
+                            catches: 0,
+                        },
+                        line,
+                    );
+                }
                 let at = self.emit(Op::Jump(0), line);
-                self.gotos.push((at, name.to_lowercase(), line));
+                self.gotos.push(Goto {
+                    at,
+                    label: name.to_lowercase(),
+                    line,
+                    blocks: self.blocks.clone(),
+                });
             }
             StatementKind::DeclareTable { .. } => {}
+            StatementKind::Throw(None) if !self.blocks.iter().any(|b| b.catch) => {
+                let error = SqlError::new(&messages::THROW_OUTSIDE_CATCH, &[]);
+                return Err(error.at_line(line as i32));
+            }
             StatementKind::Return(Some(_)) if self.body_of == BodyOf::Batch => {
                 let error = SqlError::new(&messages::RETURN_VALUE_NOT_ALLOWED, &[]);
                 return Err(error.at_line(line as i32));

@@ -22,6 +22,7 @@ mod tables;
 mod temp;
 mod trigger;
 mod undeclared;
+mod unexecuted;
 
 use std::sync::Arc;
 
@@ -96,8 +97,12 @@ pub struct Run<'r> {
     bound: Plans,
     /// Table variables, in the order of the program.
     tables: Vec<Arc<MemoryTable>>,
-    /// CATCH targets of the TRY blocks that are open.
-    tries: Vec<usize>,
+    /// The TRY blocks that are open: where their CATCH block begins, and how many errors were being handled around them.
+    tries: Vec<(usize, usize)>,
+    /// The worst severity of the errors that this run has told: what its return status is made of.
+    worst: u8,
+    /// What `@@ERROR` will be after the statement, though it succeeds: RAISERROR WITH SETERROR.
+    set_error: i32,
     place: Place,
     /// Errors that the statement at hand has beside its last one, which alone can be caught.
     before: Vec<SqlError>,
@@ -135,6 +140,8 @@ impl<'r> Run<'r> {
             bound: vec![None; program.steps.len()],
             tables: tables_of(program),
             tries: Vec::new(),
+            worst: 0,
+            set_error: 0,
             place: Place::default(),
             before: Vec::new(),
             stopped: false,
@@ -286,8 +293,10 @@ impl<'r> Run<'r> {
             reach => reach,
         };
         if outcome::catchable(&error, inside)
-            && let Some(catch) = self.tries.pop()
+            && let Some((catch, caught)) = self.tries.pop()
         {
+            // An error within a CATCH block ends the handling of the one before.
+            self.session.state.caught.truncate(caught);
             if reach == Reach::BatchAndTransaction
                 && let Some(t) = &self.session.transaction
             {
@@ -304,6 +313,7 @@ impl<'r> Run<'r> {
             outcome::report(self.sink, &first.at_line(line));
         }
         outcome::report(self.sink, &error);
+        self.worst = self.worst.max(error.severity);
         if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
             if let Err(e) = self.session.rollback_told(self.sink) {
                 outcome::report(self.sink, &e);
@@ -347,6 +357,9 @@ impl<'r> Run<'r> {
             return self.described(at);
         }
         let program = self.program;
+        if self.session.options.noexec {
+            return self.unexecuted(at);
+        }
         match &program.steps[at].op {
             Op::Jump(target) => Ok(Next::To(*target)),
             Op::BranchUnless { condition, target } => {
@@ -357,6 +370,7 @@ impl<'r> Run<'r> {
                         self.evaluate(&condition, |e, cx| e.test(&[], cx))?
                     }
                 };
+                self.session.state.rowcount = 0;
                 Ok(if holds == Some(true) {
                     Next::Step
                 } else {
@@ -376,16 +390,24 @@ impl<'r> Run<'r> {
                     }
                 };
                 self.vars[*slot] = value;
-                self.session.state.error = 0;
+                let state = &mut self.session.state;
+                (state.error, state.rowcount) = (0, 1);
                 Ok(Next::Step)
             }
             Op::EnterTry { catch } => {
-                self.tries.push(*catch);
+                self.tries.push((*catch, self.session.state.caught.len()));
                 Ok(Next::Step)
             }
             Op::LeaveTry { after } => {
                 self.tries.pop();
                 Ok(Next::To(*after))
+            }
+            Op::Unwind { tries, catches } => {
+                let open = self.tries.len().saturating_sub(*tries);
+                self.tries.truncate(open);
+                let caught = &mut self.session.state.caught;
+                caught.truncate(caught.len().saturating_sub(*catches));
+                Ok(Next::Step)
             }
             Op::EndCatch => {
                 self.session.state.caught.pop();
@@ -398,6 +420,10 @@ impl<'r> Run<'r> {
                     b.coerce(e, SqlType::INT)
                 })?;
                 let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
+                if value.is_null() {
+                    let name = self.place.procedure.clone().unwrap_or_default();
+                    self.say(&SqlError::new(&messages::NULL_STATUS, &[&name]), at);
+                }
                 let status = value.as_i64().and_then(|n| i32::try_from(n).ok());
                 Ok(Next::Return(Some(status.unwrap_or(0))))
             }
@@ -416,7 +442,11 @@ impl<'r> Run<'r> {
                 if std::mem::take(&mut self.stopped) {
                     return Ok(Next::End(Ended::Stopped));
                 }
-                self.session.state.error = 0;
+                let state = &mut self.session.state;
+                state.error = std::mem::take(&mut self.set_error);
+                if !counts_rows(kind) {
+                    state.rowcount = 0;
+                }
                 Ok(Next::Step)
             }
         }
@@ -621,6 +651,18 @@ impl<'r> Run<'r> {
             }
         }
     }
+}
+
+/// Whether a statement says how many rows `@@ROWCOUNT` has; all others make it 0.
+fn counts_rows(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Select(_)
+            | StatementKind::Insert(_)
+            | StatementKind::InsertBulk(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+    )
 }
 
 /// A run's own table variables.

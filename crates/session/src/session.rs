@@ -179,6 +179,14 @@ impl Session {
         let key = self.text_key(text, "");
         match self.batch_program(&key, text) {
             Ok(mut batch) => {
+                let said = batch.program.parse_only;
+                self.options.parse_only = said.unwrap_or(self.options.parse_only);
+                if self.options.parse_only {
+                    return sink.done(&Done {
+                        in_transaction: self.in_transaction(),
+                        ..Done::default()
+                    });
+                }
                 if let Some(clock) = clock {
                     sink.info(&clock.compiled().at_line(1));
                 }

@@ -74,6 +74,8 @@ impl Run<'_> {
             bound: vec![None; self.program.steps.len()],
             tables: self.tables.clone(),
             tries: self.tries.clone(),
+            worst: 0,
+            set_error: 0,
             place: self.place.clone(),
             before: Vec::new(),
             stopped: false,

@@ -74,6 +74,8 @@ impl Run<'_> {
             bound,
             tables,
             tries: Vec::new(),
+            worst: 0,
+            set_error: 0,
             place: Place {
                 procedure,
                 caught_outside: self.place.caught_outside || !self.tries.is_empty(),
@@ -87,7 +89,11 @@ impl Run<'_> {
             clock: None,
             rebound: false,
         };
-        let ended = run.execute();
+        let ended = match run.execute() {
+            // Errors that it has told make the status of a procedure that gives none: 10 less the worst severity.
+            Ended::Done(None) if run.worst > 10 => Ended::Done(Some(10 - i32::from(run.worst))),
+            other => other,
+        };
         let (vars, bound, rebound) = (run.vars, run.bound, run.rebound);
         self.session.state.scope_identity = scope_identity;
         let level = self.session.state.nesting;

@@ -149,6 +149,9 @@ impl Run<'_> {
         if severity > 10 {
             return Err(error);
         }
+        if stmt.options.iter().any(|o| o == "SETERROR") {
+            self.set_error = error.number;
+        }
         self.say(&error, at);
         if stmt.options.iter().any(|o| o == "NOWAIT") {
             self.sink.flush_hint();

@@ -68,7 +68,11 @@ fn kind_of(op: &Op) -> &'static str {
         Op::Assign { .. } => "ASSIGN",
         Op::BranchUnless { .. } => "COND",
         Op::Return(_) => "RETURN",
-        Op::Jump(_) | Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch => "",
+        Op::Jump(_)
+        | Op::EnterTry { .. }
+        | Op::LeaveTry { .. }
+        | Op::EndCatch
+        | Op::Unwind { .. } => "",
     }
 }
 
