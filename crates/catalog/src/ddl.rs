@@ -6,6 +6,7 @@ mod alter;
 mod constraints;
 mod indexes;
 mod modules;
+mod rename;
 mod types;
 
 pub use indexes::key_text;

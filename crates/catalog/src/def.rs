@@ -331,9 +331,19 @@ pub struct TriggerDef {
     pub disabled: bool,
 }
 
+/// A column that a module gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleColumn {
+    pub name: String,
+    pub ty: SqlType,
+    pub nullable: bool,
+}
+
 /// A view, procedure, function or trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleDef {
+    /// The columns of a view as they were when it was made: `*` means these, whatever its tables have become.
+    pub columns: Vec<ModuleColumn>,
     pub id: ObjectId,
     pub schema: i32,
     pub name: String,

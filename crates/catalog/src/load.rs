@@ -204,6 +204,7 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
         } else if object.kind.is_module() {
             let status = int(row, 4);
             let module = ModuleDef {
+                columns: module_columns(&rows, object.id),
                 id: object.id,
                 schema: object.schema,
                 name: object.name.clone(),
@@ -244,6 +245,31 @@ fn scalar_type(row: &[Value]) -> Option<TypeDef> {
         ty,
         nullable: int(row, 8) & 1 == 0,
     })
+}
+
+/// The columns of a view; none when one of them has a type that no row could have.
+fn module_columns(rows: &Rows, id: ObjectId) -> Vec<ModuleColumn> {
+    let found = rows.columns.get(&id.0);
+    let mut all: Vec<&Vec<Value>> = found.into_iter().flatten().collect();
+    // Those with a number are parameters, in foreign files.
+    all.retain(|row| int(row, 1) == 0);
+    all.sort_by_key(|row| int(row, 2));
+    let column = |row: &Vec<Value>| {
+        let ty = SqlType::from_catalog(
+            int(row, 4) as u8,
+            int(row, 6) as i16,
+            int(row, 7) as u8,
+            int(row, 8) as u8,
+            int(row, 9) as u32,
+        )?;
+        Some(ModuleColumn {
+            name: text(row, 3),
+            ty,
+            nullable: int(row, 10) & COLUMN_NOT_NULL == 0,
+        })
+    };
+    let columns: Option<Vec<_>> = all.into_iter().map(column).collect();
+    columns.unwrap_or_default()
 }
 
 /// `sysschobjs.status` bits of modules (assumed: real ones are not public).

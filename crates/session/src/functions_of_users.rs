@@ -74,10 +74,11 @@ impl Session {
         let ModuleKind::View { columns, query, .. } = parsed(&module)?.kind else {
             return Ok(None);
         };
+        let fixed: Vec<String> = module.columns.iter().map(|c| c.name.clone()).collect();
         Ok(Some(Arc::new(View {
             name: module.name.clone(),
             database: db.db.name.clone(),
-            columns,
+            columns: if fixed.is_empty() { columns } else { fixed },
             query: *query,
         })))
     }

@@ -72,6 +72,7 @@ fn module(text: &str) -> Option<ModuleDef> {
         _ => SCHEMA_INFORMATION,
     };
     Some(ModuleDef {
+        columns: Vec::new(),
         id: ObjectId(id_of(schema, name)),
         schema,
         name: name.to_owned(),

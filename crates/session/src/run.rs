@@ -15,6 +15,7 @@ mod nested;
 mod options;
 mod query;
 mod raise;
+mod rename;
 mod scoped;
 mod showplan;
 mod statistics;

@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub error: i32,
     /// The errors of the running CATCH blocks, innermost last.
     pub caught: Vec<SqlError>,
+    /// INSERT ... EXECUTE runs: `@@TRANCOUNT` when it began.
+    pub insert_exec: Option<u32>,
     /// How many procedures and strings are running within each other: `@@NESTLEVEL`.
     pub nesting: u32,
     /// The last identity value made in the running scope: SCOPE_IDENTITY().
@@ -292,6 +294,9 @@ impl Session {
         if t.is_doomed() {
             return Err(SqlError::new(&messages::TRANSACTION_DOOMED, &[]));
         }
+        if self.state.insert_exec.is_some_and(|n| t.nesting() <= n) {
+            return Err(SqlError::new(&messages::COMMIT_IN_INSERT_EXEC, &[]).with_state(0));
+        }
         if !t.leave() {
             self.activity.note_transaction(Some(&t));
             return Ok(());
@@ -333,6 +338,9 @@ impl Session {
         let Some(t) = self.transaction.clone() else {
             return Err(SqlError::new(&messages::ROLLBACK_WITHOUT_BEGIN, &[]));
         };
+        if self.state.insert_exec.is_some() {
+            return Err(SqlError::new(&messages::ROLLBACK_IN_INSERT_EXEC, &[]).with_state(0));
+        }
         if let Some(name) = name.filter(|n| *n != t.name) {
             let Some(point) = t.savepoint(name) else {
                 return Err(SqlError::new(&messages::ROLLBACK_NAME_NOT_FOUND, &[&name]));
@@ -377,7 +385,7 @@ impl Session {
         result
     }
 
-    fn forget_definitions(&mut self) {
+    pub(crate) fn forget_definitions(&mut self) {
         if std::mem::take(&mut self.defined) {
             for d in self.instance.databases.all() {
                 d.catalog.invalidate();

@@ -239,7 +239,7 @@ impl CatalogDb {
     }
 }
 
-fn column_key(table: &TableDef, column: i32) -> [Value; 3] {
+pub(super) fn column_key(table: &TableDef, column: i32) -> [Value; 3] {
     [
         Value::Int(table.id.0),
         Value::SmallInt(0),

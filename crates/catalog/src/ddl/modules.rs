@@ -7,7 +7,7 @@ use duramen_txn::Transaction;
 use duramen_types::Value;
 
 use super::constraints::Named;
-use crate::bootstrap::CLASS_SCHEMA;
+use crate::bootstrap::{self, CLASS_SCHEMA};
 use crate::catalog::{CatalogDb, now};
 use crate::def::*;
 use crate::load::{self, VALUE_TEXT};
@@ -37,6 +37,7 @@ impl CatalogDb {
         let object = self.add_object(&base, schema, Named::As(name), kind, (parent, 0), status)?;
         self.add_text(&base, object.id, text)?;
         let module = ModuleDef {
+            columns: Vec::new(),
             id: object.id,
             schema,
             name: name.to_owned(),
@@ -82,9 +83,31 @@ impl CatalogDb {
         }))
     }
 
+    /// Notes the columns that a module gives, in place of those it gave before.
+    pub fn set_module_columns(
+        &self,
+        tx: &Transaction,
+        module: &ModuleDef,
+        columns: Vec<ModuleColumn>,
+    ) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::COLPARS, &[Value::Int(module.id.0)], |_| true)?;
+        for (at, c) in (1..).zip(&columns) {
+            let row = bootstrap::column_row(module.id.0, at, &c.name, &c.ty, c.nullable)?;
+            base.insert(row)?;
+        }
+        self.publish_module(ModuleDef {
+            columns,
+            ..module.clone()
+        });
+        Ok(())
+    }
+
     /// Drops a module.
     pub fn drop_module(&self, tx: &Transaction, module: &ModuleDef) -> SqlResult<()> {
-        self.delete_object(&self.base(tx), module.id)?;
+        let base = self.base(tx);
+        base.delete(id::COLPARS, &[Value::Int(module.id.0)], |_| true)?;
+        self.delete_object(&base, module.id)?;
         if module.kind == ObjectKind::TRIGGER
             && let Some(table) = self.table(module.parent)?
         {

@@ -190,6 +190,10 @@ impl Run<'_> {
                 "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
                 "sp_describe_undeclared_parameters" => return self.describe_undeclared(&given),
                 "sp_flush_log" => return self.flush_log(),
+                "sp_rename" => return self.rename(&given),
+                called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
+                    return self.refresh_view(called, &given);
+                }
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }

@@ -1,8 +1,12 @@
 //! INSERT ... EXECUTE: what a procedure or string would send to the client goes into a table.
+//!
+//! All of it is one statement: what the procedure changes is undone with the INSERT when that fails. Inside, the
+//! transaction around it can be neither committed nor rolled back (3916, 3915), and there is no second one (8164).
 
-use duramen_base::{SqlError, SqlResult};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::{OutColumn, Row, dml};
 use duramen_tsql::ast;
+use duramen_txn::TxnKind;
 use duramen_types::Value;
 
 use super::{Next, Run, command};
@@ -54,8 +58,56 @@ impl ResultSink for Capture<'_> {
 }
 
 impl Run<'_> {
-    /// The rows of every result set are inserted by one statement, after the call has ended.
+    /// The call and the insert in one transaction, which is this statement's own if none is open.
     pub(super) fn insert_exec(
+        &mut self,
+        at: usize,
+        stmt: &ast::InsertStmt,
+        exec: &ast::ExecStmt,
+    ) -> SqlResult<Next> {
+        if self.session.state.insert_exec.is_some() {
+            return Err(SqlError::new(&messages::INSERT_EXEC_NESTED, &[]));
+        }
+        self.writable()?;
+        self.begin_implicitly()?;
+        let own = self.session.transaction.is_none();
+        if own {
+            let t = self
+                .session
+                .new_transaction(TxnKind::Explicit, "INSERT EXEC");
+            self.session.activity.note_transaction(Some(&t));
+            self.session.transaction = Some(t);
+        }
+        let open = self.session.transaction.clone();
+        let mark = self.session.instance.locks.mark(&self.session.owner);
+        let point = open.as_ref().map(|t| t.statement_point(mark));
+        self.session.state.insert_exec = Some(self.session.trancount());
+        let result = self.called_and_inserted(at, stmt, exec);
+        self.session.state.insert_exec = None;
+        // An error inside may have rolled the transaction back already.
+        let still = self.session.transaction.clone();
+        let Some(t) = still.filter(|t| open.as_ref().is_some_and(|o| o.id == t.id)) else {
+            return result;
+        };
+        let done = matches!(result, Ok(Next::Step));
+        if own {
+            self.session.transaction = None;
+            self.session.activity.note_transaction(None);
+            match done {
+                true => self.session.finish(&t, None)?,
+                false => {
+                    self.session.instance.rollback(&t, None)?;
+                    self.session.forget_definitions();
+                }
+            }
+        } else if !done && !t.is_doomed() {
+            self.session.instance.rollback(&t, point.as_ref())?;
+        }
+        result
+    }
+
+    /// The rows of every result set are inserted by one statement, after the call has ended.
+    fn called_and_inserted(
         &mut self,
         at: usize,
         stmt: &ast::InsertStmt,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
-use duramen_catalog::{ModuleDef, ObjectKind};
-use duramen_query::{Binder, OutColumn};
+use duramen_catalog::{ModuleColumn, ModuleDef, ObjectKind};
+use duramen_query::OutColumn;
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
 use super::exec::callable;
@@ -113,7 +113,7 @@ impl Run<'_> {
                 &[&create],
             ));
         }
-        self.check_module(stmt)?;
+        let columns = self.check_module(stmt)?;
         let quoted = self.session.options.quoted_identifier;
         let text = stored_text(&self.program.text, stmt.mode);
         self.define(command::OTHER, "CREATE MODULE", |d| {
@@ -125,7 +125,10 @@ impl Run<'_> {
             let table = trigger::table_of_trigger(d, stmt)?;
             let attach = |module: &ModuleDef| match &table {
                 Some(table) => trigger::attach(d, table, module, stmt),
-                None => Ok(()),
+                None => {
+                    let catalog = &d.db.catalog;
+                    catalog.set_module_columns(d.tx, module, columns.clone())
+                }
             };
             let there = snapshot.find(schema.id, stmt.name.name());
             let name = stmt.name.name();
@@ -167,8 +170,8 @@ impl Run<'_> {
         })
     }
 
-    /// What a definition is refused for before it is stored.
-    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+    /// What a definition is refused for before it is stored; the columns of a view.
+    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<ModuleColumn>> {
         let known = ["RECOMPILE", "SCHEMABINDING"];
         if let Some(option) = stmt.options.iter().find(|o| !known.contains(&o.as_str())) {
             return Err(not_supported(&format!("WITH {option} of a module")));
@@ -179,7 +182,7 @@ impl Run<'_> {
                     session: &*self.session,
                     database: &self.session.database,
                 };
-                callable(&self.program.text, params, body, BodyOf::Procedure, &types).map(|_| ())
+                callable(&self.program.text, params, body, BodyOf::Procedure, &types)?;
             }
             ModuleKind::View {
                 columns,
@@ -189,9 +192,9 @@ impl Run<'_> {
                 if *check_option {
                     return Err(not_supported("WITH CHECK OPTION"));
                 }
-                let plan = self.with_host(None, |h| Binder::new(h).select(query))?;
-                view_columns(&plan.columns, columns, stmt.name.name())?;
-                ordered_needlessly(query)
+                let gives = self.view_gives(columns, query, stmt.name.name())?;
+                ordered_needlessly(query)?;
+                return Ok(gives);
             }
             ModuleKind::InlineFunction { params, query } => {
                 callable(
@@ -201,17 +204,18 @@ impl Run<'_> {
                     BodyOf::Batch,
                     &NoTableTypes,
                 )?;
-                ordered_needlessly(query)
+                ordered_needlessly(query)?;
             }
             ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {
                 let names = (
                     stmt.name.name().to_owned(),
                     self.session.database.to_string(),
                 );
-                body_function(&self.program.text, stmt, names).map(|_| ())
+                body_function(&self.program.text, stmt, names)?;
             }
-            ModuleKind::Trigger { .. } => self.check_trigger(stmt),
+            ModuleKind::Trigger { .. } => self.check_trigger(stmt)?,
         }
+        Ok(Vec::new())
     }
 
     pub(super) fn drop_modules(
@@ -247,7 +251,7 @@ impl Run<'_> {
 }
 
 /// 4511 and 4506: each column of a view has a name of its own.
-fn view_columns(found: &[OutColumn], named: &[String], view: &str) -> SqlResult<()> {
+pub(super) fn view_columns(found: &[OutColumn], named: &[String], view: &str) -> SqlResult<()> {
     if !named.is_empty() && named.len() != found.len() {
         let message = match named.len() > found.len() {
             true => &messages::MORE_COLUMNS_THAN_LIST,

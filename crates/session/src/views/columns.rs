@@ -110,6 +110,18 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
     for t in tables(cx, true)? {
         all.extend(t.columns.iter().map(|c| Source::of(&t, c)));
     }
+    for module in super::objects::snapshot(cx)?.modules.values() {
+        let columns = (1..).zip(&module.columns);
+        all.extend(columns.map(|(id, c)| Source {
+            table: module.id.0,
+            id,
+            name: c.name.clone(),
+            ty: c.ty,
+            nullable: c.nullable,
+            identity: None,
+            default: 0,
+        }));
+    }
     Ok(all)
 }
 
