@@ -408,9 +408,11 @@ messages! {
     RANGE_DELIMITERS = 4194, 15, "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
     BACKUP_LOG_SIMPLE = 4208, 16, "The statement %hs is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
     NO_CURRENT_BACKUP = 4214, 16, "BACKUP LOG cannot be performed because there is no current database backup.";
+    VIEW_AGGREGATES = 4403, 16, "Cannot update the view or function '%.*ls' because it contains aggregates, or a DISTINCT or GROUP BY clause, or PIVOT or UNPIVOT operator.";
     VIEW_MULTIPLE_TABLES = 4405, 16, "View or function '%.*ls' is not updatable because the modification affects multiple base tables.";
     VIEW_DERIVED_FIELD = 4406, 16, "Update or insert of view or function '%.*ls' failed because it contains a derived or constant field.";
     VIEW_BINDING_ERRORS = 4413, 16, "Could not use view or function '%.*ls' because of binding errors.";
+    VIEW_HAS_UNION = 4426, 16, "View '%.*ls' is not updatable because the definition contains a UNION operator.";
     VIEW_MORE_NAMES = 4502, 16, "View or function '%.*ls' has more column names specified than columns defined.";
     VIEW_DUPLICATE_COLUMN = 4506, 16, "Column names in each view or function must be unique. Column name '%.*ls' in view or function '%.*ls' is specified more than once.";
     VIEW_NO_COLUMN_NAME = 4511, 16, "Create View or Function failed because no column name was specified for column %d.";

@@ -21,12 +21,12 @@ use duramen_types::{SqlType, Value};
 use self::columns::check_width;
 use self::guard::{Change, Guard, Pending};
 use self::row::{default_value, moves_keys, write_changes};
-use self::target::{Targets, target_rows, top_rows};
-use crate::bind::{Binder, Scope, ScopeSource, same_name, unsupported};
+use self::target::{Targets, target_rows, target_table, top_rows, viewed};
+use crate::bind::{Binder, Scope, ScopeSource, unsupported};
 use crate::cx::Cx;
 use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
-use crate::host::{Event, Host, Locator, Source, Table};
+use crate::host::{Event, Host, Locator, Table};
 use crate::locking::{ScanLock, target_lock};
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
@@ -328,27 +328,6 @@ impl Dml {
     }
 }
 
-fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Table>> {
-    let line = target.line as i32;
-    match &target.kind {
-        ast::TargetKind::Table(name) => match host.source(name)? {
-            Some(Source::Table(t)) => Ok(t),
-            Some(Source::View(_)) => Err(unsupported("changing rows through a view", target.line)),
-            Some(Source::Virtual(_)) => {
-                Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line))
-            }
-            None => {
-                Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(line))
-            }
-        },
-        ast::TargetKind::Variable(name) => host.table_variable(name).ok_or_else(|| {
-            SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name])
-                .with_state(2)
-                .at_line(line)
-        }),
-    }
-}
-
 /// The table of OUTPUT ... INTO.
 pub(crate) fn into_table(host: &dyn Host, kind: &ast::TargetKind) -> SqlResult<Arc<dyn Table>> {
     let target = ast::Target {
@@ -379,7 +358,18 @@ fn bind_insert(
     sets: Option<Vec<(Vec<OutColumn>, Vec<Row>)>>,
 ) -> SqlResult<Dml> {
     let line = stmt.target.line;
-    let table = target_table(host, &stmt.target)?;
+    let table = match viewed(host, &stmt.target)? {
+        Ok(table) => table,
+        Err(view) => {
+            let (name, columns) = Binder::new(host).insert_through(&view, &stmt.columns)?;
+            let mut through = stmt.clone();
+            through.target.kind = ast::TargetKind::Table(name);
+            if !matches!(stmt.source, ast::InsertSource::DefaultValues) {
+                through.columns = columns;
+            }
+            return bind_insert(host, &through, sets);
+        }
+    };
     let lock = target_lock(&stmt.target.hints)?;
     let mut binder = Binder::new(host);
     binder.hints(&stmt.hints)?;
@@ -554,6 +544,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
         plan,
         scope,
         offset,
+        columns,
     } = target_rows(
         &mut binder,
         &stmt.target,
@@ -572,12 +563,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                 value,
                 line,
             } => {
-                let at = table
-                    .columns()
-                    .iter()
-                    .position(|c| same_name(&c.name, column.name()));
-                let at = at
-                    .ok_or_else(|| SqlError::new(&messages::INVALID_COLUMN_NAME, &[&column.name()]))
+                let at = target::assigned(&table, columns.as_deref(), &stmt.target, column.name())
                     .map_err(|e| e.at_line(*line as i32))?;
                 let c = &table.columns()[at];
                 let refused = match c.generated {

@@ -120,10 +120,7 @@ impl Options {
                 self.quoted_identifier = on;
             }
             // What is off by default and must stay off.
-            "ANSI_NULL_DFLT_OFF"
-            | "FORCEPLAN"
-            | "NO_BROWSETABLE"
-            | "REMOTE_PROC_TRANSACTIONS"
+            "ANSI_NULL_DFLT_OFF" | "FORCEPLAN" | "NO_BROWSETABLE" | "REMOTE_PROC_TRANSACTIONS"
                 if !on => {}
             _ => return refused(),
         }

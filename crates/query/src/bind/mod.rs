@@ -5,6 +5,7 @@ mod collation;
 mod expr;
 mod hints;
 mod literal;
+pub(crate) mod located;
 mod module;
 mod parse;
 mod recursive;
@@ -74,6 +75,8 @@ pub struct Binder<'h> {
     inside: Vec<String>,
     /// The source of FROM that an UPDATE or DELETE changes, by its exposed name, until it is met.
     locate: Option<(String, ScanLock)>,
+    /// The same, when it is a query: found.
+    located_target: Option<located::Target>,
     windows: window::Windows,
     /// How many views and functions are around the query at hand.
     nesting: u32,
@@ -93,6 +96,7 @@ impl<'h> Binder<'h> {
             ctes: Vec::new(),
             inside: Vec::new(),
             locate: None,
+            located_target: None,
             windows: window::Windows::Forbidden,
             nesting: 0,
             window_names: Vec::new(),

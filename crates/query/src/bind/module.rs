@@ -49,7 +49,7 @@ pub(super) fn parameter(name: &str, scope: &Scope<'_>) -> Option<Expr> {
 
 impl Binder<'_> {
     /// Binds what belongs to a module: in its database, with nothing of the statement around it.
-    fn inside<T>(
+    pub(super) fn inside<T>(
         &mut self,
         database: &str,
         bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<T>,
@@ -75,18 +75,7 @@ impl Binder<'_> {
             return Err(SqlError::new(&messages::VIEW_MORE_NAMES, &[&view.name]));
         }
         if width > 0 && width < plan.columns.len() {
-            let columns = plan.columns[..width].to_vec();
-            let correlated = plan.correlated;
-            let exprs = columns.iter().enumerate();
-            let exprs = exprs.map(|(i, c)| Expr::column(i, c.ty, c.nullable));
-            plan = Plan {
-                node: Node::Project {
-                    exprs: exprs.collect(),
-                    input: Box::new(plan),
-                },
-                columns,
-                correlated,
-            };
+            plan = picked(plan, 0..width);
         }
         Ok(plan)
     }
@@ -222,5 +211,25 @@ impl Binder<'_> {
             ty,
             nullable: true,
         })
+    }
+}
+
+/// Some of a plan's columns.
+pub(super) fn picked(plan: Plan, which: impl Iterator<Item = usize>) -> Plan {
+    let which: Vec<usize> = which.collect();
+    let column = |i: &usize| {
+        let c = &plan.columns[*i];
+        Expr::column(*i, c.ty, c.nullable)
+    };
+    let exprs = which.iter().map(column).collect();
+    let columns = which.iter().map(|i| plan.columns[*i].clone()).collect();
+    let correlated = plan.correlated;
+    Plan {
+        node: Node::Project {
+            exprs,
+            input: Box::new(plan),
+        },
+        columns,
+        correlated,
     }
 }

@@ -36,7 +36,7 @@ impl Binder<'_> {
         plan.map_err(|e| e.at_line(line))
     }
 
-    fn query_body(
+    pub(super) fn query_body(
         &mut self,
         stmt: &ast::SelectStmt,
         parent: Option<&Scope<'_>>,

@@ -146,8 +146,16 @@ impl Binder<'_> {
         {
             let cte = self.ctes[at].clone();
             // A CTE sees only those before it.
+            let target = self.located(&alias);
             let hidden = self.ctes.split_off(at);
             let outside = std::mem::take(&mut self.windows);
+            if let Some(lock) = target {
+                let named = (cte.name.as_str(), cte.columns.as_slice());
+                let located = self.located_query(&cte.query, named, lock);
+                self.windows = outside;
+                self.ctes.extend(hidden);
+                return self.expose_located(located?, &alias, scope);
+            }
             let plan = if names_table(&cte.query.body, &cte.name) {
                 self.recursive(&cte)
             } else {
@@ -187,6 +195,10 @@ impl Binder<'_> {
             }
             Source::Virtual(table) => virtual_plan(table, Vec::new()),
             Source::View(view) => {
+                if let Some(lock) = self.located(&alias) {
+                    let located = self.located_view(&view, lock)?;
+                    return self.expose_located(located, &alias, scope);
+                }
                 let plan = self.view(&view)?;
                 return self.expose_query(plan, &alias, &view.columns, scope);
             }

@@ -6,9 +6,8 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::SqlType;
 
-use super::target_table;
 use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
-use crate::host::Table;
+use crate::host::{Host, Source, Table, View};
 use crate::locking::target_lock;
 use crate::plan::{Node, Plan};
 
@@ -18,6 +17,8 @@ pub(super) struct Targets {
     pub plan: Plan,
     pub scope: Scope<'static>,
     pub offset: usize,
+    /// The columns of a target that is a query: their names, and which of the table's each is.
+    pub columns: Option<Vec<(String, Option<usize>)>>,
 }
 
 /// The rows of the target, beside those of the other sources of FROM.
@@ -29,9 +30,24 @@ pub(super) fn target_rows(
     top: Option<&ast::Top>,
 ) -> SqlResult<Targets> {
     let (real, alias, listed) = resolve_from(target, from)?;
-    let table = target_table(binder.host, &real)?;
     let lock = target_lock(&real.hints)?;
-    let (mut plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
+    let query = match &real.kind {
+        ast::TargetKind::Table(name) if binder.is_query(name)? => Some(name),
+        _ => None,
+    };
+    let (table, mut plan, scope, offset, columns) = if let Some(name) = query {
+        // A query that FROM does not list stands before the others.
+        let mut all = from.to_vec();
+        if !listed {
+            all.insert(0, ast::TableSource::Table(named(name, target.line)));
+        }
+        let (plan, scope, offset, found) = binder.target_query(&alias, lock, &all)?;
+        (found.table, plan, scope, offset, Some(found.columns))
+    } else {
+        let table = target_table(binder.host, &real)?;
+        let (plan, scope, offset) = binder.target_from(&table, (&alias, listed), lock, from)?;
+        (table, plan, scope, offset, None)
+    };
     match where_ {
         None => {}
         Some(ast::DmlWhere::Condition(e)) => {
@@ -49,7 +65,42 @@ pub(super) fn target_rows(
         plan,
         scope,
         offset,
+        columns,
     })
+}
+
+/// The table's column that a SET clause names; 4406 for a column of a query that is none.
+pub(super) fn assigned(
+    table: &Arc<dyn Table>,
+    columns: Option<&[(String, Option<usize>)]>,
+    target: &ast::Target,
+    name: &str,
+) -> SqlResult<usize> {
+    let missing = || SqlError::new(&messages::INVALID_COLUMN_NAME, &[&name]);
+    match columns {
+        None => {
+            let mut all = table.columns().iter();
+            all.position(|c| same_name(&c.name, name))
+                .ok_or_else(missing)
+        }
+        Some(columns) => {
+            let found = columns.iter().find(|(n, _)| same_name(n, name));
+            let (_, at) = found.ok_or_else(missing)?;
+            let derived = || SqlError::new(&messages::VIEW_DERIVED_FIELD, &[&target_alias(target)]);
+            at.ok_or_else(derived)
+        }
+    }
+}
+
+/// A name as a source of FROM.
+fn named(name: &ast::ObjectName, line: u32) -> ast::TableRef {
+    ast::TableRef {
+        name: name.clone(),
+        alias: None,
+        hints: Vec::new(),
+        sample: None,
+        line,
+    }
 }
 
 fn target_alias(target: &ast::Target) -> String {
@@ -133,5 +184,36 @@ fn listed_tables<'t>(source: &'t ast::TableSource, out: &mut Vec<Listed<'t>>) {
             listed_tables(&j.right, out);
         }
         _ => {}
+    }
+}
+
+/// The table that a target names.
+pub(super) fn target_table(host: &dyn Host, target: &ast::Target) -> SqlResult<Arc<dyn Table>> {
+    let no_view = |_| unsupported("changing rows through this view", target.line);
+    viewed(host, target)?.map_err(no_view)
+}
+
+/// The table that a target names, or the view.
+pub(super) fn viewed(
+    host: &dyn Host,
+    target: &ast::Target,
+) -> SqlResult<Result<Arc<dyn Table>, Arc<View>>> {
+    let line = target.line as i32;
+    match &target.kind {
+        ast::TargetKind::Table(name) => match host.source(name)? {
+            Some(Source::Table(t)) => Ok(Ok(t)),
+            Some(Source::View(view)) => Ok(Err(view)),
+            Some(Source::Virtual(_)) => {
+                Err(SqlError::new(&messages::CATALOG_UPDATE_NOT_ALLOWED, &[]).at_line(line))
+            }
+            None => {
+                Err(SqlError::new(&messages::INVALID_OBJECT_NAME, &[&name.display()]).at_line(line))
+            }
+        },
+        ast::TargetKind::Variable(name) => host.table_variable(name).map(Ok).ok_or_else(|| {
+            SqlError::new(&messages::TABLE_VARIABLE_NOT_DECLARED, &[name])
+                .with_state(2)
+                .at_line(line)
+        }),
     }
 }

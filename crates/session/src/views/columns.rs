@@ -120,6 +120,9 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
             nullable: c.nullable,
             identity: None,
             default: 0,
+            user_type: i32::from(c.ty.id.xtype()),
+            rowguid: false,
+            computed: false,
         }));
     }
     Ok(all)
