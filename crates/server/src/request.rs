@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
 use duramen_observe::{Counter, count};
-use duramen_session::{Begin, ResultSink, TransactionRequest};
+use duramen_session::{Begin, EnvChange, ResultSink, TransactionRequest};
 use duramen_tds::TdsError;
 use duramen_tds::packet::{Message, PacketType, to_packets};
 use duramen_tds::request::{Batch, TransactionRequest as Asked};
@@ -189,9 +189,14 @@ fn answer(
     }
     if message.reset || message.reset_keep_transaction {
         count(Counter::ConnectionResets, 1);
+        let old = session.database();
         session.reset(message.reset_keep_transaction);
         connection.prepared.lock().clear();
         reply.reset_acknowledged();
+        let new = session.database();
+        if old != new {
+            reply.env_change(&EnvChange::Database { old, new });
+        }
     }
     if matches!(message.kind, PacketType::SqlBatch | PacketType::Rpc) {
         count(Counter::BatchRequests, 1);

@@ -392,3 +392,79 @@ fn older_clients_are_understood() {
     }
     stack.close();
 }
+
+#[test]
+fn a_reset_is_told_first_and_brings_the_session_home() {
+    use duramen_tds::packet::{STATUS_RESET, STATUS_RESET_KEEP_TRAN, to_packets};
+    use duramen_tds::request::Batch;
+
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(
+        &mut client,
+        "CREATE TABLE t (a int); CREATE TABLE #own (a int)",
+    );
+    let state = "SELECT DB_NAME() AS d, @@TRANCOUNT AS n, OBJECT_ID('tempdb..#own') AS own";
+    let mut reset = |status: u8| {
+        run(
+            &mut client,
+            "USE tempdb; SET XACT_ABORT ON; BEGIN TRAN; INSERT master.dbo.t VALUES (1)",
+        );
+        let body = Batch::build(state, client.headers());
+        let packets = to_packets(PacketType::SqlBatch, &body, 4096, 0, status);
+        client.send_raw(&packets).unwrap();
+        let reply = tokens(&mut client);
+        run(&mut client, "IF @@TRANCOUNT > 0 ROLLBACK");
+        reply
+    };
+    let reply = reset(STATUS_RESET);
+    assert_eq!(reply[0], "env Reset");
+    assert_eq!(
+        reply[1],
+        "env Database { new: \"master\", old: \"tempdb\" }"
+    );
+    assert_eq!(reply[3], "row master,0,Null");
+    let reply = reset(STATUS_RESET_KEEP_TRAN);
+    assert_eq!((&*reply[0], &*reply[3]), ("env Reset", "row master,1,Null"));
+    stack.close();
+}
+
+#[test]
+fn a_client_that_vanishes_in_a_result_frees_its_locks() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(
+        &mut client,
+        "CREATE TABLE t (a int NOT NULL PRIMARY KEY, pad char(2000))",
+    );
+    let fill = "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2000) \
+                INSERT t SELECT i, 'x' FROM n OPTION (MAXRECURSION 0)";
+    run(&mut client, fill);
+    client
+        .query("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; BEGIN TRAN; UPDATE t SET pad = 'y'; SELECT * FROM t")
+        .unwrap();
+    // Some of the rows are on their way, the server waits for the socket to take the rest.
+    for _ in 0..50 {
+        client.next_event().unwrap();
+    }
+    drop(client);
+    let mut other = stack.connect();
+    run(
+        &mut other,
+        "SET LOCK_TIMEOUT 30000; UPDATE t SET pad = 'z' WHERE a = 5",
+    );
+    let reply = batch(&mut other, "SELECT COUNT(*) FROM t WHERE pad = 'y'");
+    assert_eq!(reply[1], "row 0");
+    // Calls that are for drivers alone are refused by name.
+    for name in ["sp_cursoropen", "sp_prepare"] {
+        other.query(&format!("EXEC {name}")).unwrap();
+        let mut said = String::new();
+        while let Some(token) = other.next_event().unwrap() {
+            if let Token::Error(e) = token {
+                said = e.text;
+            }
+        }
+        assert!(said.contains(name), "{said}");
+    }
+    stack.close();
+}

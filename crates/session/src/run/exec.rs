@@ -189,6 +189,8 @@ impl Run<'_> {
                 "sp_executesql" => return self.execute_sql(given),
                 "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
                 "sp_describe_undeclared_parameters" => return self.describe_undeclared(&given),
+                // Calls of the wire, which come as calls and not as text; cursors not even so.
+                remote if is_remote(remote) => return Err(not_supported(remote)),
                 "sp_flush_log" => return self.flush_log(),
                 "sp_rename" => return self.rename(&given),
                 called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
@@ -552,6 +554,18 @@ impl Session {
         callable.schema = callable.program.is_typed().then_some(version);
         Ok(callable)
     }
+}
+
+/// Procedures that exist for drivers.
+fn is_remote(name: &str) -> bool {
+    const PREPARED: [&str; 5] = [
+        "sp_prepare",
+        "sp_execute",
+        "sp_prepexec",
+        "sp_prepexecrpc",
+        "sp_unprepare",
+    ];
+    name.starts_with("sp_cursor") && !name.starts_with("sp_cursor_list") || PREPARED.contains(&name)
 }
 
 /// The position of the argument that a parameter gets.
