@@ -318,7 +318,11 @@ pub(crate) fn system_transaction(db: &Arc<Database>, name: &str) -> Transaction 
 
 /// The clock as `datetime`, for `created` and `modified`.
 pub fn now() -> DateTime {
-    let ns = duramen_os::time::wall().unix_nanos();
+    date_time(duramen_os::time::wall().unix_nanos())
+}
+
+/// A moment, in nanoseconds since 1970, as the catalog writes it.
+pub fn date_time(ns: i128) -> DateTime {
     let days = ns.div_euclid(86_400_000_000_000);
     let rest = ns.rem_euclid(86_400_000_000_000);
     DateTime {

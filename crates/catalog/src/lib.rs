@@ -25,7 +25,7 @@ pub mod shape;
 mod snapshot;
 pub mod system_tables;
 
-pub use catalog::{CatalogDb, now};
+pub use catalog::{CatalogDb, date_time, now};
 pub use ddl::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text};
 pub use def::*;
 pub use registry::{DatabaseEntry, FileEntry, FileKind, Registry, broker_guid};

@@ -28,6 +28,7 @@ use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
 use crate::host::{Event, Host, Locator, Table};
 use crate::locking::{ScanLock, target_lock};
+use crate::optimize::Sizes;
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
 use crate::rules::Generated;
@@ -82,6 +83,18 @@ pub(crate) enum ColumnValue {
 }
 
 impl Dml {
+    /// The sizes of the tables that it reads to find its rows.
+    pub fn sizes(&self) -> Sizes {
+        match &self.action {
+            Action::Update { plan, .. } | Action::Delete { plan, .. } => Sizes::of(plan),
+            Action::Insert {
+                source: InsertSource::Query(plan),
+                ..
+            } => Sizes::of(plan),
+            Action::Insert { .. } => Sizes::default(),
+        }
+    }
+
     /// The table that changes.
     pub fn table(&self) -> &Arc<dyn Table> {
         &self.table

@@ -15,6 +15,7 @@ use crate::locking::ScanLock;
 use crate::plan::Row;
 use crate::rules::{Generated, Rules};
 use crate::spill::{SpillFile, SpilledInMemory, Workspace};
+use crate::statistics::ColumnStatistics;
 
 /// A column of a table, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,6 +153,14 @@ pub trait Table: fmt::Debug + Send + Sync {
         Ok(())
     }
     fn paths(&self) -> &[AccessPath];
+    /// How many rows it has, without a look at them.
+    fn rows_about(&self) -> u64 {
+        0
+    }
+    /// What is known of a column's values.
+    fn statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {
+        None
+    }
     /// Its size at this moment, for choosing plans.
     fn size(&self) -> TableSize {
         TableSize::default()

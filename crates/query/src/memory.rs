@@ -14,7 +14,7 @@ use duramen_os::sync::Mutex;
 use duramen_types::{TypeId, Value, to_display};
 
 use crate::cx::Cx;
-use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn};
+use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
 use crate::key::RowKey;
 use crate::locking::ScanLock;
 use crate::plan::Row;
@@ -206,6 +206,17 @@ impl Table for MemoryTable {
 
     fn columns(&self) -> &[TableColumn] {
         &self.def.columns
+    }
+
+    fn rows_about(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn size(&self) -> TableSize {
+        TableSize {
+            rows: self.len() as u64,
+            pages: 0,
+        }
     }
 
     fn paths(&self) -> &[AccessPath] {

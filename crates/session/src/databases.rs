@@ -19,6 +19,7 @@ use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
+use crate::statistics::Statistics;
 use crate::unavailable::Unavailable;
 
 /// Bits of `DatabaseEntry::options`, ours.
@@ -68,9 +69,17 @@ pub struct OpenDb {
     pub db: Arc<Database>,
     pub catalog: Arc<CatalogDb>,
     pub entry: RwLock<DatabaseEntry>,
+    /// Of its tables' columns.
+    pub statistics: Statistics,
 }
 
 impl OpenDb {
+    /// Whether a switch of ALTER DATABASE that is remembered by name is on.
+    pub fn has_switch(&self, name: &str) -> bool {
+        let options = self.entry.read().options;
+        crate::database_ddl::switch(options, name).unwrap_or(false)
+    }
+
     pub fn is_read_only(&self) -> bool {
         self.entry.read().options & option::READ_ONLY != 0
     }
@@ -227,6 +236,7 @@ impl Databases {
             db,
             catalog,
             entry: RwLock::new(entry),
+            statistics: Statistics::default(),
         });
         self.open.write().insert(open.db.id, open.clone());
         self.generation.fetch_add(1, Ordering::AcqRel);

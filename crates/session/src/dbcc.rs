@@ -1,12 +1,13 @@
 //! DBCC: the statements that look into the engine or act on it, each declared once in [`STATEMENTS`].
 //!
 //! A statement is a name, the WITH options that it knows, and a function from its arguments to a [`Report`]: at most one
-//! result set, then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
+//! result set (or several), then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
 //! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
 
 mod identity;
 mod log;
 mod space;
+mod statistics;
 
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ use crate::session::Session;
 
 /// Name, type, nullable.
 pub type Columns = &'static [(&'static str, SqlType, bool)];
+
+/// A result set whose columns are known when it is made.
+pub type Set = (Vec<(&'static str, SqlType, bool)>, Vec<Row>);
 
 /// An argument in parentheses, evaluated.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +44,8 @@ pub struct Call<'a> {
 #[derive(Default)]
 pub struct Report {
     pub table: Option<(Columns, Vec<Row>)>,
+    /// Result sets after it.
+    pub sets: Vec<Set>,
     /// Of severity 10 or less. Kept back by NO_INFOMSGS.
     pub messages: Vec<SqlError>,
 }
@@ -77,6 +83,12 @@ const STATEMENTS: &[Statement] = &[
         args: (0, 1),
         options: &["TABLERESULTS"],
         run: log::open_transaction,
+    },
+    Statement {
+        name: "SHOW_STATISTICS",
+        args: (2, 2),
+        options: &["DENSITY_VECTOR", "HISTOGRAM", "STATS_STREAM", "STAT_HEADER"],
+        run: statistics::show,
     },
     Statement {
         name: "SHRINKFILE",
@@ -121,7 +133,6 @@ const NOT_HERE: &[&str] = &[
     "PAGE",
     "PROCCACHE",
     "SHOWCONTIG",
-    "SHOW_STATISTICS",
     "SHRINKDATABASE",
     "TRACEOFF",
     "TRACEON",

@@ -522,8 +522,7 @@ impl<'a> Ddl<'a> {
         }
     }
 
-    /// Plans are made from row counts that every change keeps: there is nothing to bring up to date. What is named must
-    /// be there, and options that would have statistics lag behind are refused.
+    /// Forgets what is known of the table's columns: the next plan looks at them anew. What is named must be there, and options that would have statistics lag behind are refused.
     pub fn update_statistics(
         &self,
         name: &ast::ObjectName,
@@ -550,7 +549,10 @@ impl<'a> Ddl<'a> {
             .iter()
             .find(|o| !HARMLESS.contains(&o.name.as_str()))
         {
-            None => Ok(()),
+            None => {
+                self.db.statistics.forget(table.id);
+                Ok(())
+            }
             Some(o) => Err(refuse(
                 &format!("UPDATE STATISTICS WITH {}", o.name),
                 o.line,

@@ -362,10 +362,10 @@ impl FunctionRun<'_> {
             }
             Op::Run(StatementKind::Select(stmt)) => {
                 let plan = match self.bound(at) {
-                    Some(Bound::Plan(p)) => p,
+                    Some(Bound::Plan(p, _)) => p,
                     _ => {
                         let plan = Arc::new(Binder::new(self.host).select(stmt)?);
-                        self.keep(at, Bound::Plan(plan.clone()));
+                        self.keep(at, Bound::Plan(plan.clone(), Default::default()));
                         plan
                     }
                 };

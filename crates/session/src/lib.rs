@@ -32,6 +32,7 @@ mod session;
 mod sink;
 mod spill;
 mod startup;
+mod statistics;
 mod stored;
 mod table_types;
 mod table_variable;

@@ -11,6 +11,7 @@ use duramen_query::host::{
     AccessPath, Bounds, Event, Locator, RowCursor, Table, TableColumn, TableSize,
 };
 use duramen_query::rules::{Generated, Rules};
+use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
@@ -331,6 +332,15 @@ impl Table for StoredTable {
 
     fn paths(&self) -> &[AccessPath] {
         &self.paths
+    }
+
+    fn rows_about(&self) -> u64 {
+        self.data().row_count().unwrap_or(0)
+    }
+
+    fn statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        let made = self.db.statistics.of(&self.db, &self.def, column)?;
+        Some(made.statistics)
     }
 
     fn size(&self) -> TableSize {

@@ -50,6 +50,7 @@ mod reading;
 mod recovery;
 mod row_counts;
 mod rowset;
+mod sample;
 mod tempdb;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use duramen_types::SqlType;
 
 use super::cost;
 use super::estimate::{
-    path_pages, row_bytes, seek_share, share, table_pages, table_rows, together,
+    path_pages, row_bytes, seek_share, shares, table_pages, table_rows, together,
 };
 use super::order;
 use crate::expr::{CompareOp, Expr, Kind};
@@ -36,7 +36,7 @@ pub fn best(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Way> {
     };
     let def = &*table.def;
     let all = table_rows(def);
-    let kept = together(parts.iter().map(|p| share(scan, p)).collect());
+    let kept = together(shares(scan, &parts.iter().collect::<Vec<_>>()));
     let result = (all * kept).max(1.0);
     let limited = |cost: f64, in_order: bool, rows: f64| match want.limit {
         // Rows come evenly: a share of them is found after that share of the work.

@@ -1,11 +1,15 @@
 //! How many rows an operator is expected to give out, and what its tree costs.
 
+use std::sync::Arc;
+
 use duramen_types::Value;
 
 use super::cost::{self, Cost};
+use crate::cx::Cx;
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::Table;
+use crate::host::{Nowhere, Table};
 use crate::plan::{AggregateKind, JoinKind, Node, OutColumn, Plan, Seek};
+use crate::statistics::ColumnStatistics;
 
 /// What is expected of one run of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -109,14 +113,116 @@ pub fn path_pages(table: &dyn Table, path: usize) -> f64 {
         .max(1.0)
 }
 
+/// Whether no two rows have the same value in a column.
+fn is_unique(table: &dyn Table, column: usize) -> bool {
+    let mut unique = table.paths().iter().filter(|p| p.unique);
+    unique.any(|p| matches!(p.keys[..], [(c, _)] if c == column))
+}
+
 /// Different values of a column, guessed from its unique keys.
 pub fn distinct_values(table: &dyn Table, column: usize) -> f64 {
     let rows = table_rows(table);
-    let mut unique = table.paths().iter().filter(|p| p.unique);
-    match unique.any(|p| matches!(p.keys[..], [(c, _)] if c == column)) {
-        true => rows,
-        false => rows.sqrt().max(rows * 0.0001),
+    if is_unique(table, column) {
+        return rows;
     }
+    match table.statistics(column) {
+        Some(s) if s.distinct >= 1.0 => s.distinct.min(rows),
+        _ => rows.sqrt().max(rows * 0.0001),
+    }
+}
+
+/// The value of an expression that is known before the run, for looking it up in statistics.
+fn known(e: &Expr) -> Option<Value> {
+    if let Kind::Const(v) = &e.kind {
+        return Some(v.clone());
+    }
+    let fixed = e.is_self_contained() && !e.any(&|e| matches!(e.kind, Kind::Variable(_)));
+    if !fixed {
+        return None;
+    }
+    let mut vars = Vec::new();
+    let mut cx = Cx::new(&Nowhere, &mut vars, duramen_types::ConvertCtx::default());
+    e.eval(&[], &mut cx).ok()
+}
+
+/// The statistics of the column that an expression is.
+fn statistics_of(plan: &Plan, e: &Expr) -> Option<Arc<ColumnStatistics>> {
+    let Kind::Column { depth: 0, index } = e.kind else {
+        return None;
+    };
+    let (table, column) = origin(plan, index)?;
+    table.statistics(column)
+}
+
+/// The share of rows for which a comparison of a column with a known value holds.
+fn compared_share(plan: &Plan, op: CompareOp, l: &Expr, r: &Expr) -> Option<f64> {
+    let (op, column, value) = match (&l.kind, &r.kind) {
+        (Kind::Column { depth: 0, .. }, _) => (op, l, known(r)?),
+        (_, Kind::Column { depth: 0, .. }) => (op.mirrored(), r, known(l)?),
+        _ => return None,
+    };
+    if value.is_null() {
+        return Some(0.0);
+    }
+    // Of a key without duplicates one row is known to be there, without a look.
+    if op == CompareOp::Eq
+        && let Kind::Column { depth: 0, index } = column.kind
+        && let Some((table, at)) = origin(plan, index)
+        && is_unique(table, at)
+    {
+        return Some(1.0 / table_rows(table));
+    }
+    let s = statistics_of(plan, column)?;
+    if !s.knows(&value) {
+        return None;
+    }
+    let some = 1.0 - s.nulls / s.rows.max(1.0);
+    Some(match op {
+        CompareOp::Eq => s.equal_share(&value),
+        CompareOp::Ne => some - s.equal_share(&value),
+        CompareOp::Lt => s.below_share(&value, false),
+        CompareOp::Le => s.below_share(&value, true),
+        CompareOp::Gt => some - s.below_share(&value, true),
+        CompareOp::Ge => some - s.below_share(&value, false),
+    })
+}
+
+/// The shares of conditions that hold together. Two bounds of one column are one range.
+pub fn shares(plan: &Plan, parts: &[&Expr]) -> Vec<f64> {
+    let bound = |e: &Expr| match &e.kind {
+        Kind::Compare(op, l, r) => match (&l.kind, &r.kind) {
+            (Kind::Column { depth: 0, index }, Kind::Const(_)) => Some((*index, *op)),
+            (Kind::Const(_), Kind::Column { depth: 0, index }) => Some((*index, op.mirrored())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let low = |op| matches!(op, CompareOp::Gt | CompareOp::Ge);
+    let high = |op| matches!(op, CompareOp::Lt | CompareOp::Le);
+    let mut taken = vec![false; parts.len()];
+    let mut out = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        if taken[i] {
+            continue;
+        }
+        let own = share(plan, part);
+        let other = bound(part).and_then(|(column, op)| {
+            let fits = |o| low(op) && high(o) || high(op) && low(o);
+            let later = (i + 1..parts.len()).find(|j| {
+                !taken[*j] && bound(parts[*j]).is_some_and(|(c, o)| c == column && fits(o))
+            });
+            later.filter(|_| statistics_of(plan, &Expr::column(column, part.ty, true)).is_some())
+        });
+        out.push(match other {
+            Some(j) => {
+                taken[j] = true;
+                // What is above the lower bound and below the upper one.
+                (own + share(plan, parts[j]) - 1.0).max(0.000_1)
+            }
+            None => own,
+        });
+    }
+    out
 }
 
 /// The share of rows with one value in a column.
@@ -134,6 +240,7 @@ pub fn share(plan: &Plan, e: &Expr) -> f64 {
         Kind::Const(Value::Bit(b)) => f64::from(u8::from(*b)),
         Kind::Const(Value::Null) => 0.0,
         Kind::Compare(op, l, r) => match op {
+            _ if let Some(known) = compared_share(plan, *op, l, r) => known,
             CompareOp::Eq => {
                 let known = [equal_share(plan, l), equal_share(plan, r)];
                 let known = known.into_iter().flatten();
@@ -146,14 +253,18 @@ pub fn share(plan: &Plan, e: &Expr) -> f64 {
             }
             _ => GUESS_RANGE,
         },
-        Kind::And(parts) => together(parts.iter().map(|p| share(plan, p)).collect()),
+        Kind::And(parts) => together(shares(plan, &parts.iter().collect::<Vec<_>>())),
         Kind::Or(parts) => {
             let none: f64 = parts.iter().map(|p| 1.0 - share(plan, p)).product();
             1.0 - none
         }
         Kind::Not(e) => 1.0 - share(plan, e),
         Kind::IsNull { input, negated } => {
-            let share = if input.nullable { GUESS_NULL } else { 0.0 };
+            let share = match (input.nullable, statistics_of(plan, input)) {
+                (false, _) => 0.0,
+                (true, Some(s)) => s.nulls / s.rows.max(1.0),
+                (true, None) => GUESS_NULL,
+            };
             if *negated { 1.0 - share } else { share }
         }
         Kind::In {
@@ -161,8 +272,9 @@ pub fn share(plan: &Plan, e: &Expr) -> f64 {
             list,
             negated,
         } => {
-            let one = equal_share(plan, item).unwrap_or(GUESS_EQUAL);
-            let share = (one * list.len() as f64).min(1.0);
+            let guess = equal_share(plan, item).unwrap_or(GUESS_EQUAL);
+            let one = |e| compared_share(plan, CompareOp::Eq, item, e).unwrap_or(guess);
+            let share = list.iter().map(one).sum::<f64>().min(1.0);
             if *negated { 1.0 - share } else { share }
         }
         Kind::Like { negated, .. } => {
@@ -190,6 +302,20 @@ pub fn together(mut shares: Vec<f64>) -> f64 {
     all
 }
 
+/// The share of rows within the bounds of a seek, where they are known.
+fn range_share(s: &ColumnStatistics, seek: &Seek) -> Option<f64> {
+    let side = |bound: &Option<(Expr, bool)>, up_to: bool| match bound {
+        None => Some(None),
+        Some((e, inclusive)) => {
+            let v = known(e).filter(|v| s.knows(v))?;
+            Some(Some(s.below_share(&v, *inclusive == up_to)))
+        }
+    };
+    let low = side(&seek.lower, false)?.unwrap_or(0.0);
+    let high = side(&seek.upper, true)?.unwrap_or(1.0 - s.nulls / s.rows.max(1.0));
+    Some((high - low).max(0.0))
+}
+
 /// The share of a table's rows that a seek reads.
 pub fn seek_share(table: &dyn Table, seek: &Seek) -> f64 {
     let rows = table_rows(table);
@@ -199,12 +325,20 @@ pub fn seek_share(table: &dyn Table, seek: &Seek) -> f64 {
     if path.unique && seek.equal.len() == path.keys.len() {
         return 1.0 / rows;
     }
-    let keys = path.keys.iter().take(seek.equal.len());
-    let mut shares: Vec<f64> = keys
-        .map(|(column, _)| 1.0 / distinct_values(table, *column))
-        .collect();
+    let keys = path.keys.iter().zip(&seek.equal);
+    let equal = |((column, _), e): (&(usize, bool), &Expr)| {
+        let statistics = table.statistics(*column);
+        match (known(e), statistics) {
+            (Some(v), Some(s)) if s.knows(&v) => s.equal_share(&v),
+            _ => 1.0 / distinct_values(table, *column),
+        }
+    };
+    let mut shares: Vec<f64> = keys.map(equal).collect();
+    let range = path.keys.get(seek.equal.len()).map(|(column, _)| *column);
+    let between = range.and_then(|c| range_share(&*table.statistics(c)?, seek));
     match (&seek.lower, &seek.upper) {
         (None, None) => {}
+        _ if let Some(share) = between => shares.push(share),
         (Some(_), Some(_)) => shares.push(GUESS_RANGE * GUESS_RANGE),
         _ => shares.push(GUESS_RANGE),
     }
@@ -272,8 +406,8 @@ pub fn estimate(plan: &Plan) -> Estimate {
             };
             // What the seek below answers is counted there.
             let sought = |p: &&Expr| !super::answered(input, p);
-            let shares = parts.iter().filter(sought).map(|p| share(input, p));
-            let rows = below.rows * together(shares.collect());
+            let rest: Vec<&Expr> = parts.iter().filter(sought).collect();
+            let rows = below.rows * together(shares(input, &rest));
             made(rows, cost::per_row(below.rows, 0.000_000_48), below.cost)
         }
         Node::Project { input, exprs } => {

@@ -19,6 +19,9 @@ mod joins;
 mod needed;
 mod order;
 mod simplify;
+mod sizes;
+
+pub use sizes::Sizes;
 
 use std::cell::Cell;
 

@@ -27,8 +27,6 @@ fn is_plain_number(ty: &SqlType) -> bool {
             | TypeId::SmallInt
             | TypeId::Int
             | TypeId::BigInt
-            | TypeId::Decimal
-            | TypeId::Numeric
             | TypeId::Float
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! An option takes effect and shows in `sys.databases`, or is refused by its name. Three lists say which:
 //! [`SWITCHES`] are remembered and shown (defaults for connections that set none of their own, which every login does,
-//! and leaves for statistics, which the optimizer does not use); [`FIXED`] names the values that are so anyway; what
+//! and leaves for statistics, which `statistics` asks for); [`FIXED`] names the values that are so anyway; what
 //! has an effect of its own is in [`wish`].
 
 use std::sync::Arc;

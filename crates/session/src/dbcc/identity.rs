@@ -104,6 +104,7 @@ fn work(
 
 fn said(args: &[&dyn Display; 2]) -> Report {
     Report {
+        sets: Vec::new(),
         table: None,
         messages: vec![SqlError::new(&messages::IDENTITY_CHECKED, args)],
     }

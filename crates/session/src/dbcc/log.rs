@@ -37,6 +37,7 @@ pub fn info(call: &Call<'_>) -> SqlResult<Report> {
     };
     let vlfs = db.db.log().map(|l| l.vlfs()).unwrap_or_default();
     Ok(Report {
+        sets: Vec::new(),
         table: Some((LOGINFO, vlfs.into_iter().map(row).collect())),
         messages: Vec::new(),
     })
@@ -128,6 +129,7 @@ pub fn open_transaction(call: &Call<'_>) -> SqlResult<Report> {
             ]
         });
         return Ok(Report {
+            sets: Vec::new(),
             table: Some((OPENTRAN, rows)),
             messages: Vec::new(),
         });
@@ -146,6 +148,7 @@ pub fn open_transaction(call: &Call<'_>) -> SqlResult<Report> {
         ],
     };
     Ok(Report {
+        sets: Vec::new(),
         table: None,
         messages,
     })

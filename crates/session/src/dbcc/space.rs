@@ -23,6 +23,7 @@ pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["logspace"] => Ok(Report {
+            sets: Vec::new(),
             table: Some((LOGSPACE, log_space(call))),
             messages: Vec::new(),
         }),
@@ -143,6 +144,7 @@ pub fn shrink_file(call: &Call<'_>) -> SqlResult<Report> {
         pages(made.min(shrunk.new_bytes)),
     ];
     Ok(Report {
+        sets: Vec::new(),
         table: Some((SHRINKFILE, vec![row])),
         messages,
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_observe::{Counter, count};
 use duramen_query::host::Nowhere;
-use duramen_query::{Binder, Cx, Expr, Plan, dml::Dml};
+use duramen_query::{Binder, Cx, Expr, Plan, Sizes, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::Value;
@@ -20,8 +20,8 @@ pub enum Bound {
     Expr(Arc<Expr>),
     /// An expression that asks nothing of the session and never grows old.
     Simple(Arc<Expr>),
-    Plan(Arc<Plan>),
-    Dml(Arc<Dml>),
+    Plan(Arc<Plan>, Arc<Sizes>),
+    Dml(Arc<Dml>, Arc<Sizes>),
 }
 
 impl Run<'_> {
@@ -72,6 +72,12 @@ impl Run<'_> {
         let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
         if *bound_at != version {
+            count(Counter::SqlRecompilations, 1);
+            return None;
+        }
+        if let Bound::Plan(_, sizes) | Bound::Dml(_, sizes) = bound
+            && sizes.have_changed()
+        {
             count(Counter::SqlRecompilations, 1);
             return None;
         }

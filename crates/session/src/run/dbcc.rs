@@ -33,7 +33,8 @@ impl Run<'_> {
         if !quiet {
             report.messages.iter().for_each(|m| self.say(m, at));
         }
-        if let Some((columns, table)) = report.table {
+        let first = report.table.map(|(columns, rows)| (columns.to_vec(), rows));
+        for (columns, table) in first.into_iter().chain(report.sets) {
             let columns: Vec<ColumnMeta> = columns
                 .iter()
                 .map(|(name, ty, nullable)| ColumnMeta {

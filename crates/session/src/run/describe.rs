@@ -159,7 +159,8 @@ impl Run<'_> {
         let assigns = assignments(stmt)?;
         let plan = std::sync::Arc::new(self.with_host(None, |h| Binder::new(h).select(stmt))?);
         let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
-        self.keep(at, Bound::Plan(plan));
+        let sizes = std::sync::Arc::new(duramen_query::Sizes::of(&plan));
+        self.keep(at, Bound::Plan(plan, sizes));
         if !assigns {
             self.sink.columns(&columns);
             self.done(Some(0), command::SELECT, false);

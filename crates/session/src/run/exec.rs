@@ -471,7 +471,11 @@ impl Run<'_> {
             return Ok(None);
         };
         let database = db.db.name.clone();
-        let key = format!("{}\u{1}{}\u{1}{}", db.db.id.0, module.id.0, module.version);
+        let nulls = self.session.options.ansi_nulls;
+        let key = format!(
+            "{}\u{1}{}\u{1}{}\u{1}{nulls}",
+            db.db.id.0, module.id.0, module.version
+        );
         let version = self.session.instance.schema_version(true);
         if let Some(callable) = self.session.known_program(&key, version) {
             return Ok(Some((key, database, callable)));
@@ -500,9 +504,10 @@ impl Run<'_> {
 impl Session {
     /// Under what a parameterised statement's program is kept.
     pub(crate) fn text_key(&self, text: &str, declarations: &str) -> String {
-        let quoted = self.options.quoted_identifier;
+        let quoted = u8::from(self.options.quoted_identifier);
+        let nulls = u8::from(self.options.ansi_nulls);
         format!(
-            "{}\u{1}{quoted}\u{1}{declarations}\u{1}{text}",
+            "{}\u{1}{quoted}{nulls}\u{1}{declarations}\u{1}{text}",
             self.database
         )
     }

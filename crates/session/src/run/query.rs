@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_query::{Binder, Cx, Plan, dml::Dml};
+use duramen_query::{Binder, Cx, Plan, Sizes, dml::Dml};
 use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::SqlType;
@@ -43,11 +43,12 @@ impl Run<'_> {
         sent: &mut Option<Vec<(String, SqlType)>>,
     ) -> SqlResult<()> {
         let plan = match self.cached(at) {
-            Some(Bound::Plan(p)) => p,
+            Some(Bound::Plan(p, _)) => p,
             _ => {
                 let plan = self.with_host(None, |h| Binder::new(h).select(stmt))?;
                 let plan = Arc::new(plan);
-                self.keep(at, Bound::Plan(plan.clone()));
+                let sizes = Arc::new(Sizes::of(&plan));
+                self.keep(at, Bound::Plan(plan.clone(), sizes));
                 plan
             }
         };
@@ -132,10 +133,11 @@ impl Run<'_> {
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
         let dml = match self.cached(at) {
-            Some(Bound::Dml(d)) => d,
+            Some(Bound::Dml(d, _)) => d,
             _ => {
                 let dml = Arc::new(self.with_host(None, bind)?);
-                self.keep(at, Bound::Dml(dml.clone()));
+                let sizes = Arc::new(dml.sizes());
+                self.keep(at, Bound::Dml(dml.clone(), sizes));
                 dml
             }
         };

@@ -89,7 +89,11 @@ impl Run<'_> {
 
     /// A statement has been bound: what follows is its execution.
     pub(super) fn note_bound(&mut self, at: usize, bound: &Bound) {
-        if let (Some(clock), Bound::Plan(_) | Bound::Dml(_)) = (self.clock, bound) {
+        if self.session.options.statistics_io && matches!(bound, Bound::Plan(..) | Bound::Dml(..)) {
+            // What a plan was chosen by is not what the statement reads.
+            duramen_observe::meter_reads();
+        }
+        if let (Some(clock), Bound::Plan(..) | Bound::Dml(..)) = (self.clock, bound) {
             if self.session.options.statistics_time {
                 self.say(&clock.compiled(), at);
             }

@@ -1,0 +1,54 @@
+//! Some rows of a rowset, for statistics: no locks, no transaction, whatever is on the pages.
+
+use duramen_base::SqlResult;
+use duramen_types::Value;
+
+use crate::format::page::{is_ghost, kind_of, record_kind};
+use crate::format::values::decode_row_with;
+use crate::rowset::Rowset;
+
+/// Rows from pages spread evenly over a rowset.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// Values kept outside their rows are empty here.
+    pub rows: Vec<Vec<Value>>,
+    /// Every page was read.
+    pub whole: bool,
+}
+
+impl Rowset {
+    /// Rows of `pages` pages at most. Rows of running transactions count like others: whoever asks wants to know what the
+    /// table is like, not what is in it.
+    pub fn sample(&self, pages: usize) -> SqlResult<Sample> {
+        let db = self.database();
+        let _shared = self.storage.latch.read();
+        let first_iam = self.storage.roots.lock().first_iam;
+        let all = db.pages_of(first_iam)?;
+        let step = all.len().div_ceil(pages.max(1)).max(1);
+        let mut sample = Sample {
+            rows: Vec::new(),
+            whole: step == 1,
+        };
+        for id in all.into_iter().step_by(step) {
+            let page = db.read_page(id)?;
+            let p = page.page();
+            if p.alloc_unit() != self.def().au || p.level() != 0 {
+                continue;
+            }
+            for slot in 0..p.slot_count() {
+                let Some(row) = p.record(slot).map_err(|e| db.corrupt(id, e))? else {
+                    continue;
+                };
+                let Some(status) = row.first() else { continue };
+                let kind = kind_of(*status);
+                let inside = kind == record_kind::PRIMARY || kind == record_kind::FORWARDED;
+                if is_ghost(*status) || self.def().is_heap() && !inside {
+                    continue;
+                }
+                let decoded = decode_row_with(&self.def().layout, row, &mut |_, _| Ok(Vec::new()));
+                sample.rows.push(decoded?);
+            }
+        }
+        Ok(sample)
+    }
+}
