@@ -2,6 +2,7 @@
 
 mod alter_table;
 mod commit_wait;
+mod constraints;
 mod database_files;
 mod dbcc;
 mod full;
