@@ -43,6 +43,7 @@ messages! {
     CASE_NESTED_TOO_DEEP = 125, 15, "Case expressions may only be nested to level %d.";
     TOP_NEGATIVE = 127, 15, "A TOP N or FETCH rowcount value may not be negative.";
     NAME_NOT_PERMITTED = 128, 15, "The name \"%.*s\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.";
+    FILLFACTOR_INVALID = 129, 15, "Fillfactor %d is not a valid percentage; fillfactor must be between 1 and 100.";
     AGGREGATE_OF_AGGREGATE = 130, 16, "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
     TYPE_SIZE_EXCEEDS_MAXIMUM = 131, 15, "The size (%d) given to the %S_MSG '%.*ls' exceeds the maximum allowed for any data type (%d).";
     LABEL_ALREADY_DECLARED = 132, 15, "The label '%.*ls' has already been declared. Label names must be unique within a query batch or stored procedure.";
@@ -278,12 +279,14 @@ messages! {
     INDEX_COLUMN_DOES_NOT_EXIST = 1911, 16, "Column name '%.*ls' does not exist in the target table or view.";
     INDEX_DDL_CONFLICT = 1912, 16, "Could not proceed with index DDL operation on %S_MSG '%.*ls' because it conflicts with another concurrent operation that is already in progress on the object.  The concurrent operation could be an online index operation on the same object or another concurrent operation that moves index pages like DBCC SHRINKFILE.";
     INDEX_ALREADY_EXISTS = 1913, 16, "The operation failed because an index or statistics with name '%.*ls' already exists on %S_MSG '%.*ls'.";
+    INDEX_OPTIONS_EXCLUDE = 1916, 16, "CREATE INDEX options %ls and %ls are mutually exclusive.";
     INDEX_COLUMN_TYPE = 1919, 16, "Column '%.*ls' in table '%.*ls' is of a type that is invalid for use as a key column in an index.";
     INVALID_PLACE = 1921, 16, "Invalid %S_MSG '%.*ls' specified.";
     SET_OPTIONS_INCORRECT = 1934, 16, "%ls failed because the following SET options have incorrect settings: '%.*ls'. Verify that SET options are correct for use with %S_MSG.";
     VIEW_NOT_SCHEMA_BOUND = 1939, 16, "Cannot create %S_MSG on view '%.*ls' because the view is not schema bound.";
     INDEX_KEY_LENGTH_WARNING = 1945, 10, "Warning! The maximum key length for a %S_MSG index is %d bytes. The index '%.*ls' has maximum length of %d bytes. For some combination of large values, the insert/update operation will fail.";
     INDEX_KEY_TOO_LONG = 1946, 16, "Operation failed. The index entry of length %d bytes for the index '%.*ls' exceeds the maximum length of %d bytes for %S_MSG indexes.";
+    INDEX_IS_DISABLED = 1973, 16, "Cannot perform the specified operation on disabled index '%.*ls' on table '%.*ls'.";
     MODULE_DEPENDS_ON_MISSING = 2007, 10, "The module '%.*ls' depends on the missing object '%.*ls'. The module will still be created; however, it cannot run successfully until the object exists.";
     ALTER_WRONG_KIND = 2010, 16, "Cannot perform alter on '%.*ls' because it is an incompatible object type.";
     TRIGGER_OTHER_TABLE = 2110, 15, "Cannot alter trigger '%.*ls' on '%.*ls' because this trigger does not belong to this object.";
@@ -309,6 +312,7 @@ messages! {
     DATA_TYPE_NOT_FOUND = 2715, 16, "Column, parameter, or variable #%d: Cannot find data type %.*ls.";
     COLUMN_WIDTH_NOT_ALLOWED = 2716, 16, "Column, parameter, or variable #%d: Cannot specify a column width on data type %.*ls.";
     SIZE_EXCEEDS_MAXIMUM = 2717, 15, "The size (%d) given to the %S_MSG '%.*ls' exceeds the maximum allowed (%d).";
+    CANNOT_FIND_INDEX = 2727, 11, "Cannot find index '%.*ls'.";
     NON_DETERMINISTIC_COLUMN = 2729, 16, "Column '%.*ls' in %S_MSG '%.*ls' cannot be used in an index or statistics or as a partition key because it is non-deterministic.";
     RAISERROR_NUMBER_INVALID = 2732, 16, "Error number %ld is invalid. The number must be from %ld through %ld and it cannot be 50000.";
     SECOND_TIMESTAMP = 2738, 16, "A table can only have one timestamp column. Because table '%.*ls' already has one, the column '%.*ls' cannot be added.";
@@ -509,6 +513,7 @@ messages! {
     OPENTRAN_SID = 7978, 10, "%hsSID           : %.*ls";
     NO_IDENTITY_COLUMN = 7997, 16, "'%.*ls' does not contain an identity column.";
     IDENTITY_CHECKED = 7998, 10, "Checking identity information: current identity value '%.*hs'%ls.";
+    INDEX_NOT_FOUND = 7999, 16, "Could not find any index named '%.*ls' for table '%.*ls'.";
     REQUEST_TOO_MANY_PARAMETERS = 8003, 16, "The incoming request has too many parameters. The server supports a maximum of %d parameters. Reduce the number of parameters and resend the request.";
     RPC_TYPE_UNKNOWN = 8009, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X is unknown.";
     RPC_INVALID_LENGTH = 8016, 16, "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (\"%.*ls\"): Data type 0x%02X has an invalid data length or metadata length.";

@@ -304,6 +304,11 @@ impl TableDef {
         self.indexes.iter().filter(|i| !i.clustered)
     }
 
+    /// The nonclustered indexes that have an entry for every row.
+    pub fn maintained(&self) -> impl Iterator<Item = &IndexDef> {
+        self.nonclustered().filter(|i| !i.options.disabled)
+    }
+
     pub fn identity_column(&self) -> Option<usize> {
         self.columns.iter().position(|c| c.identity.is_some())
     }

@@ -348,7 +348,7 @@ pub fn insert_row(
     row: &[Value],
 ) -> Result<RowLocator, StorageError> {
     let at = db.rowset(&table.data).insert(tx, row)?;
-    for index in table.nonclustered() {
+    for index in table.maintained() {
         db.rowset(&index.rowset)
             .insert(tx, &index.entry(row, &at))?;
     }
@@ -363,7 +363,7 @@ pub fn delete_row(
     at: &RowLocator,
     row: &[Value],
 ) -> SqlResult<()> {
-    for index in table.nonclustered() {
+    for index in table.maintained() {
         let entry = index.entry(row, at);
         db.rowset(&index.rowset)
             .delete(tx, &index.entry_locator(&entry))?;
@@ -382,7 +382,7 @@ pub fn update_row(
     new: &[Value],
 ) -> Result<RowLocator, StorageError> {
     let moved = db.rowset(&table.data).update(tx, at, new)?;
-    for index in table.nonclustered() {
+    for index in table.maintained() {
         let (before, after) = (index.entry(old, at), index.entry(new, &moved));
         if before != after {
             let rowset = db.rowset(&index.rowset);

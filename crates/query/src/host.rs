@@ -182,6 +182,10 @@ pub trait Table: fmt::Debug + Send + Sync {
         Ok(())
     }
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    /// A row comes back with the values that an UPDATE gave it: no index may leave it out.
+    fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        self.insert(row, cx)
+    }
     fn update(&self, at: &Locator, old: &Row, new: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
     fn delete(&self, at: &Locator, old: &Row, cx: &mut Cx<'_>) -> SqlResult<()>;
     /// The statement that changed it has ended. Tables that no transaction keeps undo their part of one that failed.

@@ -3,6 +3,7 @@
 mod alter;
 mod computed;
 mod constraints;
+mod indexes;
 mod normal;
 mod types;
 
@@ -11,8 +12,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
-    ConstraintState, Identity, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef,
-    fold,
+    ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
 };
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
@@ -383,9 +383,7 @@ impl<'a> Ddl<'a> {
                 options,
                 on,
             } => {
-                if !options.is_empty() {
-                    return Err(refuse("WITH options of constraints", c.line));
-                }
+                let options = self.key_options(options, c.line)?;
                 if *primary && new.indexes.iter().any(|i| i.primary_key) {
                     return Err(SqlError::new(&messages::SECOND_PRIMARY_KEY, &[&new.name])
                         .with_state(0)
@@ -400,7 +398,7 @@ impl<'a> Ddl<'a> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
-                    options: IndexOptions::default(),
+                    options,
                     filegroup: self.filegroup(on.as_deref(), c.line)?,
                 });
                 Ok(())
@@ -415,12 +413,7 @@ impl<'a> Ddl<'a> {
         if stmt.columnstore || stmt.filter.is_some() {
             return Err(refuse("COLUMNSTORE and filtered indexes", stmt.line));
         }
-        if let Some(option) = stmt.options.iter().find(|o| !harmless(o)) {
-            return Err(refuse(
-                &format!("the index option {}", option.name),
-                option.line,
-            ));
-        }
+        let (options, _) = indexes::options_of(&stmt.options, stmt.unique)?;
         let mut includes = Vec::new();
         for name in &stmt.include {
             includes.push(position(name, columns, stmt.line)?);
@@ -433,7 +426,7 @@ impl<'a> Ddl<'a> {
             unique_constraint: false,
             keys: keys(&stmt.columns, columns, stmt.line)?,
             includes,
-            options: IndexOptions::default(),
+            options,
             filegroup: self.filegroup(stmt.on.as_deref(), stmt.line)?,
         })
     }
@@ -444,6 +437,11 @@ impl<'a> Ddl<'a> {
         };
         let table = self.table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
         self.lock(&table, LockMode::SchM)?;
+        let (_, existing) = indexes::options_of(&stmt.options, stmt.unique)?;
+        let table = match existing {
+            true => self.drop_existing(&table, stmt)?,
+            false => table,
+        };
         if table.index(&stmt.name).is_some() {
             let args: [&dyn std::fmt::Display; 3] = [&stmt.name, &"table", &name.display()];
             return Err(
@@ -632,22 +630,6 @@ fn sysname_id(ty: &ast::DataType) -> i32 {
 
 fn cannot_drop(kind: &str, name: &str) -> SqlError {
     SqlError::new(&messages::CANNOT_DROP, &[&"drop", &kind, &name]).with_state(5)
-}
-
-/// Options that say what is done anyway, or only where space is left.
-fn harmless(option: &ast::NamedOption) -> bool {
-    let on = option.value.as_ref().and_then(ast::OptionValue::as_on_off);
-    match option.name.as_str() {
-        "PAD_INDEX"
-        | "STATISTICS_NORECOMPUTE"
-        | "SORT_IN_TEMPDB"
-        | "DROP_EXISTING"
-        | "IGNORE_DUP_KEY"
-        | "ONLINE" => on == Some(false),
-        "ALLOW_ROW_LOCKS" | "ALLOW_PAGE_LOCKS" => on == Some(true),
-        "OPTIMIZE_FOR_SEQUENTIAL_KEY" => on.is_some(),
-        _ => false,
-    }
 }
 
 fn declared_nonclustered(stmt: &ast::CreateTable) -> bool {

@@ -556,6 +556,16 @@ impl<'r> Run<'r> {
                     d.update_statistics(&table, names, options)
                 })
             }
+            StatementKind::AlterIndex(stmt) => {
+                let (database, table) = self.session.definition_target(&stmt.table);
+                let stmt = ast::AlterIndex {
+                    table,
+                    ..(**stmt).clone()
+                };
+                self.define_in(&database, command::OTHER, "ALTER INDEX", |d| {
+                    d.alter_index(&stmt)
+                })
+            }
             StatementKind::TruncateTable { table } => {
                 let (database, table) = self.session.definition_target(table);
                 let what = "TRUNCATE TABLE";

@@ -13,7 +13,7 @@ use duramen_query::host::{
 use duramen_query::rules::{Generated, Rules};
 use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
-use duramen_storage::{Cursor, Reading, RowLocator, Rowset, ScanSpec, StorageError};
+use duramen_storage::{Cursor, LockHint, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::batch::Column;
 use duramen_types::{TypeId, Value};
@@ -32,6 +32,8 @@ pub struct StoredTable {
     paths: Vec<AccessPath>,
     /// Whether some of its columns are made by it.
     generates: bool,
+    /// Whether an index leaves duplicate keys out.
+    ignores: bool,
     computed: OnceLock<computed::Expressions>,
     names: Arc<Names>,
     /// The catalog's version at which the definition was last found unchanged.
@@ -111,13 +113,24 @@ impl StoredTable {
         let paths = def
             .indexes
             .iter()
-            .map(|i| AccessPath {
-                name: i.name.clone(),
-                unique: i.unique,
-                keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
-                covers_all: i.clustered,
-                columns: entry_columns(&def, i),
-                ordered: true,
+            .map(|i| match i.options.disabled {
+                // Nothing can be sought there, and it is in no order.
+                true => AccessPath {
+                    name: i.name.clone(),
+                    unique: false,
+                    keys: Vec::new(),
+                    covers_all: false,
+                    columns: Vec::new(),
+                    ordered: false,
+                },
+                false => AccessPath {
+                    name: i.name.clone(),
+                    unique: i.unique,
+                    keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
+                    covers_all: i.clustered,
+                    columns: entry_columns(&def, i),
+                    ordered: true,
+                },
             })
             .collect();
         let names = Arc::new(Names {
@@ -126,6 +139,7 @@ impl StoredTable {
             full: format!("{}.{}.{}", db.db.name, def.schema_name, def.name),
         });
         StoredTable {
+            ignores: def.indexes.iter().any(|i| i.options.ignore_dup_key),
             generates: columns.iter().any(TableColumn::is_generated),
             db,
             def,
@@ -161,6 +175,22 @@ impl StoredTable {
         }
         row.resize(self.def.data.layout.columns.len(), Value::Null);
         row
+    }
+
+    /// Whether an index with IGNORE_DUP_KEY has the key of a row that is to be inserted. The key's place stays locked,
+    /// so that nobody else puts it there.
+    fn is_duplicate(&self, tx: &Arc<Transaction>, row: &[Value]) -> SqlResult<bool> {
+        let ignoring = |i: &&IndexDef| i.options.ignore_dup_key && !i.options.disabled;
+        for index in self.def.indexes.iter().filter(ignoring) {
+            let key = index.keys.iter().map(|k| row[k.column].clone()).collect();
+            let mut spec = ScanSpec::equal(key, LockHint::Update);
+            spec.reading.level = Some(IsolationLevel::Serializable);
+            let rowset = self.db.db.rowset(&index.rowset);
+            if rowset.scan(tx, spec)?.next(tx)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// 2627 and 2601 in words.
@@ -464,6 +494,16 @@ impl Table for StoredTable {
 
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         self.check_writable()?;
+        let tx = transaction(cx)?;
+        let row = self.stored(row);
+        if self.ignores && self.is_duplicate(&tx, &row)? {
+            return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
+        }
+        rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
+        Ok(())
+    }
+
+    fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
         let row = self.stored(row);
         rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;

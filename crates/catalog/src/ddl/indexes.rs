@@ -215,9 +215,58 @@ impl CatalogDb {
         }
         for index in indexes.iter().filter(|i| !i.clustered) {
             let index = self.remake(&base, &next, index)?;
-            self.fill(tx, &next, &index)?;
+            if !index.options.disabled {
+                self.fill(tx, &next, &index)?;
+            }
             next.indexes.push(index);
         }
+        Ok(self.publish(next))
+    }
+
+    /// Makes the pages of an index anew and gives it these options. That of the clustered one is the whole table's.
+    pub fn rebuild_index(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        index: u16,
+        options: IndexOptions,
+    ) -> SqlResult<Arc<TableDef>> {
+        let mut next = table.clone();
+        let Some(at) = next.indexes.iter().position(|i| i.id == index) else {
+            return Ok(self.publish(next));
+        };
+        next.indexes[at].options = options;
+        if next.indexes[at].clustered {
+            return self.rebuild_as(tx, table, next, None, &mut |row| Ok(row));
+        }
+        let base = self.base(tx);
+        self.delete_index_rows(&base, table, index)?;
+        describe::delete_storage_rows(&base, &table.indexes[at].rowset)?;
+        let place = next.indexes[at].clone();
+        let made = self.remake(&base, &next, &place)?;
+        self.database()
+            .drop_storage(tx, &table.indexes[at].rowset)?;
+        self.fill(tx, &next, &made)?;
+        next.indexes[at] = made;
+        Ok(self.publish(next))
+    }
+
+    /// Gives an index other options; its pages stay as they are.
+    pub fn set_index_options(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        index: u16,
+        options: IndexOptions,
+    ) -> SqlResult<Arc<TableDef>> {
+        let mut next = table.clone();
+        let Some(at) = next.indexes.iter().position(|i| i.id == index) else {
+            return Ok(self.publish(next));
+        };
+        next.indexes[at].options = options;
+        let base = self.base(tx);
+        self.delete_index_rows(&base, table, index)?;
+        describe::index_rows(&base, &next, &next.indexes[at])?;
         Ok(self.publish(next))
     }
 

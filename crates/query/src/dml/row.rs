@@ -53,7 +53,13 @@ pub(crate) fn insert_row(
     cx: &mut Cx<'_>,
 ) -> SqlResult<()> {
     let row = new_row(table, given, columns, &Guard::default(), cx)?;
-    table.insert(row, cx)
+    match table.insert(row, cx) {
+        Err(e) if e.number == messages::DUPLICATE_KEY_IGNORED.number => {
+            cx.duplicate_ignored = true;
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// Checks that the values fit their columns (NULL, length), and has the table make the values that it makes itself.
@@ -137,7 +143,7 @@ pub(super) fn write_changes(
             table.delete(at, old, cx)?;
         }
         for (_, _, new) in changes {
-            table.insert(new.clone(), cx)?;
+            table.insert_again(new.clone(), cx)?;
         }
         return Ok(());
     }

@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{
-    ConstraintState, IndexOptions, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
-};
+use duramen_catalog::{ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
@@ -215,9 +213,7 @@ impl Ddl<'_> {
                 options,
                 on,
             } => {
-                if !options.is_empty() {
-                    return Err(refuse("WITH options of constraints", c.line));
-                }
+                let options = self.key_options(options, c.line)?;
                 if *primary && table.indexes.iter().any(|i| i.primary_key) {
                     let error =
                         SqlError::new(&messages::PRIMARY_KEY_ALREADY_DEFINED, &[&table.name]);
@@ -241,7 +237,7 @@ impl Ddl<'_> {
                     unique_constraint: !primary,
                     keys,
                     includes: Vec::new(),
-                    options: IndexOptions::default(),
+                    options,
                     filegroup: self.filegroup(on.as_deref(), c.line)?,
                 };
                 self.db.catalog.create_index(self.tx, &table, &new)

@@ -159,12 +159,13 @@ impl Run<'_> {
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
         let limit = self.session.options.row_limit();
-        let (result, identity, changed) = self.with_cx(Some(transaction.clone()), |cx, sink| {
+        let done = self.with_cx(Some(transaction.clone()), |cx, sink| {
             cx.row_limit = limit;
             cx.changed = (!triggers.is_empty()).then(Default::default);
             let result = change_rows(&dml, sink, cx);
-            (result, cx.identity, cx.changed.take())
+            (result, cx.identity, cx.changed.take(), cx.duplicate_ignored)
         });
+        let (result, identity, changed, ignored) = done;
         dml.statement_ended(result.is_ok());
         if number == command::INSERT {
             let state = &mut self.session.state;
@@ -194,6 +195,10 @@ impl Run<'_> {
         fired?;
         if self.stopped {
             return Ok(());
+        }
+        if ignored {
+            let note = SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]);
+            self.say(&note.with_state(0), at);
         }
         self.session.state.rowcount = n;
         self.done(Some(n), number, false);
