@@ -107,6 +107,7 @@ fn a_crash_in_alter_table_leaves_before_or_after() {
             &mut s,
             "ALTER TABLE off_ ADD CONSTRAINT ck_off CHECK (id < 5), w AS id + 1 PERSISTED, CONSTRAINT fk_two FOREIGN KEY (id) REFERENCES k (id) ON DELETE SET NULL",
         );
+        run(&mut s, "EXEC sys.sp_flush_log");
         let mut s = login(&start(&disk.crash(n).env()));
         check(&mut s);
         let made = "SELECT COUNT(*) FROM sys.objects WHERE name IN ('ck_off', 'fk_two')";
