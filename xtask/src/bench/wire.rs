@@ -113,9 +113,13 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
             series.fairness.push(fairness);
             series.foreign.push(foreign);
             if let (Some(there), Some(script)) = (&theirs, cell.script) {
-                let rate = pgbench(there, dir, script, cell.clients, seconds)?;
-                println!("round {round}: {}: PostgreSQL {rate:.0}/s", cell.name);
-                series.theirs.push(rate);
+                match pgbench(there, dir, script, cell.clients, seconds)? {
+                    Some(rate) => {
+                        println!("round {round}: {}: PostgreSQL {rate:.0}/s", cell.name);
+                        series.theirs.push(rate);
+                    }
+                    None => println!("round {round}: {}: PostgreSQL has done nothing", cell.name),
+                }
             }
         }
     }
@@ -149,13 +153,14 @@ fn load(server: &Server, kind: &str, clients: usize, seconds: f64) -> Result<(f6
     }
 }
 
+/// Transactions a second; `None` when the time went by before the clients were connected.
 fn pgbench(
     server: &Postgres,
     dir: &Path,
     script: &str,
     clients: usize,
     seconds: f64,
-) -> Result<f64, String> {
+) -> Result<Option<f64>, String> {
     let file = dir.join("pgbench.sql");
     std::fs::write(&file, script).map_err(|e| e.to_string())?;
     let told = crate::sql::finish(
@@ -163,7 +168,8 @@ fn pgbench(
             .args(["-h", "127.0.0.1", "-p", &server.port().to_string()])
             .args(["-U", "postgres", "-n", "-M", "prepared", "-j", "1"])
             .args(["-c", &clients.to_string(), "-T"])
-            .arg((seconds.ceil() as u64).to_string())
+            // Many clients take a while to connect, which counts here.
+            .arg((seconds.ceil() as usize).max(clients / 32).to_string())
             .arg("-f")
             .arg(&file)
             .arg("bench"),
@@ -172,7 +178,10 @@ fn pgbench(
         let rest = l.strip_prefix("tps = ")?;
         rest.split_whitespace().next()?.parse().ok()
     });
-    rate.ok_or_else(|| format!("pgbench says {told}"))
+    match rate {
+        None if !told.contains("actually processed: 0") => Err(format!("pgbench says {told}")),
+        rate => Ok(rate),
+    }
 }
 
 fn table(series: &[Series], writes: f64) -> String {
