@@ -22,19 +22,20 @@ class Tsql:
     def __init__(self):
         self.arguments = Arguments()
 
-    def environment(self, encryption, extra):
+    def environment(self, encryption, extra, version="7.4"):
         """The variables of a FreeTDS program, and the configuration file that they name."""
         configuration = os.path.join(tempfile.gettempdir(), "tsql-%d.conf" % os.getpid())
         with open(configuration, "w", encoding="utf-8") as file:
-            file.write("[global]\ntext size = 2147483647\n%s[server]\nhost = %s\nport = %s\ntds version = 7.4\n"
+            file.write("[global]\ntext size = 2147483647\n%s[server]\nhost = %s\nport = %s\ntds version = %s\n"
                        "encryption = %s\nclient charset = UTF-8\n" % (
-                           extra, self.arguments.host, self.arguments.port, encryption))
+                           extra, self.arguments.host, self.arguments.port, version, encryption))
         return dict(os.environ, FREETDSCONF=configuration, LC_ALL="C.UTF-8"), configuration
 
-    def run(self, text, encryption="require", password=None, database=None, options="", quiet=True, extra=""):
+    def run(self, text, encryption="require", password=None, database=None, options="", quiet=True, extra="",
+            version="7.4"):
         """What tsql prints of a script, its greeting removed, and what it says of errors."""
         a = self.arguments
-        environment, configuration = self.environment(encryption, extra)
+        environment, configuration = self.environment(encryption, extra, version)
         command = ["tsql", "-S", "server", "-U", "sa", "-P", password or a.password, "-D", database or a.database]
         if quiet:
             command += ["-o", "q" + options]
@@ -71,6 +72,18 @@ class Tsql:
 
     def connect_strict(self):
         raise Skip("FreeTDS 1.3 has no TDS 8.0")
+
+    def connect_versions(self):
+        for version in ("7.1", "7.2", "7.3", "7.4"):
+            out, errors = self.run("SELECT 1 AS a, N'\u03b1' AS b, CAST(1.5 AS decimal(10,2)) AS c, CAST(9223372036854775807 AS bigint) AS d, "
+                                   "DATALENGTH(REPLICATE(CAST('x' AS varchar(max)), 9000)) AS e, REPLICATE(CAST('x' AS varchar(max)), 9000) AS f, "
+                                   "NULL AS g\nGO\nEXEC dbo.fails 42\nGO\nEXEC dbo.rows_and_status 5", version=version, options="fh")
+            check(version, out.split("\n"), ["1\t\u03b1\t1.50\t9223372036854775807\t9000\t" + "x" * 9000 + "\tNULL", "5\tfirst", "6"])
+            check(version + " error", "Msg 50000 (severity 12, state 7)" in errors, True)
+            # What 7.1 and 7.2 do not know comes as text.
+            out, errors = self.run("SELECT CAST('2020-01-02' AS date) AS a, CAST('03:04:05' AS time(0)) AS b", version=version, options="fh")
+            old = version in ("7.1", "7.2")
+            check(version + " dates", out, "2020-01-02\t03:04:05" if old else "Jan  2 2020 12:00AM\tJan  1 1900 03:04AM")
 
     def connect_refused(self):
         _, errors = self.run("SELECT 1", password="certainly not the password")
@@ -244,7 +257,7 @@ class Tsql:
 
     def main(self):
         report = Report()
-        for name in "clear login-only tls strict refused no-database".split():
+        for name in "clear login-only tls strict versions refused no-database".split():
             report.run("connect." + name, getattr(self, "connect_" + name.replace("-", "_")))
         values = type_values(self.arguments.cases)
         for name in dict.fromkeys(v.case for v in values):

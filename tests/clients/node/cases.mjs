@@ -47,6 +47,8 @@ function connect(options = {}, secret = password, login = 'sa') {
         requestTimeout: 30000, useUTC: true, rowCollectionOnRequestCompletion: false, ...options,
       },
     });
+    // A connection that breaks between requests must not end the program.
+    connection.on('error', () => {});
     connection.connect((error) => (error ? reject(error) : resolve(connection)));
   });
 }
@@ -278,6 +280,16 @@ await run('connect.strict', () => over({
   encrypt: 'strict', trustServerCertificate: false, serverName: 'localhost',
   cryptoCredentialsDetails: { ca: readFileSync(certificate, 'utf8') },
 }, 'TRUE'));
+await run('connect.versions', async () => {
+  for (const tdsVersion of ['7_1', '7_2', '7_3_A', '7_3_B', '7_4']) {
+    const connection = await connect({ tdsVersion });
+    const text = "SELECT 1 AS a, N'\u03b1' AS b, CAST(1.5 AS decimal(10,2)) AS c, REPLICATE(CAST('x' AS varchar(max)), 9000) AS d, NULL AS e";
+    check(tdsVersion, await rows(connection, text, [], 'execSqlBatch'), [[1, '\u03b1', 1.5, 'x'.repeat(9000), null]]);
+    const e = await refused(connection, 'EXEC dbo.fails 42');
+    check(`${tdsVersion} error`, [e.number, e.lineNumber], [50000, 4]);
+    await close(connection);
+  }
+});
 await run('connect.refused', async () => {
   check('numbers', await loginError({}, 'certainly not the password'), [18456]);
   await close(await connect());

@@ -112,6 +112,9 @@ class Driver:
     def connect_strict(self):
         self.over("strict")
 
+    def connect_versions(self):
+        raise Skip("the driver asks for one version")
+
     def login_error(self, **wrong):
         try:
             self.connect(**wrong)
@@ -379,7 +382,7 @@ class Driver:
 
     def main(self):
         report = Report()
-        cases = ["clear", "login-only", "tls", "strict", "refused", "no-database"]
+        cases = ["clear", "login-only", "tls", "strict", "versions", "refused", "no-database"]
         for case in cases:
             report.run("connect." + case, getattr(self, "connect_" + case.replace("-", "_")))
         self.connection = self.connect()

@@ -1,5 +1,6 @@
 """pymssql (FreeTDS' DB-Library) against a running server; the cases are those of cases.md."""
 import datetime
+import decimal
 
 import pymssql
 from pymssql import _mssql
@@ -20,6 +21,20 @@ class Pymssql(Driver):
             server=a.host, port=a.port, user="sa", password=password or a.password, database=database or a.database,
             autocommit=autocommit, timeout=timeout, login_timeout=10, encryption=encryption, use_datetime2=True,
             tds_version="7.4")
+
+    def connect_versions(self):
+        a = self.arguments
+        for version in ("7.1", "7.2", "7.3", "7.4"):
+            connection = pymssql.connect(server=a.host, port=a.port, user="sa", password=a.password, database=a.database,
+                                         tds_version=version, autocommit=True)
+            text = ("SELECT 1 AS a, N'\u03b1' AS b, CAST(1.5 AS decimal(10,2)) AS c, CAST(9223372036854775807 AS bigint) AS d, "
+                    "REPLICATE(CAST('x' AS varchar(max)), 9000) AS e, NULL AS f, CAST('2020-01-02' AS datetime) AS g")
+            found = self.rows(text, connection=connection)
+            check(version, found, [(1, "\u03b1", decimal.Decimal("1.50"), 2**63 - 1, "x" * 9000, None, datetime.datetime(2020, 1, 2))])
+            check(version + " error", self.refused("EXEC dbo.fails 42", connection)["number"], 50000)
+            self.do("DELETE FROM dbo.pair", connection=connection)
+            check(version + " count", self.do("INSERT INTO dbo.pair (id) VALUES (1), (2)", connection=connection), 2)
+            connection.close()
 
     def fields(self, error):
         # A refused login has its number one level deeper. The driver tells no more than number and text.
