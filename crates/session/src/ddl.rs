@@ -339,7 +339,8 @@ impl<'a> Ddl<'a> {
         if ty.id.is_string() && of_database.name().is_some() {
             ty.collation = of_database;
         }
-        if let Some(name) = named {
+        let own = |name: &&str| !name.eq_ignore_ascii_case("database_default");
+        if let Some(name) = named.filter(own) {
             let id = CollationId::from_name(name);
             ty.collation = id.ok_or_else(|| {
                 SqlError::new(&messages::INVALID_COLLATION, &[&name]).at_line(line as i32)

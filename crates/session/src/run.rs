@@ -21,6 +21,7 @@ mod showplan;
 mod statistics;
 mod tables;
 mod temp;
+mod textsize;
 mod trigger;
 mod undeclared;
 mod unexecuted;

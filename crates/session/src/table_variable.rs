@@ -60,7 +60,9 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     if resolved.id == TypeId::RowVersion {
         return Err(refuse("rowversion columns", c.line));
     }
-    if let Some(name) = &c.collation {
+    // What says nothing of its collation has the database's, and so has what names it.
+    let own = |name: &&String| !name.eq_ignore_ascii_case("database_default");
+    if let Some(name) = c.collation.as_ref().filter(own) {
         let id = duramen_types::CollationId::from_name(name);
         let missing = || SqlError::new(&messages::INVALID_COLLATION, &[name]).at_line(line);
         resolved.collation = id.ok_or_else(missing)?;

@@ -11,6 +11,8 @@ pub const TDS_7_4: u32 = 0x7400_0004;
 pub const TDS_8_0: u32 = 0x0800_0000;
 
 const FIXED_BYTES: usize = 94;
+/// The same before TDS 7.2, which had no field behind the attached file's name.
+const OLD_FIXED_BYTES: usize = 86;
 const FEATURE_END: u8 = 0xFF;
 /// The one feature this server may acknowledge.
 pub const FEATURE_UTF8: u8 = 0x0A;
@@ -83,7 +85,7 @@ impl Login {
         }
         let mut r = Reader::new(body);
         let length = r.u32()? as usize;
-        if length < FIXED_BYTES || length > body.len() {
+        if length < OLD_FIXED_BYTES || length > body.len() {
             return Err(TdsError::Malformed("LOGIN7 length"));
         }
         let body = &body[..length];
@@ -113,9 +115,9 @@ impl Login {
         out.client_id = r.array()?;
         let _sspi = (r.u16()?, r.u16()?);
         out.attach_file = text(body, &mut r)?;
-        let new_password = password(body, &mut r)?;
+        // Before 7.2 the texts begin here (FreeTDS with TDS 7.1): only a client that changes its password has one.
         if out.flags3 & 0x01 != 0 {
-            out.new_password = Some(new_password);
+            out.new_password = Some(password(body, &mut r)?);
         }
         if out.flags3 & 0x10 != 0 && ext_length >= 4 {
             let mut at = Reader::new(body);

@@ -49,6 +49,10 @@ class Driver:
         """How a value that was read is sent back."""
         return value
 
+    def bytes_parameter(self, value):
+        """How bytes are sent."""
+        return value
+
     # Help.
 
     def rows(self, text, parameters=None, connection=None):
@@ -152,7 +156,7 @@ class Driver:
         (first,), (second,) = self.rows("SELECT stamp FROM dbo.stamped ORDER BY id")
         check("bytes", (len(first), len(second)), (8, 8))
         check("grows", bytes(first) < bytes(second), True)
-        check("by parameter", self.rows("SELECT id FROM dbo.stamped WHERE stamp = ?", [bytes(second)]), [(2,)])
+        check("by parameter", self.rows("SELECT id FROM dbo.stamped WHERE stamp = ?", [self.bytes_parameter(bytes(second))]), [(2,)])
 
     # Queries.
 

@@ -40,6 +40,9 @@ class PythonTds(Driver):
             return tds_base.Param(type=TYPES[wanted.kind](), value=value)
         return value
 
+    def bytes_parameter(self, value):
+        return tds_base.Param(type=tds_types.VarBinaryType(8), value=value)
+
     def types_surrogate(self):
         raise Skip("the driver decodes whole characters")
 

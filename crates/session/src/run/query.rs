@@ -8,7 +8,7 @@ use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::SqlType;
 
-use super::{Bound, Run, command};
+use super::{Bound, Run, command, textsize};
 use crate::host::HostView;
 use crate::sink::{ColumnMeta, ResultSink};
 use crate::versioning;
@@ -90,9 +90,17 @@ impl Run<'_> {
         transaction: &Arc<Transaction>,
     ) -> SqlResult<u64> {
         let limit = self.session.options.row_limit();
+        let long = textsize::cut_columns(plan, self.session.options.textsize);
         let (result, null_eliminated) = self.with_cx(Some(transaction.clone()), |cx, sink| {
-            let sink = (!assigns).then_some(sink);
-            (send(plan, limit, sink, cx), cx.null_eliminated)
+            let result = match (assigns, &long) {
+                (true, _) => send(plan, limit, None, cx),
+                (false, None) => send(plan, limit, Some(sink), cx),
+                (false, Some(long)) => {
+                    let mut cut = textsize::Cut::new(sink, long);
+                    send(plan, limit, Some(&mut cut), cx)
+                }
+            };
+            (result, cx.null_eliminated)
         });
         if null_eliminated && result.is_ok() {
             self.null_eliminated(at);

@@ -55,3 +55,16 @@ fn every_truncation_and_every_flipped_byte_is_survived() {
         let _ = Login::parse(&bent);
     }
 }
+
+#[test]
+fn a_login_of_7_1_has_its_texts_earlier() {
+    // The first text at 86, where the pair of a new password is since 7.2.
+    let mut bytes = vec![0; 86];
+    bytes[4..8].copy_from_slice(&0x7100_0001u32.to_le_bytes());
+    bytes[36..40].copy_from_slice(&[86, 0, 4, 0]);
+    bytes.extend("wide".encode_utf16().flat_map(u16::to_le_bytes));
+    let length = bytes.len() as u32;
+    bytes[..4].copy_from_slice(&length.to_le_bytes());
+    let login = Login::parse(&bytes).unwrap();
+    assert_eq!((login.host.as_str(), login.new_password), ("wide", None));
+}

@@ -190,6 +190,12 @@ impl Parser<'_> {
             let mut escape = None;
             if self.eat_word("ESCAPE") {
                 escape = Some(Box::new(self.value()?));
+            } else if self.is_op('{') {
+                // ODBC's {escape '!'}.
+                self.expect_op('{')?;
+                self.expect_word("ESCAPE")?;
+                escape = Some(Box::new(self.value()?));
+                self.expect_op('}')?;
             }
             return Ok(Ok(ExprKind::Like {
                 expr,

@@ -154,6 +154,14 @@ impl Parser<'_> {
 
     fn primary_source(&mut self) -> SqlResult<TableSource> {
         let line = self.line();
+        if self.is_op('{') {
+            // ODBC's {oj left LEFT OUTER JOIN right ON condition}.
+            self.expect_op('{')?;
+            self.expect_word("oj")?;
+            let joined = self.table_source()?;
+            self.expect_op('}')?;
+            return Ok(joined);
+        }
         if self.is_op('(') {
             return self.parenthesized_source();
         }

@@ -348,7 +348,7 @@ impl Parser<'_> {
         let line = self.line();
         self.expect_op('{')?;
         let expr = if self.eat_word("fn") {
-            self.expr()?
+            super::odbc::scalar(self.expr()?)
         } else {
             let ty = match () {
                 () if self.is_any(&["d", "t", "ts"]) => "datetime",

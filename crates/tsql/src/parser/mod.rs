@@ -16,6 +16,7 @@ mod expr;
 mod from;
 mod function;
 mod module;
+mod odbc;
 mod options;
 mod security;
 mod select;
