@@ -129,6 +129,8 @@ impl Shared {
         };
         let connection = self.connections.lock().get(&id).cloned();
         let Some(connection) = connection else {
+            // Gone; but those before it in this round must not wait for the next.
+            self.release.notify_one();
             return;
         };
         match delivery {

@@ -39,12 +39,15 @@ impl Toy {
     pub fn release(&self) {
         let mut gate = self.gate.lock();
         self.hold.store(false, Ordering::SeqCst);
-        for (connection, bytes) in std::mem::take(&mut gate.held) {
+        let held = std::mem::take(&mut gate.held);
+        let mut left = held.len();
+        for (connection, bytes) in held {
+            left -= 1;
             if let Some(deliver) = &gate.deliver {
                 deliver(Delivery::Packet {
                     connection,
                     bytes,
-                    more: false,
+                    more: left > 0,
                 });
             }
         }
