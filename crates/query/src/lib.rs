@@ -34,6 +34,7 @@ pub use bind::Binder;
 pub use cx::{Changed, Cx, cancelled};
 pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};
+pub use functions::names as function_names;
 pub use locking::{LockGrain, LockIntent, ScanLock};
 pub use optimize::Sizes;
 pub use plan::{OutColumn, Plan, Row};

@@ -1,4 +1,4 @@
-//! `@@` globals: name, type, value, in one list.
+//! `@@` globals: name, type, value, in one list. Packets, processor time and input and output are not counted for them: 0.
 
 use duramen_types::{SqlType, Value};
 
@@ -105,7 +105,87 @@ const GLOBALS: &[Global] = &[
         ty: SqlType::SYSNAME,
         value: |_| Value::nvarchar("MSSQLSERVER"),
     },
+    Global {
+        name: "connections",
+        ty: SqlType::INT,
+        value: |s| Value::Int(s.instance.sessions().len() as i32),
+    },
+    Global {
+        name: "cpu_busy",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "idle",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "io_busy",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "max_connections",
+        ty: SqlType::INT,
+        value: |_| Value::Int(32_767),
+    },
+    Global {
+        name: "pack_received",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "pack_sent",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "packet_errors",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "remserver",
+        ty: SqlType::SYSNAME,
+        value: |_| Value::Null,
+    },
+    Global {
+        name: "timeticks",
+        ty: SqlType::INT,
+        value: |_| Value::Int(31_250),
+    },
+    Global {
+        name: "total_errors",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "total_read",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "total_write",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "cursor_rows",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
+    Global {
+        name: "fetch_status",
+        ty: SqlType::INT,
+        value: |_| Value::Int(0),
+    },
 ];
+
+/// Every global with its type.
+pub fn every() -> impl Iterator<Item = (&'static str, SqlType)> {
+    GLOBALS.iter().map(|g| (g.name, g.ty))
+}
 
 pub fn type_of(name: &str) -> Option<(&'static str, SqlType)> {
     GLOBALS

@@ -25,3 +25,18 @@ pub fn views() -> impl Iterator<Item = ViewEntry> {
 pub fn dbcc() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     dbcc::statements()
 }
+
+/// Every built-in function: name, least and most arguments.
+pub fn functions() -> impl Iterator<Item = (&'static str, usize, usize)> {
+    let mine = crate::functions::every().map(|f| (f.name, f.min, f.max));
+    let mut all: Vec<_> = duramen_query::function_names().chain(mine).collect();
+    all.sort_unstable();
+    all.into_iter()
+}
+
+/// Every `@@` global: name and type.
+pub fn globals() -> impl Iterator<Item = (&'static str, SqlType)> {
+    let mut all: Vec<_> = crate::globals::every().collect();
+    all.sort_unstable_by_key(|g| g.0);
+    all.into_iter()
+}

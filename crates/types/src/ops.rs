@@ -547,4 +547,6 @@ pub fn bit_not(v: &Value, ty: &SqlType) -> SqlResult<Value> {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -367,6 +367,9 @@ impl Binder<'_> {
                 nullable: true,
             });
         }
+        if ["@@procid", "@@dbts"].contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(unsupported(&name.to_ascii_uppercase(), 0));
+        }
         match self.host.variable(name) {
             Some((slot, mut ty)) => {
                 if ty.collation == CollationId::DEFAULT {

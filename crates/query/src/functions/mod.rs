@@ -80,6 +80,44 @@ pub fn find(name: &str) -> Option<&'static ScalarFunction> {
     all().find(|f| f.name == name)
 }
 
+/// Every built-in function of the language, with its least and most arguments: the scalar ones, those that binding turns
+/// into CASE, aggregates, window functions and table-valued ones. For the reference.
+pub fn names() -> impl Iterator<Item = (&'static str, usize, usize)> {
+    const OTHERS: &[(&str, usize, usize)] = &[
+        ("approx_count_distinct", 1, 1),
+        ("avg", 1, 1),
+        ("choose", 2, 254),
+        ("coalesce", 2, 254),
+        ("count", 1, 1),
+        ("count_big", 1, 1),
+        ("cume_dist", 0, 0),
+        ("dense_rank", 0, 0),
+        ("first_value", 1, 1),
+        ("generate_series", 2, 3),
+        ("iif", 3, 3),
+        ("lag", 1, 3),
+        ("last_value", 1, 1),
+        ("lead", 1, 3),
+        ("max", 1, 1),
+        ("min", 1, 1),
+        ("ntile", 1, 1),
+        ("nullif", 2, 2),
+        ("percent_rank", 0, 0),
+        ("rank", 0, 0),
+        ("row_number", 0, 0),
+        ("stdev", 1, 1),
+        ("stdevp", 1, 1),
+        ("string_agg", 2, 2),
+        ("string_split", 2, 3),
+        ("sum", 1, 1),
+        ("var", 1, 1),
+        ("varp", 1, 1),
+    ];
+    let scalar = all().filter(|f| f.name != crate::bind::COLLATE);
+    let scalar = scalar.map(|f| (f.name, f.min_args, f.max_args));
+    scalar.chain(OTHERS.iter().copied())
+}
+
 /// Every built-in scalar function of this room.
 fn all() -> impl Iterator<Item = &'static ScalarFunction> {
     let tables = [
@@ -97,10 +135,18 @@ fn all() -> impl Iterator<Item = &'static ScalarFunction> {
 
 /// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
 pub(crate) const REFUSED: &[&str] = &[
+    "applock_mode",
+    "applock_test",
+    "asymkey_id",
+    "cert_id",
     "certencoded",
     "certprivatekey",
+    "checksum_agg",
     "columns_updated",
+    "compress",
     "containstable",
+    "cursor_status",
+    "decompress",
     "decryptbycert",
     "decryptbykey",
     "decryptbypassphrase",
@@ -111,6 +157,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "freetexttable",
     "grouping",
     "grouping_id",
+    "is_objectsigned",
     "isjson",
     "json_array",
     "json_arrayagg",
@@ -120,6 +167,10 @@ pub(crate) const REFUSED: &[&str] = &[
     "json_path_exists",
     "json_query",
     "json_value",
+    "key_guid",
+    "key_id",
+    "loginproperty",
+    "min_active_rowversion",
     "pwdcompare",
     "pwdencrypt",
     "textptr",

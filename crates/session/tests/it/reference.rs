@@ -37,6 +37,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("events.md", event_page()),
         ("views.md", view_page()),
         ("dbcc.md", dbcc_page()),
+        ("functions.md", function_page()),
     ]
 }
 
@@ -111,4 +112,25 @@ fn dbcc_page() -> String {
         format!("DBCC {name} | {}", all.join(", "))
     };
     page("DBCC", "statement | WITH", reference::dbcc().map(row))
+}
+
+fn function_page() -> String {
+    let row = |(name, min, max): (&str, usize, usize)| {
+        let name = name.to_uppercase();
+        match min == max {
+            true => format!("{name} | {min}"),
+            false => format!("{name} | {min} to {max}"),
+        }
+    };
+    let mut out = page(
+        "Functions",
+        "name | arguments",
+        reference::functions().map(row),
+    );
+    out += "\nDate functions count their datepart. CAST, CONVERT, TRY_CAST, TRY_CONVERT, PARSE and TRY_PARSE have a syntax of their own.\n";
+    out += "\n## Globals\n\n| name | type |\n|---|---|\n";
+    for (name, ty) in reference::globals() {
+        let _ = writeln!(out, "| @@{} | {ty} |", name.to_uppercase());
+    }
+    out
 }
