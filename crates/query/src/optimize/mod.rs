@@ -16,6 +16,7 @@ mod columns;
 pub(crate) mod cost;
 pub(crate) mod estimate;
 mod joins;
+mod lists;
 mod needed;
 mod order;
 mod simplify;
@@ -150,6 +151,11 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
     match node {
         Node::Scan { .. } => {
             let mut scan = made(node);
+            if !gives_places(&scan)
+                && let Some(listed) = lists::seek_list(&scan, &condition, want)
+            {
+                return listed;
+            }
             if !access::choose(&mut scan, &condition, want) {
                 hints.impossible.set(true);
             }
