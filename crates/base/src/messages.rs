@@ -326,6 +326,7 @@ messages! {
     PRECISION_TOO_LARGE = 2750, 16, "Column or parameter #%d: Specified column precision %d is greater than the maximum precision of %d.";
     SCALE_TOO_LARGE = 2751, 16, "Column or parameter #%d: Specified column scale %d is greater than the specified precision of %d.";
     RAISERROR_SEVERITY = 2754, 16, "Error severity levels greater than %d can only be specified by members of the sysadmin role, using the WITH LOG option.";
+    CREATE_SCHEMA_FAILED = 2759, 16, "CREATE SCHEMA failed due to previous errors.";
     SCHEMA_NOT_FOUND = 2760, 16, "The specified schema name \"%.*ls\" either does not exist or you do not have permission to use it.";
     STATISTICS_NOT_FOUND = 2767, 16, "Could not locate statistics '%.*ls' in the system catalogs.";
     RAISERROR_PARAMETER_MISMATCH = 2786, 16, "The data type of substitution parameter %d does not match the expected type of the format specification.";

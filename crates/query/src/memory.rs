@@ -18,6 +18,7 @@ use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, Ta
 use crate::key::RowKey;
 use crate::locking::ScanLock;
 use crate::plan::Row;
+use crate::rules::{CheckRule, Rules};
 
 /// A PRIMARY KEY or UNIQUE constraint.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ pub struct MemoryTableDef {
     pub name: String,
     pub columns: Vec<TableColumn>,
     pub keys: Vec<MemoryKey>,
+    pub checks: Vec<CheckRule>,
     /// Seed and increment of the IDENTITY column.
     pub identity: Option<(i64, i64)>,
 }
@@ -206,6 +208,17 @@ impl Table for MemoryTable {
 
     fn columns(&self) -> &[TableColumn] {
         &self.def.columns
+    }
+
+    fn place(&self) -> (&str, &str) {
+        ("tempdb", &self.def.name)
+    }
+
+    fn rules(&self) -> SqlResult<Rules> {
+        Ok(Rules {
+            checks: self.def.checks.clone(),
+            ..Rules::default()
+        })
     }
 
     fn rows_about(&self) -> u64 {

@@ -5,7 +5,10 @@ mod computed;
 mod constraints;
 mod indexes;
 mod normal;
+mod schemas;
 mod types;
+
+pub(crate) use normal::normal as normal_form;
 
 use std::cell::RefCell;
 use std::sync::Arc;

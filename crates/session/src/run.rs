@@ -557,6 +557,12 @@ impl<'r> Run<'r> {
                     d.update_statistics(&table, names, options)
                 })
             }
+            StatementKind::CreateSchema {
+                name,
+                authorization,
+            } => self.define(command::OTHER, "CREATE SCHEMA", |d| {
+                d.create_schema(name, authorization.as_deref())
+            }),
             StatementKind::AlterIndex(stmt) => {
                 let (database, table) = self.session.definition_target(&stmt.table);
                 let stmt = ast::AlterIndex {
@@ -589,6 +595,11 @@ impl<'r> Run<'r> {
                 }
                 ast::DropKind::Type => self.drop_types(*if_exists, names),
                 ast::DropKind::Trigger => self.drop_modules(ObjectKind::TRIGGER, *if_exists, names),
+                ast::DropKind::Schema => names.iter().try_for_each(|n| {
+                    self.define(command::OTHER, "DROP SCHEMA", |d| {
+                        d.drop_schema(n, *if_exists)
+                    })
+                }),
                 ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
                 ast::DropKind::Function => {
                     self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)

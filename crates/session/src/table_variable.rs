@@ -7,6 +7,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::bind::resolve_type;
 use duramen_query::host::TableColumn;
 use duramen_query::memory::{MemoryKey, MemoryTableDef};
+use duramen_query::rules::CheckRule;
 use duramen_tsql::ast::{self, ConstraintKind, TableElement};
 use duramen_types::TypeId;
 
@@ -21,6 +22,7 @@ pub fn definition(text: &str, name: &str, elements: &[TableElement]) -> SqlResul
         name: name.to_owned(),
         columns: Vec::new(),
         keys: Vec::new(),
+        checks: Vec::new(),
         identity: None,
     };
     for element in elements {
@@ -34,10 +36,10 @@ pub fn definition(text: &str, name: &str, elements: &[TableElement]) -> SqlResul
         match element {
             TableElement::Column(c) => {
                 for k in &c.constraints {
-                    constraint(k, &mut def)?;
+                    constraint(text, k, &mut def)?;
                 }
             }
-            TableElement::Constraint(k) => constraint(k, &mut def)?,
+            TableElement::Constraint(k) => constraint(text, k, &mut def)?,
             TableElement::Index(_) => {}
         }
     }
@@ -97,12 +99,23 @@ fn position(name: &str, def: &MemoryTableDef) -> Option<usize> {
         .position(|c| c.name.to_lowercase() == folded)
 }
 
-fn constraint(k: &ast::TableConstraint, def: &mut MemoryTableDef) -> SqlResult<()> {
+fn constraint(text: &str, k: &ast::TableConstraint, def: &mut MemoryTableDef) -> SqlResult<()> {
+    if let ConstraintKind::Check { expr, source, .. } = &k.kind {
+        let written = text.get(source.start as usize..source.end as usize);
+        let form = crate::ddl::normal_form(expr).or(written.map(str::to_owned));
+        let number = def.checks.len() + 1;
+        def.checks.push(CheckRule {
+            name: format!("CK__{}__{number:08X}", def.name),
+            text: form.ok_or_else(|| refuse("CHECK constraints", k.line))?,
+            column: None,
+        });
+        return Ok(());
+    }
     let ConstraintKind::Key {
         primary, columns, ..
     } = &k.kind
     else {
-        return Err(refuse("CHECK, DEFAULT and FOREIGN KEY constraints", k.line));
+        return Err(refuse("DEFAULT and FOREIGN KEY constraints", k.line));
     };
     let mut key = Vec::new();
     for c in columns {

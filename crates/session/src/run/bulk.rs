@@ -95,6 +95,7 @@ impl Announced {
             name: CHUNK.to_owned(),
             columns: self.columns.clone(),
             keys: Vec::new(),
+            checks: Vec::new(),
             identity: None,
         }];
         program.steps.iter_mut().for_each(|s| s.line = self.line);

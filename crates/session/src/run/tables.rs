@@ -186,6 +186,7 @@ impl Run<'_> {
             name: sent_rows,
             columns: staged.collect(),
             keys: Vec::new(),
+            checks: Vec::new(),
             identity: None,
         };
         program.tables = vec![def.clone(), staged];

@@ -183,6 +183,7 @@ fn pseudo(name: &str, columns: &[TableColumn], rows: Vec<Row>) -> Arc<MemoryTabl
         name: name.to_owned(),
         columns: columns.collect(),
         keys: Vec::new(),
+        checks: Vec::new(),
         identity: None,
     });
     table.replace_rows(rows);

@@ -1,0 +1,52 @@
+//! CREATE and DROP SCHEMA.
+
+use std::fmt::Display;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+
+use super::{Ddl, refuse};
+
+/// Schemas of users have ids between those of the fixed principals.
+const FIRST: i32 = 5;
+const LAST: i32 = 16_383;
+
+impl Ddl<'_> {
+    /// A schema without objects in its statement; it belongs to dbo.
+    pub fn create_schema(&self, name: &str, authorization: Option<&str>) -> SqlResult<()> {
+        if let Some(owner) = authorization.filter(|o| !o.eq_ignore_ascii_case("dbo")) {
+            return Err(refuse(&format!("CREATE SCHEMA AUTHORIZATION {owner}"), 0));
+        }
+        match self.db.catalog.create_schema(self.tx, name) {
+            Ok(_) => Ok(()),
+            Err(e) if e.number == messages::OBJECT_ALREADY_EXISTS.number => {
+                Err(self.after(e.with_state(6), &messages::CREATE_SCHEMA_FAILED))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// 15151 for one that is not there, 3729 while something is in it.
+    pub fn drop_schema(&self, name: &ast::ObjectName, if_exists: bool) -> SqlResult<()> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let line = name.line as i32;
+        let schema = match snapshot.schema(name.name()) {
+            Some(s) if (FIRST..=LAST).contains(&s.id) => s.id,
+            None if if_exists => return Ok(()),
+            Some(_) => return Err(refuse("DROP SCHEMA of a schema of the system", name.line)),
+            None => {
+                let args: [&dyn Display; 3] = [&"drop", &"schema", &name.name()];
+                let error = SqlError::new(&messages::CANNOT_ACT_ON_PRINCIPAL, &args);
+                return Err(error.at_line(line));
+            }
+        };
+        let object = snapshot.objects.values().find(|o| o.schema == schema);
+        let object = object.map(|o| o.name.clone());
+        let ty = snapshot.types.values().find(|t| t.schema == schema);
+        if let Some(inside) = object.or(ty.map(|t| t.name.clone())) {
+            let args: [&dyn Display; 3] = [&"drop schema", &name.name(), &inside];
+            return Err(SqlError::new(&messages::OBJECT_REFERENCED, &args).at_line(line));
+        }
+        self.db.catalog.drop_schema(self.tx, schema)
+    }
+}
