@@ -70,6 +70,10 @@ pub fn run(install: bool) -> ExitCode {
         let what = "tests over real files and source scripts (DURAMEN_MATERIAL is not set)";
         tally.skipped.push(what.to_owned());
     }
+    if std::env::var_os("DURAMEN_SAMPLES").is_none() {
+        let what = "the install scripts of Northwind and pubs (DURAMEN_SAMPLES is not set)";
+        tally.skipped.push(what.to_owned());
+    }
     tally.end()
 }
 

@@ -168,9 +168,11 @@ impl StoredTable {
 
     /// A row as stored: the columns, and room for the uniquifier.
     fn stored(&self, mut row: Row) -> Row {
-        for (value, column) in row.iter_mut().zip(&self.def.columns) {
-            if !column.is_stored() {
-                *value = Value::Null;
+        if self.generates {
+            for (value, column) in row.iter_mut().zip(&self.def.columns) {
+                if !column.is_stored() {
+                    *value = Value::Null;
+                }
             }
         }
         row.resize(self.def.data.layout.columns.len(), Value::Null);
