@@ -16,6 +16,7 @@ mod options;
 mod query;
 mod raise;
 mod rename;
+mod schemabound;
 mod scoped;
 mod showplan;
 mod statistics;
@@ -39,6 +40,7 @@ pub(crate) use self::bind::Bound;
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
 pub(crate) use self::exec::{Called, Given, callable};
+pub(crate) use self::schemabound::is_schema_bound;
 pub(crate) use self::showplan::sets_showplan;
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
@@ -585,6 +587,7 @@ impl<'r> Run<'r> {
             } => match kind {
                 ast::DropKind::Table => names.iter().try_for_each(|n| {
                     let (database, target) = self.session.definition_target(n);
+                    self.not_bound(&database, &target, "DROP TABLE")?;
                     let dropped = self.define_in(&database, 0xC7, "DROPOBJ", |d| {
                         d.drop_table(&target, *if_exists)
                     });

@@ -18,6 +18,7 @@ mod locks;
 mod log_info;
 mod log_space;
 mod log_stats;
+mod messages;
 mod objects;
 mod parameters;
 mod spaces;
@@ -133,6 +134,7 @@ const VIEWS: &[&View] = &[
     &objects::TRIGGERS,
     &objects::TRIGGER_EVENTS,
     &columns::COMPUTED_COLUMNS,
+    &messages::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.

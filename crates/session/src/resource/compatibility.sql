@@ -178,3 +178,8 @@ SET NOCOUNT ON
 DECLARE @statement nvarchar(max) = 'DROP TYPE ' + QUOTENAME(@typename)
 EXEC (@statement)
 RETURN 0
+GO
+CREATE VIEW sys.sysmessages AS
+SELECT message_id AS error, severity, CONVERT(smallint, CASE is_event_logged WHEN 1 THEN 128 ELSE 0 END) AS dlevel,
+    CONVERT(nvarchar(255), text) AS description, language_id AS msglangid
+FROM sys.messages

@@ -38,3 +38,11 @@ fn names_answer_where_they_once_were() {
     assert!(find(None, "sp_help", ObjectKind::PROCEDURE).is_some());
     assert!(find(Some("INFORMATION_SCHEMA"), "sp_help", ObjectKind::PROCEDURE).is_none());
 }
+
+#[test]
+fn no_view_is_here_and_in_code() {
+    for m in all().iter().filter(|m| m.schema == duramen_catalog::SCHEMA_SYS) {
+        let declared = crate::views::declared_object(&m.name);
+        assert!(declared.is_none(), "{} is declared twice", m.name);
+    }
+}

@@ -140,6 +140,7 @@ impl Run<'_> {
             }
         }
         let (database, table) = self.session.definition_target(&stmt.table);
+        self.columns_not_bound(&database, stmt)?;
         let stmt = ast::AlterTable {
             table,
             action: stmt.action.clone(),

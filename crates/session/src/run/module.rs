@@ -192,6 +192,9 @@ impl Run<'_> {
                 if *check_option {
                     return Err(not_supported("WITH CHECK OPTION"));
                 }
+                if stmt.options.iter().any(|o| o == "SCHEMABINDING") {
+                    super::schemabound::bindable(stmt.name.name(), query)?;
+                }
                 let gives = self.view_gives(columns, query, stmt.name.name())?;
                 ordered_needlessly(query)?;
                 return Ok(gives);
@@ -234,6 +237,10 @@ impl Run<'_> {
                 ));
             }
             let found = self.session.module(name, &family(kind))?;
+            if found.is_some() {
+                let database = self.session.database.clone();
+                self.not_bound(&database, name, &format!("DROP {}", word_of(kind)))?;
+            }
             self.define(command::OTHER, "DROPOBJ", |d| match &found {
                 Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
                 None if if_exists => Ok(()),

@@ -204,7 +204,7 @@ mod modules {
         "definition", T::NVARCHAR_MAX, NULL, |m| text(&m.text);
         "uses_ansi_nulls", T::BIT, NULL, |m| bit(m.ansi_nulls);
         "uses_quoted_identifier", T::BIT, NULL, |m| bit(m.quoted_identifier);
-        "is_schema_bound", T::BIT, NULL, |_| bit(false);
+        "is_schema_bound", T::BIT, NULL, |m| bit(crate::run::is_schema_bound(m));
         "uses_database_collation", T::BIT, NULL, |_| bit(false);
         "is_recompiled", T::BIT, NULL, |_| bit(false);
         "null_on_null_input", T::BIT, NULL, |_| bit(false);

@@ -1,0 +1,173 @@
+//! WITH SCHEMABINDING: what a module reads can be neither dropped nor changed under it.
+//!
+//! A schema-bound module must write names of objects with their schema, so that a name in its text is an object's: it
+//! is found as a word of the text. A word in a comment or string holds an object too, which is stricter than need be.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{ModuleDef, Snapshot};
+use duramen_tsql::ast::{self, QueryExpr, SelectItem, StatementKind, TableSource};
+
+use super::Run;
+
+const OPTION: &str = "SCHEMABINDING";
+
+/// Whether a module was made WITH SCHEMABINDING.
+pub fn is_schema_bound(module: &ModuleDef) -> bool {
+    // Few texts have the word: only they are parsed.
+    if !names(&module.text, OPTION) {
+        return false;
+    }
+    let options = duramen_tsql::ParseOptions {
+        quoted_identifier: module.quoted_identifier,
+    };
+    let batch = duramen_tsql::parse_batch(&module.text, &options);
+    let first = batch.ok().and_then(|b| b.statements.into_iter().next());
+    match first.map(|s| s.kind) {
+        Some(StatementKind::CreateModule(stmt)) => stmt.options.iter().any(|o| o == OPTION),
+        _ => false,
+    }
+}
+
+/// Whether a text has the word, in any case.
+fn names(text: &str, word: &str) -> bool {
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '@' | '#' | '$');
+    text.match_indices(&word).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+/// A schema-bound module that names all of these.
+fn bound_by(snapshot: &Snapshot, words: &[&str]) -> Option<Arc<ModuleDef>> {
+    let mut all = snapshot.modules.values();
+    let found = all.find(|m| {
+        let itself = m.name.eq_ignore_ascii_case(words[0]);
+        !itself && words.iter().all(|w| names(&m.text, w)) && is_schema_bound(m)
+    });
+    found.cloned()
+}
+
+impl Run<'_> {
+    fn catalog(&self, database: &str) -> SqlResult<Option<Arc<Snapshot>>> {
+        let found = self.session.instance.databases.find(database);
+        found.map(|d| d.catalog.snapshot()).transpose()
+    }
+
+    /// 3729: `what` would take an object away from a module that is bound to it.
+    pub(super) fn not_bound(
+        &self,
+        database: &str,
+        name: &ast::ObjectName,
+        what: &str,
+    ) -> SqlResult<()> {
+        let Some(snapshot) = self.catalog(database)? else {
+            return Ok(());
+        };
+        match bound_by(&snapshot, &[name.name()]) {
+            None => Ok(()),
+            Some(module) => {
+                let args: [&dyn Display; 3] = [&what, &name.display(), &module.name];
+                Err(SqlError::new(&messages::OBJECT_REFERENCED, &args))
+            }
+        }
+    }
+
+    /// 5074 and 4922: ALTER TABLE would change a column that a module is bound to.
+    pub(super) fn columns_not_bound(
+        &mut self,
+        database: &str,
+        stmt: &ast::AlterTable,
+    ) -> SqlResult<()> {
+        let (what, columns) = match &stmt.action {
+            ast::AlterTableAction::DropColumns { names, .. } => {
+                ("ALTER TABLE DROP COLUMN", names.clone())
+            }
+            ast::AlterTableAction::AlterColumn { name, .. } => {
+                ("ALTER TABLE ALTER COLUMN", vec![name.clone()])
+            }
+            _ => return Ok(()),
+        };
+        let Some(snapshot) = self.catalog(database)? else {
+            return Ok(());
+        };
+        for column in columns {
+            if let Some(module) = bound_by(&snapshot, &[stmt.table.name(), &column]) {
+                let args: [&dyn Display; 4] = [&"object", &module.name, &"column", &column];
+                self.before
+                    .push(SqlError::new(&messages::OBJECT_DEPENDS, &args));
+                let args: [&dyn Display; 3] = [&what, &column, &"column"];
+                return Err(SqlError::new(&messages::OBJECTS_ACCESS_COLUMN, &args));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 1054 and 4512: what a schema-bound view may not write.
+pub(super) fn bindable(view: &str, query: &ast::SelectStmt) -> SqlResult<()> {
+    let ctes: Vec<&str> = query.ctes.iter().map(|c| c.name.as_str()).collect();
+    let queries = query.ctes.iter().map(|c| &c.query.body);
+    queries
+        .chain([&query.body])
+        .try_for_each(|q| bindable_body(view, q, &ctes))
+}
+
+fn bindable_body(view: &str, body: &QueryExpr, ctes: &[&str]) -> SqlResult<()> {
+    match body {
+        QueryExpr::Values(_) => Ok(()),
+        QueryExpr::SetOp { left, right, .. } => {
+            bindable_body(view, left, ctes)?;
+            bindable_body(view, right, ctes)
+        }
+        QueryExpr::Select(spec) => {
+            if spec
+                .items
+                .iter()
+                .any(|i| matches!(i, SelectItem::Star { .. }))
+            {
+                return Err(SqlError::new(&messages::STAR_IN_SCHEMA_BOUND, &[]));
+            }
+            spec.from
+                .iter()
+                .try_for_each(|s| bindable_source(view, s, ctes))
+        }
+    }
+}
+
+fn bindable_source(view: &str, source: &TableSource, ctes: &[&str]) -> SqlResult<()> {
+    match source {
+        TableSource::Table(t) => {
+            let name = &t.name;
+            let own =
+                name.parts.len() == 1 && ctes.iter().any(|c| c.eq_ignore_ascii_case(name.name()));
+            if own || (name.parts.len() == 2 && name.schema().is_some_and(|s| !s.is_empty())) {
+                return Ok(());
+            }
+            let args: [&dyn Display; 3] = [&"view", &view, &name.display()];
+            Err(SqlError::new(&messages::CANNOT_SCHEMA_BIND, &args))
+        }
+        TableSource::Join(j) => {
+            bindable_source(view, &j.left, ctes)?;
+            bindable_source(view, &j.right, ctes)
+        }
+        TableSource::Derived { query, .. } => bindable_body(view, &query.body, ctes),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_whole_word() {
+        let text = "CREATE VIEW v AS SELECT [a] FROM dbo.Orders";
+        assert!(names(text, "orders") && names(text, "A"));
+        assert!(!names(text, "order") && !names(text, "Orders2"));
+    }
+}
