@@ -1,5 +1,7 @@
 //! Looking through bound expressions.
 
+use duramen_types::{BinaryOp, Value};
+
 use crate::expr::{Expr, Kind};
 
 impl Expr {
@@ -91,6 +93,39 @@ impl Expr {
                 Kind::Scalar(_) | Kind::Exists(_) | Kind::InQuery { .. } | Kind::Quantified { .. }
             )
         })
+    }
+
+    /// The value, where it is an int made of ints by +, - and * without overflow: most of what loops compute.
+    pub fn quick_int(&self, vars: &[Value]) -> Option<i32> {
+        let int = |v: &Value| match v {
+            Value::Int(n) => Some(*n),
+            _ => None,
+        };
+        match &self.kind {
+            Kind::Const(v) => int(v),
+            Kind::Variable(slot) => int(vars.get(*slot)?),
+            Kind::Arithmetic(op, l, r) => {
+                let (a, b) = (l.quick_int(vars)?, r.quick_int(vars)?);
+                match op {
+                    BinaryOp::Add => a.checked_add(b),
+                    BinaryOp::Sub => a.checked_sub(b),
+                    BinaryOp::Mul => a.checked_mul(b),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The truth of a comparison of such ints.
+    pub fn quick_test(&self, vars: &[Value]) -> Option<bool> {
+        match &self.kind {
+            Kind::Compare(op, l, r) => {
+                let order = l.quick_int(vars)?.cmp(&r.quick_int(vars)?);
+                Some(op.holds(order))
+            }
+            _ => None,
+        }
     }
 
     /// Whether it is made of constants, variables and operators alone: its value asks nothing of the session, and its

@@ -367,9 +367,15 @@ impl<'r> Run<'r> {
         match &program.steps[at].op {
             Op::Jump(target) => Ok(Next::To(*target)),
             Op::BranchUnless { condition, target } => {
-                let holds = match self.at_once(at, |e, cx| e.test(&[], cx)) {
-                    Some(known) => known?,
-                    None => {
+                let quick = self.simple(at).and_then(|(e, vars)| e.quick_test(vars));
+                let slow = match quick {
+                    Some(_) => None,
+                    None => self.at_once(at, |e, cx| e.test(&[], cx)),
+                };
+                let holds = match (quick, slow) {
+                    (Some(holds), _) => Some(holds),
+                    (None, Some(known)) => known?,
+                    (None, None) => {
                         let condition = self.expr(at, |b| b.scalar(condition))?;
                         self.evaluate(&condition, |e, cx| e.test(&[], cx))?
                     }
@@ -384,9 +390,15 @@ impl<'r> Run<'r> {
             Op::Assign {
                 slot, op, value, ..
             } => {
-                let value = match self.at_once(at, |e, cx| e.eval(&[], cx)) {
-                    Some(known) => known?,
-                    None => {
+                let quick = self.simple(at).and_then(|(e, vars)| e.quick_int(vars));
+                let slow = match quick {
+                    Some(_) => None,
+                    None => self.at_once(at, |e, cx| e.eval(&[], cx)),
+                };
+                let value = match (quick, slow) {
+                    (Some(n), _) => Value::Int(n),
+                    (None, Some(known)) => known?,
+                    (None, None) => {
                         let ty = program.variables[*slot].ty;
                         let name = &program.variables[*slot].name;
                         let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;

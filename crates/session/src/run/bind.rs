@@ -145,6 +145,15 @@ impl Run<'_> {
         result
     }
 
+    /// A step's expression, if it is bound and asks nothing of the session, with the variables it reads.
+    #[inline]
+    pub(super) fn simple(&self, at: usize) -> Option<(&Expr, &[Value])> {
+        match &self.bound[at] {
+            Some((_, Bound::Simple(e))) => Some((e, &self.vars)),
+            _ => None,
+        }
+    }
+
     /// What a step's expression comes to, if it is bound and asks nothing of the session: the way of loops.
     #[inline]
     pub(super) fn at_once<T>(

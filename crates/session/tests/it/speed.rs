@@ -31,6 +31,17 @@ fn speed_of_empty_loops() {
     }
 }
 
+#[test]
+fn quick_ints_overflow_and_convert_as_others_do() {
+    let text = "DECLARE @i int = 2147483646, @b bigint, @t tinyint = 255, @n int; SET @i += 1; SET @b = @i * 1; SELECT @b; SET @n = @n + 1; IF @n > 0 SELECT 'more' ELSE SELECT 'unknown'; SET @i += 1; SELECT @i; SET @t = @t + 1";
+    let lines = batch(text);
+    assert_eq!(lines[1], "2147483647");
+    assert_eq!(lines[4], "unknown");
+    assert!(lines[6].starts_with("Msg 8115"), "{lines:?}");
+    assert_eq!(lines[8], "2147483647");
+    assert!(lines[10].starts_with("Msg 220"), "{lines:?}");
+}
+
 /// Batches a client may send, each with the number of its statements.
 fn batches() -> Vec<(&'static str, String)> {
     let columns: Vec<String> = (0..40).map(|i| format!("c{i}")).collect();
