@@ -38,6 +38,7 @@ use crate::exec;
 use crate::expr::Expr;
 use crate::locking::LockIntent;
 use crate::plan::{Node, Plan, Seek};
+use crate::window;
 
 pub use source::Rows;
 
@@ -61,7 +62,10 @@ pub fn suits(plan: &Plan, goal: bool) -> bool {
         Node::Scan { .. } => !goal && is_wide_scan(plan),
         Node::Filter { input, .. } | Node::Project { input, .. } => suits(input, goal),
         Node::Aggregate { input, .. } | Node::Sort { input, .. } => suits(input, false),
-        Node::Window { input, calls } => sort::numbers_only(calls) && suits(input, false),
+        Node::Window { input, calls } => {
+            let streams = goal && window::by_arrival(calls);
+            sort::numbers_only(calls) && !streams && suits(input, false)
+        }
         Node::Join { left, right, .. } => {
             !goal && join::hashes(&plan.node) && (suits(left, false) || suits(right, false))
         }

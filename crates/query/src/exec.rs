@@ -15,6 +15,7 @@ use crate::key::{RowKey, RowSet, compare_keys};
 use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
 use crate::scan::TableScan;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
+use crate::window;
 
 /// Rows an operator gives out at a time, at most.
 pub const BATCH_ROWS: usize = 256;
@@ -35,6 +36,12 @@ pub enum Operator<'p> {
     Project(Box<Operator<'p>>, &'p [Expr]),
     Assign(Box<Operator<'p>>, &'p [(usize, Expr)]),
     Join(Box<Join<'p>>),
+    /// Numbers rows as they come, in `columns` more columns.
+    Number {
+        input: Box<Operator<'p>>,
+        columns: usize,
+        last: i64,
+    },
     Top {
         input: Box<Operator<'p>>,
         left: u64,
@@ -126,9 +133,12 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
             }
             Operator::Rows(state.finish(cx)?.into())
         }
-        Node::Window { input, calls } => {
-            Operator::Rows(crate::window::rows(input, calls, cx)?.into())
-        }
+        Node::Window { input, calls } if window::by_arrival(calls) => Operator::Number {
+            input: Box::new(open_for(input, goal, cx)?),
+            columns: calls.len(),
+            last: 0,
+        },
+        Node::Window { input, calls } => Operator::Rows(window::rows(input, calls, cx)?.into()),
         Node::Recursive {
             anchor,
             members,
@@ -359,6 +369,20 @@ impl Operator<'_> {
                 Ok(Some(vec![Vec::new(); batch.len()]))
             }
             Operator::Join(join) => join.next(cx),
+            Operator::Number {
+                input,
+                columns,
+                last,
+            } => {
+                let Some(mut batch) = input.next(cx)? else {
+                    return Ok(None);
+                };
+                for row in &mut batch {
+                    *last += 1;
+                    row.resize(row.len() + *columns, Value::BigInt(*last));
+                }
+                Ok(Some(batch))
+            }
             Operator::Top {
                 input,
                 left,

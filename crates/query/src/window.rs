@@ -9,8 +9,24 @@ use duramen_types::Value;
 use crate::aggregate::State;
 use crate::cx::Cx;
 use crate::exec::eval_all;
+use crate::expr::{Expr, Kind};
 use crate::key::{compare_keys, compare_nullable};
 use crate::plan::{Aggregate, FrameEdge, Plan, Row, WindowCall, WindowKind};
+
+/// Whether the calls only number rows as they come: ROW_NUMBER() OVER (ORDER BY (SELECT NULL)). Nobody needs to see all
+/// rows for that.
+pub fn by_arrival(calls: &[WindowCall]) -> bool {
+    let constant = |e: &Expr| match &e.kind {
+        Kind::Const(_) | Kind::Variable(_) => true,
+        Kind::Scalar(plan) => !plan.correlated,
+        _ => false,
+    };
+    calls.iter().all(|c| {
+        c.kind == WindowKind::RowNumber
+            && c.partition.is_empty()
+            && c.order.iter().all(|k| constant(&k.expr))
+    })
+}
 
 /// The rows of `input` with the results of `calls`.
 pub fn rows(input: &Plan, calls: &[WindowCall], cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {

@@ -41,7 +41,10 @@ fn names_answer_where_they_once_were() {
 
 #[test]
 fn no_view_is_here_and_in_code() {
-    for m in all().iter().filter(|m| m.schema == duramen_catalog::SCHEMA_SYS) {
+    for m in all()
+        .iter()
+        .filter(|m| m.schema == duramen_catalog::SCHEMA_SYS)
+    {
         let declared = crate::views::declared_object(&m.name);
         assert!(declared.is_none(), "{} is declared twice", m.name);
     }
