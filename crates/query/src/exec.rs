@@ -12,6 +12,7 @@ use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::RowStream;
 use crate::key::{RowKey, RowSet, compare_keys};
+use crate::merge_join::MergeJoin;
 use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
 use crate::scan::TableScan;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
@@ -42,6 +43,7 @@ pub enum Operator<'p> {
         columns: usize,
         last: i64,
     },
+    Merge(Box<MergeJoin<'p>>),
     Top {
         input: Box<Operator<'p>>,
         left: u64,
@@ -117,7 +119,10 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
             Operator::Project(Box::new(open_for(input, goal, cx)?), exprs)
         }
         Node::Assign { input, targets } => Operator::Assign(Box::new(open(input, cx)?), targets),
-        Node::Join { .. } => Operator::Join(Box::new(Join::open(plan, goal, cx)?)),
+        Node::Join { .. } => match MergeJoin::open(plan, goal, cx)? {
+            Some(join) => Operator::Merge(Box::new(join)),
+            None => Operator::Join(Box::new(Join::open(plan, goal, cx)?)),
+        },
         Node::Aggregate {
             input,
             groups,
@@ -383,6 +388,7 @@ impl Operator<'_> {
                 }
                 Ok(Some(batch))
             }
+            Operator::Merge(join) => join.next(cx),
             Operator::Top {
                 input,
                 left,
@@ -522,6 +528,7 @@ impl<'p> Join<'p> {
             hash,
             on,
             apply,
+            ..
         } = &plan.node
         else {
             unreachable!("Join::over is called for join nodes")

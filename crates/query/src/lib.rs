@@ -17,6 +17,7 @@ pub mod host;
 mod key;
 mod locking;
 pub mod memory;
+mod merge_join;
 mod optimize;
 mod output;
 mod plan;

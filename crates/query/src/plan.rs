@@ -89,6 +89,8 @@ pub enum Node {
         hash: Vec<(Expr, Expr)>,
         on: Option<Expr>,
         apply: bool,
+        /// Both sides come in the order of the pairs in `hash`, of which there is one at least.
+        merge: bool,
     },
     Aggregate {
         input: Box<Plan>,
@@ -276,12 +278,13 @@ impl Plan {
                 right,
                 kind,
                 hash,
+                merge,
                 ..
             } => {
-                let how = if hash.is_empty() {
-                    "Nested Loops"
-                } else {
-                    "Hash Match"
+                let how = match (*merge, hash.is_empty()) {
+                    (true, _) => "Merge Join",
+                    (false, true) => "Nested Loops",
+                    (false, false) => "Hash Match",
                 };
                 (format!("{how} ({kind:?} Join)"), vec![left, right])
             }

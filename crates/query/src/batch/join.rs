@@ -611,5 +611,5 @@ fn with_unmatched(probe: &Probe, probed: &mut Vec<u32>, built: &mut Vec<u32>) {
 
 /// Whether a join is one that can be hashed.
 pub fn hashes(node: &Node) -> bool {
-    matches!(node, Node::Join { hash, apply: false, .. } if !hash.is_empty())
+    matches!(node, Node::Join { hash, apply: false, merge: false, .. } if !hash.is_empty())
 }

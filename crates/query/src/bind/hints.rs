@@ -57,6 +57,7 @@ impl Binder<'_> {
                 ("FORCE ORDER", _) => self.plan_hints.force_order = true,
                 ("LOOP JOIN", _) => self.plan_hints.method = Some(Method::Loop),
                 ("HASH JOIN", _) => self.plan_hints.method = Some(Method::Hash),
+                ("MERGE JOIN", _) => self.plan_hints.method = Some(Method::Merge),
                 ("HASH GROUP" | "CONCAT UNION" | "KEEP PLAN" | "KEEPFIXED PLAN", _) => {}
                 (name, _) => return Err(unsupported(&format!("OPTION ({name})"), 0)),
             }
@@ -69,6 +70,7 @@ impl Binder<'_> {
         let method = match hint {
             "LOOP" => Method::Loop,
             "HASH" => Method::Hash,
+            "MERGE" => Method::Merge,
             other => return Err(unsupported(&format!("{other} JOIN"), line)),
         };
         if self.plan_hints.method.is_some_and(|m| m != method) {

@@ -445,6 +445,7 @@ pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         hash,
         on,
         apply,
+        merge: false,
     };
     Plan {
         node,

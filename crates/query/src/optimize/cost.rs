@@ -70,6 +70,14 @@ pub fn hash(build: f64, probe: f64, bytes: f64) -> Cost {
     }
 }
 
+/// Going through two inputs in order side by side. *Assumed.*
+pub fn merge(left: f64, right: f64) -> Cost {
+    Cost {
+        io: 0.0,
+        cpu: 0.005_6 + (left + right) * 0.000_006,
+    }
+}
+
 /// Putting a condition or an expression to each row.
 pub fn per_row(rows: f64, each: f64) -> Cost {
     Cost {

@@ -431,6 +431,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             hash,
             on,
             apply,
+            merge,
         } => {
             let (l, r) = (estimate(left), estimate(right));
             let cross = l.rows * r.rows;
@@ -454,9 +455,10 @@ pub fn estimate(plan: &Plan) -> Estimate {
                 let own = cost::per_row(cross, 0.000_004_18);
                 return made(rows, own, l.cost + r.cost + again);
             }
-            let own = match hash.is_empty() {
-                true => cost::per_row(cross, 0.000_004_18),
-                false => cost::hash(r.rows, l.rows, r.bytes),
+            let own = match (*merge, hash.is_empty()) {
+                (true, _) => cost::merge(l.rows, r.rows),
+                (false, true) => cost::per_row(cross, 0.000_004_18),
+                (false, false) => cost::hash(r.rows, l.rows, r.bytes),
             };
             made(rows, own, l.cost + r.cost)
         }

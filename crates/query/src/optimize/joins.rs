@@ -72,6 +72,7 @@ fn flatten(plan: Plan, offset: usize, inputs: &mut Vec<(Plan, usize)>, parts: &m
             hash,
             on,
             apply: false,
+            ..
         } if on.iter().all(anywhere) => {
             let width = left.columns.len();
             flatten(*left, offset, inputs, parts);
@@ -126,7 +127,10 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         })
         .collect();
     if inputs.len() > 63 {
-        // More than a set of inputs can name: as written.
+        // More than a set of inputs can name: as written, without keys to merge by.
+        if hints.method == Some(Method::Merge) {
+            hints.impossible.set(true);
+        }
         return as_written(inputs, parts, columns, correlated);
     }
     spread(&mut parts);
@@ -160,7 +164,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         b.share = share_of(&b.e, &inputs);
     }
     let order = search(&inputs, &between, hints);
-    let joined = build(inputs, between, &order);
+    let joined = build(inputs, between, &order, hints);
     let mut plan = restored(joined, &columns);
     plan.correlated = correlated;
     filtered(plan, above)
@@ -332,7 +336,7 @@ fn add(step: &Step, at: usize, inputs: &[Input], between: &[Between], hints: &Hi
             false => step.rows * input.rows * 0.000_004_18,
         };
     let mut looped = false;
-    if hints.method != Some(Method::Hash)
+    if hints.may_loop()
         && step.joined != 0
         && let Some(scan) = sought(&input.plan)
     {
@@ -452,7 +456,12 @@ fn greedy(inputs: &[Input], between: &[Between], hints: &Hints) -> Vec<(usize, b
 
 /// Joins the inputs in order. The row's columns follow the inputs as they are placed; which input stands where comes back
 /// as the block's column of each.
-fn build(inputs: Vec<Input>, between: Vec<Between>, order: &[(usize, bool)]) -> (Plan, Vec<usize>) {
+fn build(
+    inputs: Vec<Input>,
+    between: Vec<Between>,
+    order: &[(usize, bool)],
+    hints: &Hints,
+) -> (Plan, Vec<usize>) {
     let mut joined = 0u64;
     let mut plans: Vec<Option<Plan>> = Vec::new();
     let mut inputs = inputs;
@@ -503,13 +512,8 @@ fn build(inputs: Vec<Input>, between: Vec<Between>, order: &[(usize, bool)]) -> 
             b.inputs & !joined == 0 && b.inputs & (1 << at) != 0 && b.inputs & before != 0
         });
         let parts: Vec<Expr> = ready.map(|b| moved(&b.e, |c| place(&places, c))).collect();
-        current = Some(crate::bind::join(
-            l,
-            r,
-            JoinKind::Inner,
-            super::all_of(parts),
-            false,
-        ));
+        let join = crate::bind::join(l, r, JoinKind::Inner, super::all_of(parts), false);
+        current = Some(super::merge::decided(join, hints));
     }
     (current.unwrap_or_else(super::nothing), places)
 }
@@ -543,7 +547,7 @@ fn restored((plan, places): (Plan, Vec<usize>), columns: &[OutColumn]) -> Plan {
 
 /// A left outer join as a loop that seeks the right side, where that is cheaper than reading it whole.
 pub fn outer_loop(left: &Plan, right: &Plan, on: &[Expr], hints: &Hints) -> Option<Vec<Expr>> {
-    if hints.method == Some(Method::Hash) || !on.iter().all(is_movable) {
+    if !hints.may_loop() || !on.iter().all(is_movable) {
         return None;
     }
     let scan = sought(right)?;

@@ -17,6 +17,7 @@ pub(crate) mod cost;
 pub(crate) mod estimate;
 mod joins;
 mod lists;
+pub(crate) mod merge;
 mod needed;
 mod order;
 mod simplify;
@@ -38,6 +39,7 @@ use crate::plan::{AggregateKind, JoinKind, Node, Plan};
 pub(crate) enum Method {
     Loop,
     Hash,
+    Merge,
 }
 
 /// What OPTION (...) and the hints of joins say.
@@ -47,6 +49,13 @@ pub(crate) struct Hints {
     pub method: Option<Method>,
     /// Set when no plan follows a table's hint.
     pub impossible: Cell<bool>,
+}
+
+impl Hints {
+    /// Whether a join may seek one side for each row of the other.
+    fn may_loop(&self) -> bool {
+        !matches!(self.method, Some(Method::Hash | Method::Merge))
+    }
 }
 
 /// The plan for a query, of which all columns are wanted.
@@ -421,6 +430,7 @@ fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         hash,
         on,
         apply,
+        ..
     } = node
     else {
         return nothing();
@@ -441,6 +451,7 @@ fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
                 hash,
                 on,
                 apply,
+                merge: false,
             };
             let inner = Plan {
                 node,
@@ -495,6 +506,7 @@ fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
                 hash: Vec::new(),
                 on: None,
                 apply: true,
+                merge: false,
             };
             let plan = Plan {
                 node,
@@ -511,13 +523,14 @@ fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         hash,
         on: all_of(on),
         apply,
+        merge: false,
     };
     let plan = Plan {
         node,
         columns,
         correlated,
     };
-    filtered(plan, stay)
+    filtered(merge::decided(plan, hints), stay)
 }
 
 /// Whether the seek of the scan below gives out only rows for which this part of the condition above it holds.

@@ -2,7 +2,7 @@
 
 use crate::expr::Kind;
 use crate::host::AccessPath;
-use crate::plan::{Node, Plan, Seek, SortKey};
+use crate::plan::{JoinKind, Node, Plan, Seek, SortKey};
 
 /// A plan's order: columns, each ascending or descending, and columns of which every row has the same value.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +84,12 @@ pub fn of(plan: &Plan) -> Order {
         }
         Node::Join {
             left, apply: true, ..
+        }
+        | Node::Join {
+            left,
+            kind: JoinKind::Inner | JoinKind::Left,
+            merge: true,
+            ..
         } => Order {
             unique: false,
             ..of(left)

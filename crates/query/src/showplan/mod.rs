@@ -4,6 +4,7 @@
 //! SEEK and not in WHERE; a projection that computes nothing has no line. The upper input of a hash operator is the one
 //! that is kept in memory, as SQL Server draws it.
 
+mod merge;
 mod text;
 
 use std::sync::Arc;
@@ -664,10 +665,14 @@ impl<'v> Tree<'v> {
             hash,
             on,
             apply,
+            merge,
         } = &plan.node
         else {
             return Vec::new();
         };
+        if *merge {
+            return self.merge(plan, (parent, times));
+        }
         let e = estimate(plan);
         let inner = estimate(left).rows;
         if *apply || hash.is_empty() {

@@ -4,6 +4,7 @@ mod change;
 mod columns;
 mod errors;
 mod functions;
+mod merge;
 mod select;
 mod toy;
 

@@ -193,10 +193,43 @@ fn joins_find_the_same_rows_in_every_way() {
             "",
             " OPTION (LOOP JOIN)",
             " OPTION (HASH JOIN)",
+            " OPTION (MERGE JOIN)",
             " OPTION (FORCE ORDER)",
         ] {
             let keyed = query("k") + option;
             assert_eq!(expected, rows(&mut session, &keyed), "{keyed}");
         }
+    }
+}
+
+#[test]
+fn merges_of_several_keys_keep_rows_and_order() {
+    let mut session = login(&instance());
+    assert_eq!(run(&mut session, MAKE), Vec::<String>::new());
+    let mut dice = Dice(17);
+    let keys = [
+        "x.a = y.a AND x.b = y.b",
+        "x.b = y.b AND x.a = y.a",
+        "x.n = y.n",
+        "x.n = y.b AND y.s = x.s",
+        "x.s = y.s AND x.n = y.n",
+        "x.d = y.d",
+        "x.id = y.a AND x.b <> y.b",
+        "x.a + 1 = y.t",
+    ];
+    for _ in 0..60 {
+        let kind = dice.pick(&["INNER", "LEFT", "RIGHT", "FULL"]);
+        let on = dice.pick(&keys);
+        let condition = dice.condition(&["x", "y"]);
+        let order = dice.pick(&["x.a, x.b, x.id, y.id", "x.id, y.id", "x.b DESC, x.id, y.id"]);
+        let query = |prefix: &str, hint: &str| {
+            format!(
+                "SELECT x.id, y.id, x.b FROM {prefix}1 AS x {kind} {hint} JOIN {prefix}2 AS y ON {on} WHERE {condition} ORDER BY {order}"
+            )
+        };
+        let expected = run(&mut session, &query("h", "HASH"));
+        assert!(expected[0].starts_with('('), "{on}: {expected:?}");
+        let merged = query("k", "MERGE");
+        assert_eq!(expected, run(&mut session, &merged), "{merged}");
     }
 }

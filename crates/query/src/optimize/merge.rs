@@ -1,0 +1,189 @@
+//! Merge joins: when both sides of a join come in the order of its keys, or are made to.
+
+use super::access::{self, Want};
+use super::columns::is_movable;
+use super::{Hints, Method, gives_places, order, over, parts};
+use crate::expr::{Expr, Kind};
+use crate::plan::{Node, Plan, Seek, SortKey};
+
+/// A join as it will run: merged when the hints ask for it. Sides that cannot be read in order are sorted.
+pub fn decided(mut plan: Plan, hints: &Hints) -> Plan {
+    let asked = hints.method == Some(Method::Merge);
+    let Node::Join {
+        left,
+        right,
+        hash,
+        apply: false,
+        merge,
+        ..
+    } = &mut plan.node
+    else {
+        return plan;
+    };
+    // Keys are looked at when sorting and when merging: they must stay the same.
+    let usable = !hash.is_empty() && hash.iter().all(|(l, r)| is_movable(l) && is_movable(r));
+    if !usable && asked {
+        hints.impossible.set(true);
+    }
+    if !usable || !asked {
+        return plan;
+    }
+    arrange(left, right, hash);
+    let keys = |f: fn(&(Expr, Expr)) -> &Expr| hash.iter().map(|p| f(p).clone()).collect();
+    let (of_left, of_right): (Vec<Expr>, Vec<Expr>) = (keys(|p| &p.0), keys(|p| &p.1));
+    in_order(left, of_left);
+    in_order(right, of_right);
+    *merge = true;
+    plan
+}
+
+/// The keys as columns of a plan, ascending, if its order can be theirs.
+fn columns_of(plan: &Plan, keys: &[Expr]) -> Option<Vec<(usize, bool)>> {
+    let one = |e: &Expr| match e.kind {
+        Kind::Column { depth: 0, index } => {
+            let own = plan.columns.get(index)?.ty;
+            // Strings are in the order of their column's collation and of no other.
+            let same = !own.id.is_string() || e.ty.collation == own.collation;
+            same.then_some((index, false))
+        }
+        _ => None,
+    };
+    keys.iter().map(one).collect()
+}
+
+/// Makes a plan give its rows in the order of the keys, by reading its table in order or by a sort.
+fn in_order(plan: &mut Box<Plan>, keys: Vec<Expr>) {
+    if let Some(by) = columns_of(plan, &keys)
+        && (order::of(plan).gives(&by) || reads_in_order(plan, &by))
+    {
+        return;
+    }
+    let input = std::mem::replace(&mut **plan, super::nothing());
+    let one = |expr| SortKey {
+        expr,
+        descending: false,
+    };
+    let keys = keys.into_iter().map(one).collect();
+    **plan = over(input, |input| Node::Sort { input, keys });
+}
+
+/// Lets a scan read its table in this order where that is cheaper than sorting. False, and nothing changed, where not.
+fn reads_in_order(plan: &mut Plan, by: &[(usize, bool)]) -> bool {
+    if gives_places(plan) {
+        return false;
+    }
+    let condition = match &plan.node {
+        Node::Filter { predicate, .. } => parts(Some(predicate.clone())),
+        _ => Vec::new(),
+    };
+    let want = Want {
+        order: by.to_vec(),
+        limit: None,
+    };
+    let Some(scan) = scan_of(plan) else {
+        return false;
+    };
+    let before = seek_of(scan).and_then(|s| s.take());
+    let found = access::choose(scan, &condition, &want) && order::of(scan).gives(by);
+    if !found && let Some(seek) = seek_of(scan) {
+        *seek = before;
+    }
+    found
+}
+
+/// The scan that a plan is, below a filter or not.
+fn scan_of(plan: &mut Plan) -> Option<&mut Plan> {
+    if matches!(plan.node, Node::Scan { .. }) {
+        return Some(plan);
+    }
+    match &mut plan.node {
+        Node::Filter { input, .. } if matches!(input.node, Node::Scan { .. }) => Some(input),
+        _ => None,
+    }
+}
+
+fn seek_of(scan: &mut Plan) -> Option<&mut Option<Seek>> {
+    match &mut scan.node {
+        Node::Scan { seek, .. } => Some(seek),
+        _ => None,
+    }
+}
+
+/// Puts the equalities in the order in which most sides can be read.
+fn arrange(left: &Plan, right: &Plan, pairs: &mut Vec<(Expr, Expr)>) {
+    if pairs.len() < 2 {
+        return;
+    }
+    let mut best = (0, Vec::new());
+    let orders = |plan: &Plan| orders_of(plan).into_iter().map(|o| o.by);
+    let of_left = orders(left).map(|by| permuted(&by, pairs, |p| &p.0));
+    let of_right = orders(right).map(|by| permuted(&by, pairs, |p| &p.1));
+    for way in of_left.chain(of_right) {
+        let keys = |f: fn(&(Expr, Expr)) -> &Expr| -> Vec<Expr> {
+            way.iter().map(|i| f(&pairs[*i]).clone()).collect()
+        };
+        let sides = usize::from(can_give(left, &keys(|p| &p.0)))
+            + usize::from(can_give(right, &keys(|p| &p.1)));
+        if sides > best.0 {
+            best = (sides, way);
+        }
+    }
+    if best.0 > 0 {
+        let mut old: Vec<Option<(Expr, Expr)>> = pairs.drain(..).map(Some).collect();
+        pairs.extend(best.1.into_iter().filter_map(|i| old[i].take()));
+    }
+}
+
+/// The pairs whose columns stand in an order, in that order; then the others.
+fn permuted(
+    by: &[(usize, bool)],
+    pairs: &[(Expr, Expr)],
+    side: fn(&(Expr, Expr)) -> &Expr,
+) -> Vec<usize> {
+    let is = |e: &Expr, c: usize| matches!(e.kind, Kind::Column { depth: 0, index } if index == c);
+    let mut way: Vec<usize> = Vec::new();
+    for (c, _) in by {
+        way.extend(pairs.iter().position(|p| is(side(p), *c)));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    way.retain(|i| seen.insert(*i));
+    way.extend((0..pairs.len()).filter(|i| !seen.contains(i)));
+    way
+}
+
+/// The orders in which a plan can give out its rows without a sort.
+fn orders_of(plan: &Plan) -> Vec<order::Order> {
+    let mut all = vec![order::of(plan)];
+    let scan = match &plan.node {
+        Node::Filter { input, .. } => input,
+        _ => plan,
+    };
+    if let Node::Scan { table, .. } = &scan.node {
+        for (index, path) in table.def.paths().iter().enumerate() {
+            let seek = Seek {
+                index,
+                ..Seek::default()
+            };
+            for forward in [true, false] {
+                all.push(order::of_path(path, &seek, forward));
+            }
+        }
+    }
+    all
+}
+
+fn can_give(plan: &Plan, keys: &[Expr]) -> bool {
+    columns_of(plan, keys).is_some_and(|by| orders_of(plan).iter().any(|o| o.gives(&by)))
+}
+
+/// Whether a plan's order tells that no two of its rows agree in all these keys.
+pub(crate) fn is_unique<'e>(plan: &Plan, keys: impl Iterator<Item = &'e Expr>) -> bool {
+    let columns: Vec<usize> = keys
+        .filter_map(|e| match e.kind {
+            Kind::Column { depth: 0, index } => Some(index),
+            _ => None,
+        })
+        .collect();
+    let order = order::of(plan);
+    order.unique && order.by.iter().all(|(c, _)| columns.contains(c))
+}

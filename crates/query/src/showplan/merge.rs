@@ -1,0 +1,55 @@
+//! Merge joins as plans show them.
+
+use super::{Tree, join_name, parts_of};
+use crate::expr::Expr;
+use crate::optimize::{estimate::estimate, merge::is_unique};
+use crate::plan::{Node, Plan};
+
+impl Tree<'_> {
+    /// `Merge Join(Inner Join, MERGE:([t].[id])=([u].[id]), RESIDUAL:([t].[id]=[u].[id]))`; MANY-TO-MANY where neither
+    /// side is known to have each key once.
+    pub(super) fn merge(
+        &mut self,
+        plan: &Plan,
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        let Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            ..
+        } = &plan.node
+        else {
+            return Vec::new();
+        };
+        let e = estimate(plan);
+        let at = self.line(parent, "Merge Join", join_name(*kind), (e, times));
+        let mut own = self.plan(left, Some(at), times);
+        let other = self.plan(right, Some(at), times);
+        let side = |columns: &[String], f: fn(&(Expr, Expr)) -> &Expr| -> Vec<String> {
+            let names = self.names(columns);
+            hash.iter().map(|p| names.expr(f(p))).collect()
+        };
+        let (l, r) = (side(&own, |p| &p.0), side(&other, |p| &p.1));
+        let once = is_unique(left, hash.iter().map(|p| &p.0))
+            || is_unique(right, hash.iter().map(|p| &p.1));
+        let many = if once { "" } else { "MANY-TO-MANY " };
+        own.extend(other);
+        let mut residual: Vec<String> = l.iter().zip(&r).map(|(l, r)| format!("{l}={r}")).collect();
+        if let Some(on) = on {
+            let parts: Vec<&Expr> = parts_of(on).iter().collect();
+            residual.push(self.condition(&parts, &own));
+        }
+        let text = format!(
+            "{many}MERGE:({})=({}), RESIDUAL:({})",
+            l.join(", "),
+            r.join(", "),
+            residual.join(" AND ")
+        );
+        self.fill(at, text, &own);
+        self.inside(on, &own, (at, e.rows));
+        own
+    }
+}
