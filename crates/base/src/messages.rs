@@ -283,6 +283,7 @@ messages! {
     INDEX_OPTIONS_EXCLUDE = 1916, 16, "CREATE INDEX options %ls and %ls are mutually exclusive.";
     INDEX_COLUMN_TYPE = 1919, 16, "Column '%.*ls' in table '%.*ls' is of a type that is invalid for use as a key column in an index.";
     INVALID_PLACE = 1921, 16, "Invalid %S_MSG '%.*ls' specified.";
+    STATISTICS_ALREADY_EXIST = 1927, 16, "There are already statistics on table '%.*ls' named '%.*ls'.";
     SET_OPTIONS_INCORRECT = 1934, 16, "%ls failed because the following SET options have incorrect settings: '%.*ls'. Verify that SET options are correct for use with %S_MSG.";
     VIEW_NOT_SCHEMA_BOUND = 1939, 16, "Cannot create %S_MSG on view '%.*ls' because the view is not schema bound.";
     INDEX_KEY_LENGTH_WARNING = 1945, 10, "Warning! The maximum key length for a %S_MSG index is %d bytes. The index '%.*ls' has maximum length of %d bytes. For some combination of large values, the insert/update operation will fail.";
@@ -378,6 +379,7 @@ messages! {
     NOT_A_CONSTRAINT = 3728, 16, "'%.*ls' is not a constraint.";
     OBJECT_REFERENCED = 3729, 16, "Cannot %ls '%.*ls' because it is being referenced by object '%.*ls'.";
     TYPE_REFERENCED = 3732, 16, "Cannot drop type '%.*ls' because it is being referenced by object '%.*ls'. There may be other objects that reference this type.";
+    NOT_STATISTICS = 3739, 11, "Cannot %ls the index '%.*ls' because it is not a statistics collection.";
     COMMIT_WITHOUT_BEGIN = 3902, 16, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     ROLLBACK_WITHOUT_BEGIN = 3903, 16, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.";
     DATABASE_READ_ONLY = 3906, 16, "Failed to update database \"%.*ls\" because the database is read-only.";
@@ -650,6 +652,7 @@ messages! {
     JSON_PATH_NOT_FOUND = 13608, 16, "Property cannot be found on the specified JSON path.";
     JSON_TEXT_FORMAT = 13609, 16, "JSON text is not properly formatted. Unexpected character '%lc' is found at position %d.";
     OBJECT_INVALID_FOR_OPERATION = 15001, 16, "Object '%ls' does not exist or is not a valid object for this operation.";
+    ALL_STATISTICS_UPDATED = 15005, 10, "Statistics for all tables have been updated.";
     NOT_A_LOGIN = 15007, 16, "'%s' is not a valid login or you do not have permission.";
     OBJECT_NOT_IN_DATABASE = 15009, 16, "The object '%s' does not exist in database '%s' or is invalid for this operation.";
     DATABASE_NAME_NOT_FOUND = 15010, 16, "The database '%s' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
@@ -677,8 +680,12 @@ messages! {
     NO_FOREIGN_KEYS_REFERENCE = 15470, 10, "No foreign keys reference table '%ls', or you do not have permissions on referencing tables.";
     NO_INDEXES = 15472, 10, "The object '%ls' does not have any indexes, or you do not have permissions.";
     RENAME_CAUTION = 15477, 10, "Caution: Changing any part of an object name could break scripts and stored procedures.";
+    NO_STATISTICS = 15574, 10, "This object does not have any statistics.";
+    NO_STATISTICS_OR_INDEXES = 15575, 10, "This object does not have any statistics or indexes.";
     INVALID_PROCEDURE_OPTION = 15600, 15, "An invalid parameter or option was specified for procedure '%s'.";
     NO_SCHEMA_BOUND_VIEWS = 15647, 10, "No views with schema binding reference table '%ls'.";
+    UPDATING = 15650, 10, "Updating %s";
+    STATISTICS_UPDATED = 15651, 10, "%d index(es)/statistic(s) have been updated, %d did not require update.";
     SESSION_CONTEXT_READ_ONLY = 15664, 16, "Cannot set key '%.*ls' in the session context. The key has been set as read_only for this session.";
     SESSION_CONTEXT_FULL = 15665, 16, "The value was not set for key '%.*ls' because the total size of keys and values in the session context would exceed the 1 MB limit.";
     CURSOR_PROCEDURE_PARAMETERS = 16903, 16, "The \"%ls\" procedure was called with an incorrect number of parameters.";

@@ -7,6 +7,7 @@ mod constraints;
 mod indexes;
 mod modules;
 mod rename;
+mod statistics;
 mod types;
 
 pub use indexes::key_text;
@@ -225,6 +226,7 @@ impl CatalogDb {
             kind: ObjectKind::TABLE,
             columns,
             indexes: Vec::new(),
+            statistics: Vec::new(),
             data: data.clone(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),

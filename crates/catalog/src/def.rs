@@ -270,6 +270,8 @@ pub struct TableDef {
     pub columns: Vec<ColumnDef>,
     /// The clustered index first, when there is one.
     pub indexes: Vec<IndexDef>,
+    /// Those of CREATE STATISTICS; every index has statistics besides.
+    pub statistics: Vec<StatisticsDef>,
     /// The heap or the clustered index. Its rows are the columns, then the uniquifier where there is one.
     pub data: Arc<RowsetDef>,
     pub checks: Vec<CheckDef>,
@@ -300,6 +302,24 @@ impl TableDef {
         self.indexes.iter().find(|i| fold(&i.name) == folded)
     }
 
+    pub fn statistics(&self, name: &str) -> Option<&StatisticsDef> {
+        let folded = fold(name);
+        self.statistics.iter().find(|s| fold(&s.name) == folded)
+    }
+
+    /// The position of the first column of statistics.
+    pub fn leading(&self, statistics: &StatisticsDef) -> Option<usize> {
+        let first = statistics.columns.first()?;
+        self.columns.iter().position(|c| c.id == *first)
+    }
+
+    /// A number above that of every index and statistics: they share their numbers. 1 is the clustered index's.
+    pub(crate) fn next_index_id(&self) -> u16 {
+        let indexes = self.indexes.iter().map(|i| i.id);
+        let last = indexes.chain(self.statistics.iter().map(|s| s.id)).max();
+        last.unwrap_or(1).max(1).saturating_add(1)
+    }
+
     pub fn nonclustered(&self) -> impl Iterator<Item = &IndexDef> {
         self.indexes.iter().filter(|i| !i.clustered)
     }
@@ -316,6 +336,25 @@ impl TableDef {
     /// A row of all NULLs, as wide as stored rows are.
     pub fn null_row(&self) -> Vec<Value> {
         vec![Value::Null; self.data.layout.columns.len()]
+    }
+}
+
+/// Statistics of a table that are no index's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatisticsDef {
+    /// `stats_id`; no index of the table has it.
+    pub id: u16,
+    pub name: String,
+    /// Ids of columns. The histogram is of the first.
+    pub columns: Vec<i32>,
+    /// NORECOMPUTE: a change of the table does not make them old.
+    pub no_recompute: bool,
+}
+
+impl StatisticsDef {
+    /// Whether nobody has asked for them, which their name tells (in foreign files: ours are not kept).
+    pub fn automatic(&self) -> bool {
+        self.name.starts_with("_WA_Sys_")
     }
 }
 

@@ -4,14 +4,18 @@ use duramen_base::SqlResult;
 use duramen_storage::RowsetDef;
 use duramen_types::{SqlType, TypeId, Value};
 
-use crate::def::{IndexDef, IndexOptions, TableDef};
+use crate::def::{IndexDef, IndexOptions, StatisticsDef, TableDef};
 use crate::rows::{Base, Fields, id};
 use crate::shape::IndexSource;
 
 /// `sysidxstats.status` bits.
 pub(crate) mod index_status {
+    /// An index or a heap.
     pub const BASE: i64 = 1;
-    pub const NAMED: i64 = 2;
+    /// Statistics: those of an index, or without BASE those of CREATE STATISTICS.
+    pub const STATISTICS: i64 = 2;
+    /// NORECOMPUTE; *assumed*.
+    pub const NO_RECOMPUTE: i64 = 0x4000;
     /// Read off the views of SQL Server as it is documented there; *assumed* from IGNORE_DUP_KEY to NO_PAGE_LOCKS.
     pub const IGNORE_DUP_KEY: i64 = 4;
     pub const PADDED: i64 = 16;
@@ -23,8 +27,10 @@ pub(crate) mod index_status {
     pub const UNIQUE_CONSTRAINT: i64 = 64;
 }
 
-/// `sysiscols.status`: a key column; with 4, descending; an included column.
+/// `sysiscols.status`: a column of statistics; a key column (of the index and of its statistics); with 4, descending;
+/// an included column.
 pub(crate) mod column_status {
+    pub const STATISTICS: i64 = 2;
     pub const KEY: i64 = 3;
     pub const DESC: i64 = 4;
     pub const INCLUDED: i64 = 18;
@@ -174,7 +180,7 @@ pub(crate) fn heap_row(base: &Base<'_>, def: &RowsetDef) -> SqlResult<()> {
 
 /// The `sysidxstats` and `sysiscols` rows of an index.
 pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) -> SqlResult<()> {
-    let mut status = index_status::BASE | index_status::NAMED;
+    let mut status = index_status::BASE | index_status::STATISTICS;
     if index.unique {
         status |= index_status::UNIQUE;
     }
@@ -231,6 +237,37 @@ pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) ->
                 .int("status", status)
                 .int("intprop", i64::from(c.id))
                 .int("tinyprop1", if key { subid } else { 0 }),
+        )?;
+    }
+    Ok(())
+}
+
+/// The `sysidxstats` and `sysiscols` rows of statistics without an index.
+pub(crate) fn statistics_rows(
+    base: &Base<'_>,
+    table: &TableDef,
+    statistics: &StatisticsDef,
+) -> SqlResult<()> {
+    let mut status = index_status::STATISTICS;
+    if statistics.no_recompute {
+        status |= index_status::NO_RECOMPUTE;
+    }
+    base.insert(
+        Fields::new(id::IDXSTATS)?
+            .int("id", i64::from(table.id.0))
+            .int("indid", i64::from(statistics.id))
+            .text("name", &statistics.name)
+            .int("status", status),
+    )?;
+    for (subid, column) in (1..).zip(&statistics.columns) {
+        base.insert(
+            Fields::new(id::ISCOLS)?
+                .int("idmajor", i64::from(table.id.0))
+                .int("idminor", i64::from(statistics.id))
+                .int("subid", subid)
+                .int("status", column_status::STATISTICS)
+                .int("intprop", i64::from(*column))
+                .int("tinyprop1", subid),
         )?;
     }
     Ok(())

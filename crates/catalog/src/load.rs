@@ -356,6 +356,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
             .map_or(String::new(), |s| s.name.clone()),
         name: object.name.clone(),
         kind: object.kind,
+        statistics: statistics(rows, object.id),
         columns,
         indexes,
         data,
@@ -408,6 +409,27 @@ fn foreign_key(rows: &Rows, object: &ObjectDef) -> ForeignKeyDef {
     }
     out.columns = pairs.into_values().collect();
     out
+}
+
+/// The rows that are statistics and no index.
+fn statistics(rows: &Rows, object: ObjectId) -> Vec<StatisticsDef> {
+    let alone = |row: &&Vec<Value>| {
+        let kind = int(row, 3) & (index_status::BASE | index_status::STATISTICS);
+        kind == index_status::STATISTICS && int(row, 10) == 0
+    };
+    let all = rows.indexes.get(&object.0).into_iter().flatten();
+    let found = all.filter(alone).map(|row| {
+        let parts = rows.index_columns.get(&(object.0, int(row, 1) as i32));
+        let mut parts: Vec<&Vec<Value>> = parts.into_iter().flatten().collect();
+        parts.sort_by_key(|r| int(r, 2));
+        StatisticsDef {
+            id: int(row, 1) as u16,
+            name: text(row, 2),
+            columns: parts.iter().map(|r| int(r, 4) as i32).collect(),
+            no_recompute: int(row, 3) & index_status::NO_RECOMPUTE != 0,
+        }
+    });
+    found.collect()
 }
 
 /// One index as its rows tell it, before its rowset is put together.

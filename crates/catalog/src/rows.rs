@@ -167,6 +167,7 @@ fn table_def(t: &SystemTable) -> TableDef {
         kind: ObjectKind::SYSTEM_TABLE,
         columns,
         indexes,
+        statistics: Vec::new(),
         data,
         checks: Vec::new(),
         foreign_keys: Vec::new(),

@@ -6,6 +6,7 @@ mod constraints;
 mod indexes;
 mod normal;
 mod schemas;
+mod statistics;
 mod types;
 
 pub(crate) use normal::normal as normal_form;
@@ -446,7 +447,7 @@ impl<'a> Ddl<'a> {
             true => self.drop_existing(&table, stmt)?,
             false => table,
         };
-        if table.index(&stmt.name).is_some() {
+        if table.index(&stmt.name).is_some() || table.statistics(&stmt.name).is_some() {
             let args: [&dyn std::fmt::Display; 3] = [&stmt.name, &"table", &name.display()];
             return Err(
                 SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args).at_line(stmt.line as i32)
@@ -521,44 +522,6 @@ impl<'a> Ddl<'a> {
             None if if_exists => Ok(()),
             None => Err(cannot_drop("index", &format!("{}.{index}", name.display()))
                 .at_line(name.line as i32)),
-        }
-    }
-
-    /// Forgets what is known of the table's columns: the next plan looks at them anew. What is named must be there, and options that would have statistics lag behind are refused.
-    pub fn update_statistics(
-        &self,
-        name: &ast::ObjectName,
-        statistics: &[String],
-        options: &[ast::NamedOption],
-    ) -> SqlResult<()> {
-        let line = name.line as i32;
-        let snapshot = self.db.catalog.snapshot()?;
-        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
-        let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
-        let missing =
-            || SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]).at_line(line);
-        let table = table.ok_or_else(missing)?;
-        for wanted in statistics {
-            if table.index(wanted).is_none() {
-                let error = SqlError::new(&messages::STATISTICS_NOT_FOUND, &[wanted]);
-                return Err(error.at_line(line));
-            }
-        }
-        const HARMLESS: &[&str] = &[
-            "FULLSCAN", "SAMPLE", "RESAMPLE", "ALL", "COLUMNS", "INDEX", "MAXDOP",
-        ];
-        match options
-            .iter()
-            .find(|o| !HARMLESS.contains(&o.name.as_str()))
-        {
-            None => {
-                self.db.statistics.forget(table.id);
-                Ok(())
-            }
-            Some(o) => Err(refuse(
-                &format!("UPDATE STATISTICS WITH {}", o.name),
-                o.line,
-            )),
         }
     }
 

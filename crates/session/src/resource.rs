@@ -30,6 +30,7 @@ const FILES: &[&str] = &[
     include_str!("resource/server.sql"),
     include_str!("resource/drivers.sql"),
     include_str!("resource/bulk.sql"),
+    include_str!("resource/statistics.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.

@@ -560,6 +560,13 @@ impl<'r> Run<'r> {
                 };
                 self.define_in(&database, 0xC8, "CREATE INDEX", |d| d.create_index(&stmt))
             }
+            StatementKind::CreateStatistics(stmt) => {
+                let (database, table) = self.session.definition_target(&stmt.table);
+                let what = "CREATE STATISTICS";
+                self.define_in(&database, command::OTHER, what, |d| {
+                    d.create_statistics(&table, stmt)
+                })
+            }
             StatementKind::UpdateStatistics {
                 table,
                 names,
@@ -619,6 +626,14 @@ impl<'r> Run<'r> {
                 ast::DropKind::Function => {
                     self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)
                 }
+                ast::DropKind::Statistics => names.iter().try_for_each(|n| {
+                    let mut table = n.clone();
+                    let name = table.parts.pop().unwrap_or_default();
+                    let (database, table) = self.session.definition_target(&table);
+                    self.define_in(&database, command::OTHER, "DROP STATISTICS", |d| {
+                        d.drop_statistics(&name, &table)
+                    })
+                }),
                 other => Err(not_supported(&format!("DROP {other:?}").to_uppercase())),
             },
             StatementKind::DropIndex { if_exists, indexes } => {

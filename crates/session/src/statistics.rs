@@ -1,14 +1,15 @@
 //! What a database knows of its columns' values: made from a sample of a table when a plan first asks, and made again when
 //! the table has changed much.
 //!
-//! Statistics are kept in memory: they are as quick to make as a few hundred pages are to read, and a start begins without
-//! them. UPDATE STATISTICS forgets a table's, so that the next plan looks again.
+//! What is known of values is kept in memory: it is as quick to make as a few hundred pages are to read, and a start begins
+//! without it. The catalog keeps what statistics there are: every index has some, and CREATE STATISTICS makes others. Both
+//! show what is known of their first column; statistics that a plan asks for have no row in the catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use duramen_base::ObjectId;
-use duramen_catalog::TableDef;
+use duramen_base::{ObjectId, SqlResult};
+use duramen_catalog::{IndexDef, TableDef};
 use duramen_os::sync::Mutex;
 use duramen_os::time::WallTime;
 use duramen_query::statistics::ColumnStatistics;
@@ -18,6 +19,8 @@ use crate::databases::OpenDb;
 
 /// Pages that are looked at; a smaller table is read whole.
 const PAGES: usize = 128;
+/// As many pages are read in one go, however many are asked for: their rows are in memory meanwhile.
+const MOST_PAGES: usize = 16_384;
 /// How many columns are known at a time.
 const MOST: usize = 4096;
 
@@ -36,6 +39,67 @@ pub struct Statistics {
     made: Mutex<BTreeMap<Key, Made>>,
 }
 
+/// How much of a table is looked at: `SAMPLE n PERCENT | ROWS`, `FULLSCAN`. Never fewer pages than a plan would have read.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent {
+    Usual,
+    Percent(u64),
+    Rows(u64),
+}
+
+impl Extent {
+    fn pages(self, rows: u64, all: usize) -> usize {
+        let part = |n: u64, of: u64| {
+            let pages = (all as u128 * u128::from(n)).div_ceil(u128::from(of.max(1)));
+            usize::try_from(pages).unwrap_or(all)
+        };
+        let wanted = match self {
+            Extent::Usual => PAGES,
+            Extent::Percent(n) => part(n, 100),
+            Extent::Rows(n) => part(n, rows),
+        };
+        wanted.clamp(PAGES, MOST_PAGES)
+    }
+}
+
+/// The columns that statistics of the catalog begin with, and whether all of those are NORECOMPUTE.
+fn declared(table: &TableDef, column: usize) -> (bool, bool) {
+    let of_index = |i: &IndexDef| i.keys.first().is_some_and(|k| k.column == column);
+    let index = table.indexes.iter().any(of_index);
+    let mut own = table
+        .statistics
+        .iter()
+        .filter(|s| table.leading(s) == Some(column));
+    match own.next() {
+        None => (index, false),
+        Some(first) => (
+            true,
+            !index && first.no_recompute && own.all(|s| s.no_recompute),
+        ),
+    }
+}
+
+/// Whether a column has an order that steps could follow, and is in its row.
+pub fn has_histogram(table: &TableDef, column: usize) -> bool {
+    table.columns.get(column).is_some_and(|c| {
+        !matches!(c.ty.id, TypeId::Xml | TypeId::SqlVariant) && c.ty.length != MAX_LENGTH
+    })
+}
+
+/// The name of statistics that are made without having been asked for: column and table in hexadecimal.
+pub fn automatic_name(table: &TableDef, column: usize) -> String {
+    format!(
+        "_WA_Sys_{:08X}_{:08X}",
+        table.columns[column].id, table.id.0
+    )
+}
+
+/// The column whose automatic statistics have that name.
+pub fn automatic(table: &TableDef, name: &str) -> Option<usize> {
+    let named = |c: &usize| automatic_name(table, *c).eq_ignore_ascii_case(name);
+    (0..table.columns.len()).find(named)
+}
+
 /// Whether a table has changed so much that its statistics say little: by 500 rows and a fifth, as SQL Server's first rule
 /// has it.
 fn outdated(then: f64, now: u64) -> bool {
@@ -46,39 +110,62 @@ impl Statistics {
     /// What is known of a column; looked up in the table when that is nothing and AUTO_CREATE_STATISTICS is on, or old and
     /// AUTO_UPDATE_STATISTICS is.
     pub fn of(&self, db: &OpenDb, table: &TableDef, column: usize) -> Option<Made> {
-        let c = table.columns.get(column)?;
-        let ordered = !matches!(c.ty.id, TypeId::Xml | TypeId::SqlVariant);
-        if !ordered || c.ty.length == MAX_LENGTH {
+        if !has_histogram(table, column) {
             return None;
         }
-        let key = (table.id, c.id, c.ty.id);
-        let known = self.made.lock().get(&key).cloned();
-        let rowset = db.db.rowset(&table.data);
-        let rows = rowset.row_count().ok()?;
+        let (declared, kept) = declared(table, column);
+        let known = self.known(table, column);
+        let rows = db.db.rowset(&table.data).row_count().ok()?;
         match known {
-            Some(known) if !outdated(known.statistics.rows, rows) => return Some(known),
+            Some(known) if kept || !outdated(known.statistics.rows, rows) => return Some(known),
             Some(known) if !db.has_switch("AUTO_UPDATE_STATISTICS") => return Some(known),
-            None if rows == 0 || !db.has_switch("AUTO_CREATE_STATISTICS") => return None,
+            None if !declared && !db.has_switch("AUTO_CREATE_STATISTICS") => return None,
             _ => {}
         }
-        let sample = rowset.sample(PAGES).ok()?;
-        let values = sample.rows.into_iter();
-        let values = values.filter_map(|mut r| (column < r.len()).then(|| r.swap_remove(column)));
-        let statistics = ColumnStatistics::new(values.collect(), rows, c.ty.collation);
-        let made = Made {
-            statistics: Arc::new(statistics),
-            at: duramen_os::time::wall(),
-        };
-        let mut all = self.made.lock();
-        if all.len() >= MOST {
-            all.clear();
-        }
-        all.insert(key, made.clone());
-        Some(made)
+        self.make(db, table, &[column], Extent::Usual).ok()?;
+        self.known(table, column)
     }
 
-    /// UPDATE STATISTICS: the next plan looks at the table again.
-    pub fn forget(&self, table: ObjectId) {
-        self.made.lock().retain(|(id, ..), _| *id != table);
+    /// What is known of a column by now.
+    pub fn known(&self, table: &TableDef, column: usize) -> Option<Made> {
+        let c = table.columns.get(column)?;
+        let key = (table.id, c.id, c.ty.id);
+        self.made.lock().get(&key).cloned()
+    }
+
+    /// Looks at the table and keeps what these columns have, in place of what was known; nothing of an empty table.
+    pub fn make(
+        &self,
+        db: &OpenDb,
+        table: &TableDef,
+        columns: &[usize],
+        extent: Extent,
+    ) -> SqlResult<()> {
+        let rowset = db.db.rowset(&table.data);
+        let rows = rowset.row_count()?;
+        let sample = match rows {
+            0 => Vec::new(),
+            _ => rowset.sample_part(|all| extent.pages(rows, all))?.rows,
+        };
+        for column in columns.iter().filter(|c| has_histogram(table, **c)) {
+            let c = &table.columns[*column];
+            let key = (table.id, c.id, c.ty.id);
+            if rows == 0 {
+                self.made.lock().remove(&key);
+                continue;
+            }
+            let values = sample.iter().filter_map(|r| r.get(*column).cloned());
+            let statistics = ColumnStatistics::new(values.collect(), rows, c.ty.collation);
+            let made = Made {
+                statistics: Arc::new(statistics),
+                at: duramen_os::time::wall(),
+            };
+            let mut all = self.made.lock();
+            if all.len() >= MOST {
+                all.clear();
+            }
+            all.insert(key, made);
+        }
+        Ok(())
     }
 }

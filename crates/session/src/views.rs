@@ -22,6 +22,7 @@ mod messages;
 mod objects;
 mod parameters;
 mod spaces;
+mod stats;
 mod transactions;
 mod version_store;
 mod wait_stats;
@@ -135,6 +136,8 @@ const VIEWS: &[&View] = &[
     &objects::TRIGGER_EVENTS,
     &columns::COMPUTED_COLUMNS,
     &messages::VIEW,
+    &stats::STATS,
+    &stats::STATS_COLUMNS,
 ];
 
 /// Table-valued functions; the same of their positions.

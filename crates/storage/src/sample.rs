@@ -20,10 +20,16 @@ impl Rowset {
     /// Rows of `pages` pages at most. Rows of running transactions count like others: whoever asks wants to know what the
     /// table is like, not what is in it.
     pub fn sample(&self, pages: usize) -> SqlResult<Sample> {
+        self.sample_part(|_| pages)
+    }
+
+    /// The same, of as many pages at most as `part` makes of the number that there are.
+    pub fn sample_part(&self, part: impl FnOnce(usize) -> usize) -> SqlResult<Sample> {
         let db = self.database();
         let _shared = self.storage.latch.read();
         let first_iam = self.storage.roots.lock().first_iam;
         let all = db.pages_of(first_iam)?;
+        let pages = part(all.len());
         let step = all.len().div_ceil(pages.max(1)).max(1);
         let mut sample = Sample {
             rows: Vec::new(),

@@ -75,6 +75,17 @@ impl CatalogDb {
                 .collect();
             index.includes = index.includes.iter().map(|c| shift(*c)).collect();
         }
+        next.statistics
+            .retain(|s| !(s.automatic() && s.columns.contains(&column.id)));
+        let uses = next
+            .statistics
+            .iter()
+            .find(|s| s.columns.contains(&column.id));
+        if let Some(s) = uses {
+            let args: [&dyn std::fmt::Display; 4] =
+                [&"statistics", &s.name, &"column", &column.name];
+            return Err(SqlError::new(&messages::OBJECT_DEPENDS, &args));
+        }
         base.delete(id::COLPARS, &column_key(table, column.id), |_| true)?;
         if column.computed.is_some() {
             let text = [

@@ -25,7 +25,8 @@ impl CatalogDb {
     ) -> SqlResult<IndexDef> {
         let constraint = new.primary_key || new.unique_constraint;
         let mut name = new.name.clone().unwrap_or_default();
-        if new.name.is_some() && table.index(&name).is_some() {
+        let taken = table.index(&name).is_some() || table.statistics(&name).is_some();
+        if new.name.is_some() && taken {
             let args: [&dyn std::fmt::Display; 3] = [&name, &"table", &table.name];
             return Err(SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args));
         }
@@ -55,8 +56,7 @@ impl CatalogDb {
         let (index_id, rowset, sources, locator) = if new.clustered {
             (1, table.data.clone(), Vec::new(), Vec::new())
         } else {
-            let last = table.indexes.iter().map(|i| i.id).max().unwrap_or(1);
-            let index_id = last.max(1) + 1;
+            let index_id = table.next_index_id();
             let ids = self.new_ids(base.tx, table.id, index_id, false)?;
             let keys = Keys {
                 columns: &new.keys,
@@ -220,6 +220,9 @@ impl CatalogDb {
             }
             next.indexes.push(index);
         }
+        for statistics in &next.statistics {
+            describe::statistics_rows(&base, &next, statistics)?;
+        }
         Ok(self.publish(next))
     }
 
@@ -300,7 +303,12 @@ impl CatalogDb {
         (rows, lob.unwrap_or(rows))
     }
 
-    fn delete_index_rows(&self, base: &Base<'_>, table: &TableDef, index: u16) -> SqlResult<()> {
+    pub(super) fn delete_index_rows(
+        &self,
+        base: &Base<'_>,
+        table: &TableDef,
+        index: u16,
+    ) -> SqlResult<()> {
         let key = [Value::Int(table.id.0), Value::Int(i32::from(index))];
         base.delete(id::IDXSTATS, &key, |_| true)?;
         base.delete(id::ISCOLS, &key, |_| true)?;

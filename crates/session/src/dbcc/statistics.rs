@@ -9,26 +9,19 @@ use duramen_types::{SqlType as T, Value};
 
 use super::{Arg, Call, Report, Set, incorrect, not_supported};
 use crate::metadata;
-use crate::statistics::Made;
+use crate::statistics::{self, Made};
 
-/// The name of statistics that are made without having been asked for: column and table in hexadecimal.
-fn automatic_name(table: &TableDef, column: usize) -> String {
-    format!(
-        "_WA_Sys_{:08X}_{:08X}",
-        table.columns[column].id, table.id.0
-    )
-}
-
-/// The column that a name means, and the name of its statistics: an index, statistics made automatically, or the column.
+/// The column that a name means, and the name of its statistics: an index, statistics that were created or made
+/// automatically, or the column.
 fn target(table: &TableDef, name: &str) -> Option<(usize, String)> {
     if let Some(index) = table.index(name) {
         return Some((index.keys.first()?.column, index.name.clone()));
     }
-    let named = |c: &usize| automatic_name(table, *c).eq_ignore_ascii_case(name);
-    let column = (0..table.columns.len())
-        .find(named)
-        .or(table.column(name))?;
-    Some((column, automatic_name(table, column)))
+    if let Some(own) = table.statistics(name) {
+        return Some((table.leading(own)?, own.name.clone()));
+    }
+    let column = statistics::automatic(table, name).or(table.column(name))?;
+    Some((column, statistics::automatic_name(table, column)))
 }
 
 /// SHOW_STATISTICS(table, target) [WITH STAT_HEADER, DENSITY_VECTOR, HISTOGRAM].

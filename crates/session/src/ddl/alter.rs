@@ -536,6 +536,12 @@ impl Ddl<'_> {
         }
         if types {
             check_indexes(table, at)?;
+            let own = |s: &&duramen_catalog::StatisticsDef| {
+                !s.automatic() && s.columns.contains(&column.id)
+            };
+            if let Some(s) = table.statistics.iter().find(own) {
+                return Err(depends("statistics", &s.name, &column.name));
+            }
         }
         Ok(())
     }

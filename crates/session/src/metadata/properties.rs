@@ -178,6 +178,15 @@ pub fn index_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     else {
         return int(None);
     };
+    let statistics = found.table().and_then(|t| t.statistics(&name));
+    if let Some(s) = statistics {
+        return int(match property.as_str() {
+            "indexid" => Some(i32::from(s.id)),
+            "isstatistics" => Some(1),
+            "isautostatistics" => Some(i32::from(s.automatic())),
+            _ => Some(0),
+        });
+    }
     let index = found.table().and_then(|t| t.index(&name));
     int(index.and_then(|i| index_property_of(i, &property)))
 }
@@ -286,9 +295,24 @@ fn widest(id: TypeId) -> SqlType {
     }
 }
 
-/// STATS_DATE: NULL until there are statistics.
-pub fn stats_date(_: &Session, _: &Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Null)
+/// STATS_DATE: when the values of the first column were looked at; NULL before.
+pub fn stats_date(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let (Some(found), Some(id), Some(db)) =
+        (object(s, args.int(0))?, args.int(1), database(s, None))
+    else {
+        return Ok(Value::Null);
+    };
+    let made = found.table().and_then(|t| {
+        let index = t.indexes.iter().find(|i| i32::from(i.id) == id);
+        let column = match index {
+            Some(i) => i.keys.first()?.column,
+            None => t.leading(t.statistics.iter().find(|s| i32::from(s.id) == id)?)?,
+        };
+        db.statistics.known(t, column)
+    });
+    Ok(made.map_or(Value::Null, |m| {
+        Value::DateTime(duramen_catalog::date_time(m.at.unix_nanos()))
+    }))
 }
 
 /// Id, name and whether it is the default, of each filegroup of the current database.
