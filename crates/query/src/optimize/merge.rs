@@ -1,4 +1,7 @@
 //! Merge joins: when both sides of a join come in the order of its keys, or are made to.
+//!
+//! Costs do not choose them: merging runs row by row, and a hash join by column of 100,000 rows with 100,000 by their
+//! clustered keys took 0.4 (under an aggregate) to 0.7 (all rows given out) of its time.
 
 use super::access::{self, Want};
 use super::columns::is_movable;
