@@ -9,7 +9,13 @@ use duramen_base::planted::{Bug, plant};
 use duramen_sim::crash::{Focus, run_seed_of};
 
 /// Seeds that are tried with a bug, at most.
-const SEEDS: u64 = 200;
+fn seeds(bug: Bug) -> u64 {
+    match bug {
+        // The crash must fall between two writes that follow each other.
+        Bug::DecisionSkipped => 2_000,
+        _ => 200,
+    }
+}
 
 /// Bugs that take more seeds than a test has time for; `DURAMEN_BUG` tries them all the same. The epoch is caught by the
 /// crash tests of `wal`, the checksum by a test of `storage`'s pool.
@@ -44,7 +50,6 @@ fn number(name: &str, otherwise: u64) -> u64 {
 fn every_planted_bug_is_caught() {
     // The prepared disk is made by a sound engine.
     duramen_sim::crash::image::prepared();
-    let seeds = number("DURAMEN_SEEDS", SEEDS);
     let only = std::env::var("DURAMEN_BUG").ok();
     // What a planted bug brings down says so itself; the text is in the result.
     let hook = panic::take_hook();
@@ -57,6 +62,7 @@ fn every_planted_bug_is_caught() {
             continue;
         }
         let focus = focus(bug);
+        let seeds = number("DURAMEN_SEEDS", seeds(bug));
         plant(Some(bug));
         let caught = (1..=seeds).find_map(|seed| Some((seed, run_seed_of(seed, focus).err()?)));
         plant(None);

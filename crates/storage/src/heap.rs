@@ -130,12 +130,16 @@ impl Rowset {
     /// False when old pages were found that may have room instead.
     fn add_page(&self, tx: &Transaction, storage: &Storage, context: Lcx) -> SqlResult<bool> {
         let seen = storage.hint();
-        if seen.is_some() && (storage.free.lock().retry() || self.db.find_free_space(storage)?) {
+        if seen.is_some() && storage.free.lock().retry() {
             return Ok(false);
         }
         let _exclusive = storage.latch.write();
         if storage.hint() != seen {
             return Ok(true);
+        }
+        // Nobody is adding a page now: every one that is allocated is formatted too.
+        if seen.is_some() && self.db.find_free_space(storage)? {
+            return Ok(false);
         }
         let first = storage.roots.lock().first;
         if seen.is_none() && !first.is_null() && self.last_page_hint(storage)? {

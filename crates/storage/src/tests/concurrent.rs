@@ -146,3 +146,34 @@ fn sessions_on_the_same_pages_keep_their_rows_over_a_crash() {
         });
     }
 }
+
+/// Whoever looks for pages with room meets the page that somebody else is adding: it is allocated, and formatted only
+/// then (seed 90123 of the whole engine: error 824).
+#[test]
+fn a_page_that_is_being_added_is_nobody_elses() {
+    for seed in seeds(1, 30) {
+        Simulation::new(seed).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let db = create(&engine).unwrap();
+            let workers: Vec<_> = (0..SESSIONS)
+                .map(|number| {
+                    let (engine, db) = (engine.clone(), db.clone());
+                    thread::spawn("session", move || {
+                        let heap = db.rowset(&heap());
+                        for n in 0..40 {
+                            let tx = begin(&engine, 60 + number as u16);
+                            let pad = 700 + (n * 311 % 3_000) as usize;
+                            let put = heap.insert(&tx, &row(n, pad, None)[..2]);
+                            assert!(put.is_ok(), "seed {seed}: {put:?}");
+                            engine.commit(&tx, None).unwrap();
+                        }
+                    })
+                })
+                .collect();
+            for w in workers {
+                w.join().unwrap();
+            }
+        });
+    }
+}
