@@ -199,7 +199,11 @@ impl Database {
     fn settle(&self, tx: &Transaction, decision: &Decision, by: &Database) -> SqlResult<()> {
         if by.has_committed(decision)? {
             let xdes = tx.part(self.id).map(|p| p.xdes);
-            txlog::commit(tx, Some(false))?;
+            let committed = txlog::commit(tx, Some(false))?;
+            // The coordinator's log may go as soon as everything is open: from here on this log tells it alone.
+            for (_, lsn) in committed.parts {
+                self.access.flush(lsn)?;
+            }
             if let Some(xdes) = xdes
                 && let Err(e) = self.release_chains(tx, xdes)
             {
