@@ -12,7 +12,7 @@ use duramen_sim::crash::{Focus, run_seed_of};
 fn seeds(bug: Bug) -> u64 {
     match bug {
         // The crash must fall between two writes that follow each other.
-        Bug::DecisionSkipped => 2_000,
+        Bug::DecisionSkipped | Bug::PreparedIsAborted => 2_000,
         _ => 200,
     }
 }
