@@ -40,6 +40,42 @@ pub enum IntKind {
 }
 
 impl IntKind {
+    /// Every kind, each at the place that `kind as usize` says.
+    pub const ALL: [IntKind; 12] = [
+        IntKind::Bit,
+        IntKind::TinyInt,
+        IntKind::SmallInt,
+        IntKind::Int,
+        IntKind::BigInt,
+        IntKind::SmallMoney,
+        IntKind::Money,
+        IntKind::Date,
+        IntKind::Time,
+        IntKind::DateTime,
+        IntKind::SmallDateTime,
+        IntKind::DateTime2,
+    ];
+
+    /// The kind of a value and the number that stands for it; `None` for values that are no numbers of 64 bits.
+    pub fn of_value(value: &Value) -> Option<(IntKind, i64)> {
+        let kind = match value {
+            Value::Bit(_) => IntKind::Bit,
+            Value::TinyInt(_) => IntKind::TinyInt,
+            Value::SmallInt(_) => IntKind::SmallInt,
+            Value::Int(_) => IntKind::Int,
+            Value::BigInt(_) => IntKind::BigInt,
+            Value::SmallMoney(_) => IntKind::SmallMoney,
+            Value::Money(_) => IntKind::Money,
+            Value::Date(_) => IntKind::Date,
+            Value::Time(_) => IntKind::Time,
+            Value::DateTime(_) => IntKind::DateTime,
+            Value::SmallDateTime(_) => IntKind::SmallDateTime,
+            Value::DateTime2(_) => IntKind::DateTime2,
+            _ => return None,
+        };
+        Some((kind, kind.number(value)?))
+    }
+
     pub fn of(id: TypeId) -> Option<IntKind> {
         Some(match id {
             TypeId::Bit => IntKind::Bit,

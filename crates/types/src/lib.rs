@@ -16,7 +16,6 @@ pub mod datefn;
 pub mod dateformat;
 pub mod dateparse;
 mod decimal;
-pub mod digest;
 pub mod language;
 mod legal;
 pub mod lenient;

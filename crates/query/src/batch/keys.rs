@@ -58,25 +58,11 @@ fn with_length(family: u8, out: &mut Vec<u8>, f: impl FnOnce(&mut Gather<'_>)) {
 }
 
 fn put_value(value: &Value, collation: CollationId, out: &mut Vec<u8>) {
-    const KINDS: [IntKind; 12] = [
-        IntKind::Bit,
-        IntKind::TinyInt,
-        IntKind::SmallInt,
-        IntKind::Int,
-        IntKind::BigInt,
-        IntKind::SmallMoney,
-        IntKind::Money,
-        IntKind::Date,
-        IntKind::Time,
-        IntKind::DateTime,
-        IntKind::SmallDateTime,
-        IntKind::DateTime2,
-    ];
     match value {
         Value::Null => out.push(family::NULL),
         Value::VarChar(b) => with_length(family::TEXT, out, |h| hash_bytes(b, collation, h)),
         Value::NVarChar(u) => with_length(family::WIDE, out, |h| hash_units(u, collation, h)),
-        _ => match KINDS.iter().find_map(|k| Some((*k, k.number(value)?))) {
+        _ => match IntKind::of_value(value) {
             Some((kind, n)) => put_number(kind, n, out),
             None => with_length(family::OTHER, out, |h| {
                 // Decimals, floats and the rest cannot be told apart by their bytes alone.

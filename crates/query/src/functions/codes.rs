@@ -1,7 +1,10 @@
 //! Functions that make a code of a value: HASHBYTES, BINARY_CHECKSUM, STRING_ESCAPE, PARSENAME.
 
 use duramen_base::{SqlError, messages};
-use duramen_types::{SqlType, Value, digest};
+use duramen_types::{SqlType, Value};
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha512};
 
 use super::Param::{Any, Int, Text, TextOrBytes};
 use super::{ScalarFunction, int, strict, whole};
@@ -26,10 +29,10 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             let algorithm = v[0].as_text().unwrap_or_default().to_ascii_uppercase();
             let data = bytes(&v[1]);
             Ok(Value::Binary(match algorithm.as_str() {
-                "MD5" => digest::md5(&data).to_vec(),
-                "SHA" | "SHA1" => digest::sha1(&data).to_vec(),
-                "SHA2_256" => digest::sha256(&data).to_vec(),
-                "SHA2_512" => digest::sha512(&data).to_vec(),
+                "MD5" => Md5::digest(&data).to_vec(),
+                "SHA" | "SHA1" => Sha1::digest(&data).to_vec(),
+                "SHA2_256" => Sha256::digest(&data).to_vec(),
+                "SHA2_512" => Sha512::digest(&data).to_vec(),
                 "MD2" | "MD4" => {
                     let what = format!("HASHBYTES('{algorithm}')");
                     return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));

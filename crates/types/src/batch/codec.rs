@@ -8,21 +8,6 @@ use crate::{CollationId, DateTimeOffset, Decimal, SqlType, TypeId, Value};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damaged;
 
-const KINDS: [IntKind; 12] = [
-    IntKind::Bit,
-    IntKind::TinyInt,
-    IntKind::SmallInt,
-    IntKind::Int,
-    IntKind::BigInt,
-    IntKind::SmallMoney,
-    IntKind::Money,
-    IntKind::Date,
-    IntKind::Time,
-    IntKind::DateTime,
-    IntKind::SmallDateTime,
-    IntKind::DateTime2,
-];
-
 mod tag {
     pub const ABSENT: u8 = 0;
     pub const FLOATS: u8 = 1;
@@ -124,7 +109,7 @@ impl Column {
                 Data::Values(values)
             }
             (form, _) => {
-                let kind = KINDS.get(usize::from(form.wrapping_sub(tag::INTS)));
+                let kind = IntKind::ALL.get(usize::from(form.wrapping_sub(tag::INTS)));
                 Data::Ints(
                     *kind.ok_or(Damaged)?,
                     numbers(bytes, n, i64::from_le_bytes)?,
@@ -181,7 +166,7 @@ fn put_run(kind: u8, b: &[u8], out: &mut Vec<u8>) {
 }
 
 fn put_value(value: &Value, out: &mut Vec<u8>) {
-    let number = KINDS.iter().find_map(|k| Some((*k, k.number(value)?)));
+    let number = IntKind::of_value(value);
     if let Some((kind, n)) = number {
         out.push(tag::INTS + kind as u8);
         return out.extend_from_slice(&n.to_le_bytes());
@@ -264,7 +249,7 @@ fn take_value(bytes: &mut &[u8]) -> Result<Value, Damaged> {
             Value::Variant(Box::new((ty, take_value(bytes)?)))
         }
         form => {
-            let kind = KINDS.get(usize::from(form.wrapping_sub(tag::INTS)));
+            let kind = IntKind::ALL.get(usize::from(form.wrapping_sub(tag::INTS)));
             let n = i64::from_le_bytes(fixed(bytes)?);
             kind.ok_or(Damaged)?.value(n)
         }
