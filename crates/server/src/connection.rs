@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicUsize, Ordering};
 
 use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
@@ -18,6 +18,7 @@ use tokio::io::Interest;
 use tokio::sync::Notify;
 
 use crate::backend::{BackendSession, Cancel};
+use crate::farewell::Farewell;
 use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::procedures::Prepared;
@@ -45,8 +46,7 @@ pub struct Connection {
     pub feed: Feed,
     /// `@@SPID`, in the header of replies; 0 before the login.
     pub spid: AtomicU16,
-    /// The gate has given it up; the farewell is still to be said.
-    pub lost: AtomicBool,
+    pub farewell: Farewell,
     pub state: Mutex<State>,
 }
 
@@ -162,6 +162,7 @@ pub async fn run(connection: Arc<Connection>) {
                 && !state.running
                 && !pending
                 && !connection.shared.backend.is_holding(connection.id)
+                && !connection.farewell.is_due()
             {
                 break;
             }

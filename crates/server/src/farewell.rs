@@ -5,7 +5,7 @@
 //! part of a reply has left already, the client gets no more than the end of the stream, as when a server dies.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use duramen_base::{SqlError, messages};
 use duramen_tds::packet::{PacketType, to_packets};
@@ -13,27 +13,60 @@ use duramen_tds::token::{DoneKind, DoneToken, status};
 
 use crate::connection::Connection;
 
+/// How far the last words are that a lost connection gets. Not part of the connection's `state`: the gate says that a
+/// connection is lost under its own lock, and the state's lock comes before that one.
+#[derive(Default)]
+pub struct Farewell(AtomicU8);
+
+impl Farewell {
+    const NONE: u8 = 0;
+    const WANTED: u8 = 1;
+    const BEGUN: u8 = 2;
+    const SAID: u8 = 3;
+
+    fn want(&self) {
+        self.step(Farewell::NONE, Farewell::WANTED);
+    }
+
+    fn step(&self, from: u8, to: u8) -> bool {
+        self.0
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// The words are still to be said: the connection stays open for them, though its session may have ended too.
+    pub fn is_due(&self) -> bool {
+        matches!(
+            self.0.load(Ordering::Acquire),
+            Farewell::WANTED | Farewell::BEGUN
+        )
+    }
+}
+
 impl Connection {
     /// From now on nothing of this connection's replies leaves. May be called under the gate's lock; the event loop has
     /// the rest done.
     pub fn lose(&self) {
+        // First: as soon as the worker hears of it, the connection may have nothing else to stay for.
+        self.farewell.want();
         self.cancel.set();
         self.out.refuse();
-        self.lost.store(true, Ordering::Release);
         self.wake.notify_one();
     }
 
     /// On the event loop: gives the farewell of a lost connection to a worker, once.
     pub fn start_farewell(self: &Arc<Connection>) {
-        if self.lost.swap(false, Ordering::AcqRel) {
+        if self.farewell.step(Farewell::WANTED, Farewell::BEGUN) {
             let connection = Arc::clone(self);
-            self.shared.pool.run(move || connection.farewell());
+            self.shared.pool.run(move || connection.say_farewell());
         }
     }
 
-    fn farewell(&self) {
+    fn say_farewell(&self) {
         let name = self.shared.backend.failed_database();
         self.tell_and_end(&SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]).at_line(1));
+        self.farewell.0.store(Farewell::SAID, Ordering::Release);
+        self.wake.notify_one();
     }
 
     /// The last word of a connection: an error, if a message can begin here; nothing else leaves after it.

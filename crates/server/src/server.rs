@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::backend::{Backend, Cancel, Delivery};
 use crate::connection::{self, Connection};
+use crate::farewell::Farewell;
 use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::pool::Pool;
@@ -340,7 +341,7 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         dialect: AtomicU8::new(Dialect::default() as u8),
         session: Mutex::new(None),
         spid: AtomicU16::new(0),
-        lost: AtomicBool::new(false),
+        farewell: Farewell::default(),
         prepared: Mutex::default(),
         feed: Feed::default(),
         state: Mutex::default(),

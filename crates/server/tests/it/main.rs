@@ -58,6 +58,8 @@ fn tls() -> TlsSetup {
     for file in simulated.disk.list(&dir).unwrap() {
         simulated.disk.remove(&file).unwrap();
     }
+    #[allow(clippy::disallowed_methods)] // The real directory of a real disk.
+    std::fs::remove_dir(&dir).unwrap();
     made
 }
 

@@ -1,4 +1,4 @@
-//! An engine of a few words: `rows N`, `error SEVERITY`, `wait`, separated by semicolons.
+//! An engine of a few words: `rows N`, `error SEVERITY`, `sleep MILLISECONDS`, `wait`, separated by semicolons.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -190,6 +190,7 @@ impl ToySession {
                 procedure: None,
                 line: 1,
             }),
+            "sleep" => thread::sleep(Duration::from_millis(number as u64)),
             "wait" => {
                 self.running.store(true, Ordering::SeqCst);
                 while !cancel.is_set() {

@@ -289,3 +289,26 @@ fn the_gate_holds_no_more_than_a_bound_of_a_reply() {
     wait_for_no_session(&fixture);
     fixture.server.stop();
 }
+
+/// Its session may have ended too, and every worker be busy: the connection stays open until its last words are said.
+#[test]
+fn a_lost_connection_waits_for_a_worker_to_say_so() {
+    let fixture = start_with(|config| config.max_workers = 1);
+    let (mut lost, mut other) = (logged_in(&fixture), logged_in(&fixture));
+    fixture.toy.hold.store(true, Ordering::SeqCst);
+    lost.write_all(&batch("rows 1")).unwrap();
+    while fixture.toy.held() == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    lost.write_all(&batch("wait; error 20")).unwrap();
+    fixture.toy.wait_until_running();
+    // The only worker takes this next.
+    other.write_all(&batch("sleep 200")).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    fixture.toy.poison();
+    let told = message(&mut lost, &mut TokenReader::default());
+    let is_9001 = |token: &Token| matches!(token, Token::Error(error) if error.number == 9001);
+    assert!(told.iter().any(is_9001), "{told:?}");
+    assert!(until_the_end(&mut lost).is_empty());
+    fixture.server.stop();
+}
