@@ -367,19 +367,7 @@ impl<'r> Run<'r> {
         match &program.steps[at].op {
             Op::Jump(target) => Ok(Next::To(*target)),
             Op::BranchUnless { condition, target } => {
-                let quick = self.simple(at).and_then(|(e, vars)| e.quick_test(vars));
-                let slow = match quick {
-                    Some(_) => None,
-                    None => self.at_once(at, |e, cx| e.test(&[], cx)),
-                };
-                let holds = match (quick, slow) {
-                    (Some(holds), _) => Some(holds),
-                    (None, Some(known)) => known?,
-                    (None, None) => {
-                        let condition = self.expr(at, |b| b.scalar(condition))?;
-                        self.evaluate(&condition, |e, cx| e.test(&[], cx))?
-                    }
-                };
+                let holds = self.condition(at, condition)?;
                 self.session.state.rowcount = 0;
                 Ok(if holds == Some(true) {
                     Next::Step
@@ -390,21 +378,7 @@ impl<'r> Run<'r> {
             Op::Assign {
                 slot, op, value, ..
             } => {
-                let quick = self.simple(at).and_then(|(e, vars)| e.quick_int(vars));
-                let slow = match quick {
-                    Some(_) => None,
-                    None => self.at_once(at, |e, cx| e.eval(&[], cx)),
-                };
-                let value = match (quick, slow) {
-                    (Some(n), _) => Value::Int(n),
-                    (None, Some(known)) => known?,
-                    (None, None) => {
-                        let ty = program.variables[*slot].ty;
-                        let name = &program.variables[*slot].name;
-                        let bound = self.expr(at, |b| b.assigned(name, ty, *op, value))?;
-                        self.evaluate(&bound, |e, cx| e.eval(&[], cx))?
-                    }
-                };
+                let value = self.assigned(at, *slot, *op, value)?;
                 self.vars[*slot] = value;
                 let state = &mut self.session.state;
                 (state.error, state.rowcount) = (0, 1);

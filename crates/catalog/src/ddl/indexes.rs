@@ -234,11 +234,9 @@ impl CatalogDb {
         index: u16,
         options: IndexOptions,
     ) -> SqlResult<Arc<TableDef>> {
-        let mut next = table.clone();
-        let Some(at) = next.indexes.iter().position(|i| i.id == index) else {
-            return Ok(self.publish(next));
+        let (mut next, Some(at)) = with_options(table, index, options) else {
+            return Ok(self.publish(table.clone()));
         };
-        next.indexes[at].options = options;
         if next.indexes[at].clustered {
             return self.rebuild_as(tx, table, next, None, &mut |row| Ok(row));
         }
@@ -262,11 +260,9 @@ impl CatalogDb {
         index: u16,
         options: IndexOptions,
     ) -> SqlResult<Arc<TableDef>> {
-        let mut next = table.clone();
-        let Some(at) = next.indexes.iter().position(|i| i.id == index) else {
-            return Ok(self.publish(next));
+        let (next, Some(at)) = with_options(table, index, options) else {
+            return Ok(self.publish(table.clone()));
         };
-        next.indexes[at].options = options;
         let base = self.base(tx);
         self.delete_index_rows(&base, table, index)?;
         describe::index_rows(&base, &next, &next.indexes[at])?;
@@ -346,6 +342,16 @@ impl CatalogDb {
         next.indexes.retain(|i| i.id != index.id);
         Ok(self.publish(next))
     }
+}
+
+/// The table with these options at an index, and where that index is, if it is.
+fn with_options(table: &TableDef, index: u16, options: IndexOptions) -> (TableDef, Option<usize>) {
+    let mut next = table.clone();
+    let at = next.indexes.iter().position(|i| i.id == index);
+    if let Some(at) = at {
+        next.indexes[at].options = options;
+    }
+    (next, at)
 }
 
 fn duplicate(e: StorageError, table: &TableDef, index: &IndexDef, entry: &[Value]) -> SqlError {

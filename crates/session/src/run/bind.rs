@@ -145,27 +145,65 @@ impl Run<'_> {
         result
     }
 
-    /// A step's expression, if it is bound and asks nothing of the session, with the variables it reads.
+    /// Whether an IF or WHILE goes on. The three ways from the quickest: ints alone; an expression that asks nothing of
+    /// the session; whatever else, bound at its first run.
     #[inline]
-    pub(super) fn simple(&self, at: usize) -> Option<(&Expr, &[Value])> {
+    pub(super) fn condition(
+        &mut self,
+        at: usize,
+        condition: &ast::Expr,
+    ) -> SqlResult<Option<bool>> {
+        if let Some(e) = self.simple(at) {
+            if let Some(holds) = e.quick_test(&self.vars) {
+                return Ok(Some(holds));
+            }
+            let e = Arc::clone(e);
+            return self.alone(&e, |e, cx| e.test(&[], cx));
+        }
+        let bound = self.expr(at, |b| b.scalar(condition))?;
+        self.evaluate(&bound, |e, cx| e.test(&[], cx))
+    }
+
+    /// What SET gives a variable, in the same three ways.
+    #[inline]
+    pub(super) fn assigned(
+        &mut self,
+        at: usize,
+        slot: usize,
+        op: Option<ast::BinaryOp>,
+        value: &ast::Expr,
+    ) -> SqlResult<Value> {
+        if let Some(e) = self.simple(at) {
+            if let Some(n) = e.quick_int(&self.vars) {
+                return Ok(Value::Int(n));
+            }
+            let e = Arc::clone(e);
+            return self.alone(&e, |e, cx| e.eval(&[], cx));
+        }
+        let variable = &self.program.variables[slot];
+        let (name, ty) = (&variable.name, variable.ty);
+        let bound = self.expr(at, |b| b.assigned(name, ty, op, value))?;
+        self.evaluate(&bound, |e, cx| e.eval(&[], cx))
+    }
+
+    /// A step's expression, if it is bound and asks nothing of the session.
+    #[inline]
+    fn simple(&self, at: usize) -> Option<&Arc<Expr>> {
         match &self.bound[at] {
-            Some((_, Bound::Simple(e))) => Some((e, &self.vars)),
+            Some((_, Bound::Simple(e))) => Some(e),
             _ => None,
         }
     }
 
-    /// What a step's expression comes to, if it is bound and asks nothing of the session: the way of loops.
+    /// What such an expression comes to: the way of loops.
     #[inline]
-    pub(super) fn at_once<T>(
+    fn alone<T>(
         &mut self,
-        at: usize,
+        e: &Expr,
         f: impl FnOnce(&Expr, &mut Cx<'_>) -> SqlResult<T>,
-    ) -> Option<SqlResult<T>> {
-        let Some((_, Bound::Simple(e))) = &self.bound[at] else {
-            return None;
-        };
+    ) -> SqlResult<T> {
         let convert = self.session.options.convert_ctx();
-        Some(f(e, &mut Cx::new(&Nowhere, &mut self.vars, convert)))
+        f(e, &mut Cx::new(&Nowhere, &mut self.vars, convert))
     }
 
     pub(super) fn evaluate<T>(
