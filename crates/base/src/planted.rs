@@ -37,10 +37,12 @@ pub enum Bug {
     CheckpointForgetsActive,
     /// `storage`: recovery undoes prepared transactions without asking who decided.
     PreparedIsAborted,
+    /// `storage`: a transaction that cannot be rolled back (its log has failed) gives its locks back with its session.
+    LostKeepsNoLocks,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 16] = [
         Bug::AckBeforeDurable,
         Bug::NoEpochBump,
         Bug::RetriedSync,
@@ -56,6 +58,7 @@ impl Bug {
         Bug::CheckpointWithoutPages,
         Bug::CheckpointForgetsActive,
         Bug::PreparedIsAborted,
+        Bug::LostKeepsNoLocks,
     ];
 }
 

@@ -435,7 +435,7 @@ impl Drop for Session {
         if duramen_os::sim::ending() {
             return;
         }
-        // A failed rollback has taken the database offline already; recovery will finish it.
+        // A failed rollback keeps its locks; recovery will finish it.
         let _ = self.rollback_all();
         self.drop_temporaries(0);
         self.instance.locks.release_session(&self.owner);

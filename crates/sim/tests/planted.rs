@@ -32,7 +32,10 @@ fn focus(bug: Bug) -> Focus {
     match bug {
         Bug::AckBeforeDurable | Bug::NoEpochBump | Bug::RetriedSync => Focus::Mixed,
         Bug::ForgottenPageLsn | Bug::NoCompensation | Bug::PageBeforeLog => Focus::Mixed,
-        Bug::GateSeesOneDatabase | Bug::DecisionSkipped | Bug::PreparedIsAborted => Focus::Commits,
+        Bug::GateSeesOneDatabase
+        | Bug::DecisionSkipped
+        | Bug::PreparedIsAborted
+        | Bug::LostKeepsNoLocks => Focus::Commits,
         Bug::ReaderNotGated | Bug::LocksBeforeCommit => Focus::Readers,
         Bug::TruncatedTooFar => Focus::Volume,
         Bug::ChecksumTrusted | Bug::CheckpointWithoutPages | Bug::CheckpointForgetsActive => {

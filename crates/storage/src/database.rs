@@ -277,7 +277,15 @@ impl Engine {
             self.locks.release_all(&tx.owner);
             duramen_os::thread::sleep(std::time::Duration::from_micros(200));
         }
-        let lsns = txlog::commit(tx, delayed)?;
+        let lsns = match txlog::commit(tx, delayed) {
+            Ok(lsns) => lsns,
+            Err(e) => {
+                if tx.is_in_doubt() {
+                    self.locks.keep_for_ever(&tx.owner, &e);
+                }
+                return Err(e);
+            }
+        };
         for (db, xdes) in parts {
             if let Some(db) = self.database(db)
                 && let Err(e) = db.release_chains(tx, xdes)
@@ -290,7 +298,9 @@ impl Engine {
         Ok(lsns)
     }
 
-    /// Rolls back: everything, ending the transaction and releasing its locks, or what came after `to`.
+    /// Rolls back: everything, ending the transaction and releasing its locks, or what came after `to`. Where that fails
+    /// (a log that cannot be written any more, 9001) what it changed is still on the pages and nobody may see it: the
+    /// locks stay until the process ends, in all databases it wrote, and who waits for them gets the same error.
     pub fn rollback(&self, tx: &Transaction, to: Option<&SavePoint>) -> SqlResult<()> {
         self.rollback_then(tx, to, || ())
     }
@@ -302,12 +312,19 @@ impl Engine {
         to: Option<&SavePoint>,
         undone: impl FnOnce(),
     ) -> SqlResult<()> {
+        let mut failed = Ok(());
         for part in tx.parts() {
             let Some(db) = self.database(part.db) else {
                 continue;
             };
             let keep = to.map_or(Lsn::NULL, |p| p.lsn(part.db));
-            db.undo(tx, keep)?;
+            failed = failed.and(db.undo(tx, keep));
+        }
+        if let Err(e) = failed {
+            if to.is_none() && !planted::on(Bug::LostKeepsNoLocks) {
+                self.locks.keep_for_ever(&tx.owner, &e);
+            }
+            return Err(e);
         }
         match to {
             Some(point) => {

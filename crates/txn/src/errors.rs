@@ -12,6 +12,7 @@ pub fn lock_error(error: LockError, spid: SessionId) -> Option<SqlError> {
             Some(SqlError::new(&messages::DEADLOCK_VICTIM, &[&spid.0, &"lock"]).with_state(51))
         }
         LockError::Cancelled => None,
+        LockError::Kept(why) => Some(*why),
     }
 }
 

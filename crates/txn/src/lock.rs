@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
 use duramen_observe::events::{LockEscalation, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::{Mutex, MutexGuard};
@@ -75,7 +75,7 @@ pub struct LockOutcome {
 }
 
 /// Why a lock was not granted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LockError {
     /// 1222
     Timeout,
@@ -83,6 +83,8 @@ pub enum LockError {
     Deadlock,
     /// The client's attention, or KILL.
     Cancelled,
+    /// Its holder never gives it back, for this reason.
+    Kept(Box<SqlError>),
 }
 
 /// One row of `sys.dm_tran_locks`.
@@ -286,6 +288,9 @@ impl LockManager {
             if table.try_grant(&ask) {
                 None
             } else {
+                if let Some(why) = table.kept(&ask) {
+                    return Err(LockError::Kept(Box::new(why)));
+                }
                 let (waiter, blocker) = table.enqueue(&ask, time::now());
                 *owner.0.waiting.lock() = Some(Waiting {
                     resource: *resource,
@@ -338,12 +343,13 @@ impl LockManager {
                         waiter.wake.wait_for(&mut state, until.since(now));
                     }
                 }
-                *state
+                state.clone()
             };
             match state {
                 WaitState::Granted => return Ok(()),
                 WaitState::Victim => return Err(LockError::Deadlock),
                 WaitState::Cancelled => return Err(LockError::Cancelled),
+                WaitState::Kept(why) => return Err(LockError::Kept(why)),
                 WaitState::Waiting => {}
             }
             let now = time::now();
@@ -404,7 +410,7 @@ impl LockManager {
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        if held.map.is_empty() || held.for_ever {
+        if held.map.is_empty() || owner.kept_for_ever().is_some() {
             return;
         }
         let mut kept = Vec::new();
@@ -431,11 +437,21 @@ impl LockManager {
         held.map.extend(kept);
     }
 
+    /// What `owner` holds stays held until the process ends: what it protects is in doubt, and only a restart can tell.
+    /// Whoever waits for any of it, and who comes to wait, gets `why` as the error.
+    pub fn keep_for_ever(&self, owner: &LockOwner, why: &SqlError) {
+        let _ = owner.0.for_ever.set(why.clone());
+        let held: Vec<Resource> = owner.0.held.lock().map.keys().copied().collect();
+        for resource in held {
+            self.partition(&resource).refuse_waiters(&resource);
+        }
+    }
+
     /// The end of a session.
     pub fn release_session(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        if held.for_ever {
+        if owner.kept_for_ever().is_some() {
             return;
         }
         for (resource, lock) in std::mem::take(&mut held.map) {

@@ -119,6 +119,8 @@ pub(crate) struct State {
     pub writer: Option<VersionWriter>,
     /// Locks that the running statements hold only while they run, innermost statement last.
     pub statement_locks: Vec<(Resource, LockMode)>,
+    /// Its decision may be on disk or not.
+    pub in_doubt: bool,
     /// Databases whose current rows were read: a commit elsewhere must not be durable before these.
     pub reads: Vec<Arc<TransactionLog>>,
 }
@@ -264,6 +266,12 @@ impl Transaction {
 
     pub fn part(&self, db: DbId) -> Option<DbPart> {
         self.state.lock().parts.iter().find(|p| p.db == db).cloned()
+    }
+
+    /// Its COMMIT over several databases failed at a moment at which only a restart can tell whether it is decided: the
+    /// caller of `txlog::commit` keeps its locks for ever.
+    pub fn is_in_doubt(&self) -> bool {
+        self.state.lock().in_doubt
     }
 
     /// Has it logged anything anywhere?

@@ -427,8 +427,9 @@ fn commit_two_phase(
         .append_commit(coordinator, Durability::Full)?;
     if let Err(error) = coordinator.log.log.flush(decided) {
         // Whether the decision is on disk is known only after the restart: nobody may roll the participants back now,
-        // or see what they did. They stay in their tables, in doubt, with their locks and versions.
-        tx.owner.keep_for_ever();
+        // or see what they did. They stay in their tables, in doubt, with their versions and (`is_in_doubt` tells the caller)
+        // with their locks.
+        state.in_doubt = true;
         state.parts.clear();
         state.writer = None;
         return Err(error);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use duramen_os::time;
-use duramen_sim::crash::{Report, run_seed};
+use duramen_sim::crash::{Focus, Report, run_seed_of};
 
 struct Options {
     first: u64,
@@ -16,6 +16,7 @@ struct Options {
     time: Option<Duration>,
     /// Say every failure instead of stopping at the first.
     keep_going: bool,
+    focus: Focus,
 }
 
 fn main() {
@@ -40,7 +41,7 @@ fn run(o: &Options) -> u64 {
     let mut seed = o.first;
     while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
         let began = time::now();
-        match run_seed(seed) {
+        match run_seed_of(seed, o.focus) {
             Ok(report) => total.add(&report),
             Err(e) => {
                 println!("FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed} runs it again");
@@ -79,6 +80,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         seeds: u64::MAX,
         time: None,
         keep_going: false,
+        focus: Focus::Any,
     };
     for pair in args.chunks(2) {
         let [flag, value] = pair else {
@@ -91,6 +93,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--step" => o.step = number()?,
             "--seeds" => o.seeds = number()?,
             "--seconds" => o.time = Some(Duration::from_secs(number()?)),
+            "--focus" => {
+                o.focus = Focus::parse(value).ok_or_else(|| format!("'{value}' is no focus"))?;
+            }
             "--keep-going" => o.keep_going = value == "on",
             _ => return Err(format!("unknown option '{flag}'")),
         }

@@ -78,6 +78,21 @@ pub enum Focus {
     Pages,
 }
 
+impl Focus {
+    /// The focus of that name, in lower case.
+    pub fn parse(name: &str) -> Option<Focus> {
+        Some(match name {
+            "any" => Focus::Any,
+            "mixed" => Focus::Mixed,
+            "commits" => Focus::Commits,
+            "readers" => Focus::Readers,
+            "volume" => Focus::Volume,
+            "pages" => Focus::Pages,
+            _ => return None,
+        })
+    }
+}
+
 /// By `Focus`, from `Mixed` on.
 const HABITS: [Habits; 5] = [
     Habits {

@@ -152,3 +152,53 @@ fn pages_that_failed_are_kept_while_others_are_written() {
             });
     }
 }
+
+/// A log that cannot be written any more takes no compensation either: what a transaction has changed stays on the
+/// pages, and its session may go, but nobody is let at it.
+#[test]
+fn what_cannot_be_rolled_back_is_not_seen() {
+    for over_both in [false, true] {
+        Simulation::new(7).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let first = create_as(&engine, 5, "t").unwrap();
+            let second = create_as(&engine, 6, "u").unwrap();
+            let lost = begin(&engine, 52);
+            let table = first.rowset(&clustered());
+            table.insert(&lost, &row(1, 10, None)).unwrap();
+            if over_both {
+                let other = second.rowset(&clustered());
+                other.insert(&lost, &row(1, 10, None)).unwrap();
+            }
+            sim.disk().add_fault(Fault {
+                op: DiskOp::Write,
+                path: Some("/data/t_log.ldf".into()),
+                nth: 1,
+                error: IoError::device("test"),
+                lasting: false,
+            });
+            let by_others = begin(&engine, 53);
+            table.insert(&by_others, &row(2, 10, None)).unwrap();
+            engine.commit(&by_others, None).unwrap();
+            assert!(first.access.flush(first.access.last_lsn()).is_err());
+            let waiting = duramen_os::thread::spawn("reader", {
+                let (engine, table) = (engine.clone(), table.clone());
+                move || {
+                    let reader = begin(&engine, 54);
+                    let at = RowLocator::Key(vec![Value::Int(1)]);
+                    let seen = table.fetch(&reader, &at, LockHint::Read);
+                    seen.unwrap_err().number
+                }
+            });
+            duramen_os::thread::sleep(std::time::Duration::from_millis(1));
+            assert_eq!(engine.commit(&lost, None).unwrap_err().number, 9001);
+            assert_eq!(engine.rollback(&lost, None).unwrap_err().number, 9001);
+            engine.locks.release_session(&lost.owner);
+            assert_eq!(waiting.join().unwrap(), 9001);
+            let reader = begin(&engine, 55);
+            let at = RowLocator::Key(vec![Value::Int(1)]);
+            let seen = table.fetch(&reader, &at, LockHint::Read);
+            assert_eq!(seen.unwrap_err().number, 9001);
+        });
+    }
+}

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{DbId, ObjectId, RowsetId, SessionId};
+use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
 use duramen_os::sync::Mutex;
 
 use super::mode::LockMode;
@@ -53,8 +53,6 @@ pub(super) struct Held {
     /// Table locks that stand for fine locks: while there are none, nobody looks for them.
     coarse: u32,
     counts: Vec<FineCount>,
-    /// A transaction in doubt holds them: none is given back until the process ends.
-    pub for_ever: bool,
 }
 
 #[derive(Debug)]
@@ -145,6 +143,8 @@ pub(super) struct OwnerState {
     /// Set and cleared only under the lock of the partition that holds the request.
     pub waiting: Mutex<Option<Waiting>>,
     pub before_wait: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Why nothing of what is held is ever given back: the error of whoever asks for it.
+    pub for_ever: OnceLock<SqlError>,
     /// Set by an attention; looked at while waiting.
     pub attention: Mutex<Option<Arc<AtomicBool>>>,
 }
@@ -164,6 +164,7 @@ impl LockOwner {
             held: Mutex::new(Held::default()),
             waiting: Mutex::new(None),
             before_wait: OnceLock::new(),
+            for_ever: OnceLock::new(),
             attention: Mutex::new(None),
         }))
     }
@@ -224,9 +225,11 @@ impl LockOwner {
         self.0.cancelled.store(false, Ordering::SeqCst);
     }
 
-    /// The locks stay until the process ends: what they protect is in doubt, and only a restart can tell.
-    pub fn keep_for_ever(&self) {
-        self.0.held.lock().for_ever = true;
+    /// Why the locks stay until the process ends, if they do; see [`LockManager::keep_for_ever`].
+    ///
+    /// [`LockManager::keep_for_ever`]: super::LockManager::keep_for_ever
+    pub fn kept_for_ever(&self) -> Option<&SqlError> {
+        self.0.for_ever.get()
     }
 
     /// A new statement begins: escalation counts start again.

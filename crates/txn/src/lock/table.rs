@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::RowsetId;
+use duramen_base::{RowsetId, SqlError};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
 
@@ -22,12 +22,14 @@ use super::resource::Resource;
 use crate::hash::FixedHashMap;
 
 /// How a wait stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum WaitState {
     Waiting,
     Granted,
     Victim,
     Cancelled,
+    /// The holder never gives it back.
+    Kept(Box<SqlError>),
 }
 
 /// The place where one blocked request sleeps.
@@ -119,6 +121,13 @@ impl Holders {
     fn free_of_others(&self, owner: &LockOwner, mode: LockMode) -> bool {
         self.grants()
             .all(|g| g.owner == *owner || g.mode.compatible(mode))
+    }
+
+    /// Why a request in `mode` is never granted: a holder in its way whose locks stay for ever.
+    fn kept(&self, owner: &LockOwner, mode: LockMode) -> Option<SqlError> {
+        self.grants()
+            .filter(|g| g.owner != *owner && !g.mode.compatible(mode))
+            .find_map(|g| g.owner.kept_for_ever().cloned())
     }
 
     /// Who keeps the queued request `at` from being granted.
@@ -255,6 +264,30 @@ impl Table {
         );
         let blocker = holders.blockers(at).into_iter().next();
         (waiter, blocker)
+    }
+
+    /// Why waiting for this would never end, if that is so.
+    pub fn kept(&self, ask: &Ask<'_>) -> Option<SqlError> {
+        self.map.get(ask.resource)?.kept(ask.owner, ask.mode)
+    }
+
+    /// Ends the waits of all whom a holder is in the way of that never gives back what it has.
+    pub fn refuse_waiters(&mut self, resource: &Resource) {
+        let Some(holders) = self.map.get_mut(resource) else {
+            return;
+        };
+        let mut at = 0;
+        while let Some(request) = holders.queue.get(at) {
+            let Some(why) = holders.kept(&request.owner, request.mode) else {
+                at += 1;
+                continue;
+            };
+            if let Some(request) = holders.queue.remove(at) {
+                *request.owner.0.waiting.lock() = None;
+                request.waiter.end(WaitState::Kept(Box::new(why)));
+            }
+        }
+        self.settle(resource);
     }
 
     /// Takes a queued request out and ends its wait; false when it is not queued any more.

@@ -342,7 +342,7 @@ fn opposite_orders(seed: u64, prepare: impl Fn(&LockOwner, &LockOwner)) -> Sessi
             .into_iter()
             .map(|t| t.join().expect("no panic"))
             .collect();
-        let dead: Vec<_> = results.iter().filter_map(|r| r.err()).collect();
+        let dead: Vec<_> = results.iter().filter_map(|r| r.clone().err()).collect();
         assert_eq!(dead.len(), 1, "seed {seed}: {results:?}");
         assert_eq!(dead[0].0, LockError::Deadlock);
         let reports = reports.lock();

@@ -7,7 +7,7 @@ use duramen_wal::record::{Lcx, Lop, RecordBuilder, RecordView};
 
 use super::{Decision, TransactionLog, abort, commit, forget, save};
 use crate::durability::{DelayedDurability, Durability};
-use crate::lock::{Entity, LockDuration, LockManager, LockMark, LockMode, Resource};
+use crate::lock::{Entity, LockDuration, LockError, LockManager, LockMark, LockMode, Resource};
 use crate::testing::MemoryLog;
 use crate::transaction::{IsolationLevel, Transaction, TxnKind, XactState};
 
@@ -220,7 +220,11 @@ fn a_decision_in_doubt_keeps_the_participants_locked() {
     );
     assert!(taken.is_some());
     w.logs[0].break_flushes();
-    assert_eq!(commit(&tx, None).expect_err("broken").number, 9001);
+    let error = commit(&tx, None).expect_err("broken");
+    assert_eq!(error.number, 9001);
+    assert!(tx.is_in_doubt());
+    // The engine does this with it.
+    w.locks.keep_for_ever(&tx.owner, &error);
     assert!(w.ops(0).contains(&Lop::COMMIT_XACT));
     // What the session does with a commit that failed, and then with itself.
     assert!(abort(&tx).is_empty());
@@ -236,6 +240,11 @@ fn a_decision_in_doubt_keeps_the_participants_locked() {
         LockDuration::Normal,
     );
     assert!(theirs.is_none(), "nobody reads what may be undone");
+    let waits = w
+        .locks
+        .lock(&other, &key, LockMode::S, LockDuration::Normal, None);
+    let why = Box::new(error);
+    assert_eq!(waits, Err(LockError::Kept(why)), "nobody waits for it");
 }
 
 #[test]
