@@ -11,7 +11,8 @@
 //! With a view nothing is locked: each row is taken as `versioned` says. A page that is not younger than the view's
 //! quiet point holds what the view sees.
 //!
-//! A B-tree cursor finds its place again by the key of the row it gave last, so splits between calls do not matter.
+//! A B-tree cursor finds its place again by the key of the row it gave last, so splits between calls do not matter; while
+//! there was none it knows its leaf.
 
 mod columns;
 
@@ -39,8 +40,8 @@ pub struct Cursor {
     batch: VecDeque<Row>,
     /// B-trees: the key of the last row looked at.
     last: Option<Vec<Value>>,
-    /// Where to go on: a page whose neighbour is next; checked against `last`.
-    at: PageId,
+    /// B-trees: the leaf to go on with, while the tree's structure is as it was then.
+    next: Option<(PageId, u64)>,
     done: bool,
     /// Heaps: pages to read, and the next of them.
     pages: Vec<PageId>,
@@ -99,7 +100,7 @@ impl Cursor {
             locking,
             batch: VecDeque::new(),
             last: None,
-            at: PageId::NULL,
+            next: None,
             done: false,
             pages,
             next_page: 0,
@@ -238,22 +239,29 @@ impl Cursor {
         mut sink: Option<&mut Sink<'_>>,
     ) -> SqlResult<Option<Wanted>> {
         let rowset = self.rowset.clone();
-        let _shared = rowset.storage.latch.read();
-        let mut at = self.start_page(&rowset)?;
+        let structure = rowset.storage.latch.read();
+        let mut at = match self.next.take() {
+            // Under SERIALIZABLE what came in behind `last` meanwhile must be met.
+            Some((page, then)) if then == *structure && !self.locking.range => page,
+            _ => self.start_page(&rowset)?,
+        };
         loop {
             match self.read_leaf(tx, &rowset, at, sink.as_deref_mut())? {
                 Read::Page(next) => {
-                    self.at = next;
                     if next.is_null() {
                         self.done = true;
                         return Ok(None);
                     }
                     if !self.batch.is_empty() || sink.as_ref().is_some_and(|s| s.rows > 0) {
+                        self.next = Some((next, *structure));
                         return Ok(None);
                     }
                     at = next;
                 }
-                Read::Enough => return Ok(None),
+                Read::Enough => {
+                    self.next = Some((at, *structure));
+                    return Ok(None);
+                }
                 Read::Blocked(wanted) => {
                     // Rows before it are given first; then the row is met again.
                     return Ok(self.batch.is_empty().then_some(wanted));
@@ -266,7 +274,7 @@ impl Cursor {
         }
     }
 
-    /// The page to read next. After the first call it may be the wrong one by now: then the tree is asked again.
+    /// The page to read next, asked of the tree.
     fn start_page(&self, rowset: &Rowset) -> SqlResult<PageId> {
         if let Some(last) = &self.last {
             return rowset.descend(last, self.spec.forward);

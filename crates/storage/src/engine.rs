@@ -165,8 +165,9 @@ pub(crate) struct AllocCursor {
 #[derive(Debug)]
 pub(crate) struct Storage {
     pub au: AllocUnitId,
-    /// Structure: shared by everybody who walks the tree, exclusive for splits.
-    pub latch: RwLock<()>,
+    /// Structure: shared by everybody who walks the tree, exclusive for splits. How often it was exclusive: as long as
+    /// that is the same, a leaf that was found is still the one.
+    pub latch: RwLock<u64>,
     pub roots: Mutex<StorageRoots>,
     filegroup: AtomicU16,
     pub alloc: Mutex<AllocCursor>,
@@ -186,7 +187,7 @@ impl Storage {
     pub fn new(au: AllocUnitId, roots: StorageRoots) -> Storage {
         Storage {
             au,
-            latch: RwLock::new(()),
+            latch: RwLock::new(0),
             roots: Mutex::new(roots),
             filegroup: AtomicU16::new(PRIMARY),
             alloc: Mutex::new(AllocCursor::default()),

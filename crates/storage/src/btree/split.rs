@@ -19,7 +19,8 @@ use crate::rowset::Rowset;
 impl Rowset {
     /// Makes it likely that a row of `len` bytes with this key fits: by expunging ghosts, or by a split.
     pub(crate) fn make_room(&self, tx: &Transaction, key: &[Value], len: usize) -> SqlResult<()> {
-        let _exclusive = self.storage.latch.write();
+        let mut exclusive = self.storage.latch.write();
+        *exclusive += 1;
         let leaf = self.descend(key, true)?;
         if self.fits(self.db.read_page(leaf)?.page(), len, true) {
             return Ok(());
