@@ -235,6 +235,8 @@ pub struct IndexOptions {
     pub disabled: bool,
     pub no_row_locks: bool,
     pub no_page_locks: bool,
+    /// STATISTICS_NORECOMPUTE: a change of the table does not make its statistics old.
+    pub no_recompute: bool,
 }
 
 /// An index of a table; the heap is not one.

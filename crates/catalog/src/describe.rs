@@ -67,6 +67,7 @@ pub(crate) fn index_options(row: &[Value]) -> IndexOptions {
         disabled: on(index_status::DISABLED),
         no_row_locks: on(index_status::NO_ROW_LOCKS),
         no_page_locks: on(index_status::NO_PAGE_LOCKS),
+        no_recompute: on(index_status::NO_RECOMPUTE),
     }
 }
 
@@ -197,6 +198,7 @@ pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) ->
         (o.disabled, index_status::DISABLED),
         (o.no_row_locks, index_status::NO_ROW_LOCKS),
         (o.no_page_locks, index_status::NO_PAGE_LOCKS),
+        (o.no_recompute, index_status::NO_RECOMPUTE),
     ] {
         if on {
             status |= bit;

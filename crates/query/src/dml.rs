@@ -9,7 +9,7 @@ mod row;
 mod target;
 
 pub(crate) use columns::{assignable, column_values, named_columns, refuse_generated};
-pub use guard::{bind_computed, verify_rows};
+pub use guard::{bind_computed, bind_computed_as, verify_rows};
 pub(crate) use row::insert_row;
 
 use std::sync::Arc;

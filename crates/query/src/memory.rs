@@ -4,27 +4,40 @@
 //! 1. No transaction touches them: ROLLBACK leaves their rows, as it does with variables.
 //! 2. A statement that fails leaves them as it found them: `statement_ended(false)` undoes its changes, latest first.
 //! 3. Every row has one entry in each key, so a key finds a duplicate without a scan.
+//! 4. Computed columns are in the rows, made when a row is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
 use duramen_types::{TypeId, Value, to_display};
 
 use crate::cx::Cx;
+use crate::expr::Expr;
 use crate::host::{AccessPath, Bounds, Locator, RowCursor, Table, TableColumn, TableSize};
 use crate::key::RowKey;
 use crate::locking::ScanLock;
 use crate::plan::Row;
-use crate::rules::{CheckRule, Rules};
+use crate::rules::{CheckRule, Rules, bind_computed};
 
-/// A PRIMARY KEY or UNIQUE constraint.
+/// What a key was declared as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyKind {
+    PrimaryKey,
+    UniqueConstraint,
+    /// `INDEX name UNIQUE (...)`
+    UniqueIndex,
+    /// `INDEX name (...)`: rows may share a key.
+    Index,
+}
+
+/// A constraint or index; rows are found by it.
 #[derive(Clone, Debug)]
 pub struct MemoryKey {
     pub name: String,
-    pub primary: bool,
+    pub kind: KeyKind,
     pub columns: Vec<usize>,
 }
 
@@ -36,6 +49,8 @@ pub struct MemoryTableDef {
     pub columns: Vec<TableColumn>,
     pub keys: Vec<MemoryKey>,
     pub checks: Vec<CheckRule>,
+    /// Places and expressions of computed columns.
+    pub computed: Vec<(usize, String)>,
     /// Seed and increment of the IDENTITY column.
     pub identity: Option<(i64, i64)>,
 }
@@ -43,6 +58,8 @@ pub struct MemoryTableDef {
 pub struct MemoryTable {
     def: MemoryTableDef,
     paths: Vec<AccessPath>,
+    /// Those of the definition, bound when the first row is written.
+    computed: OnceLock<Vec<(usize, Expr)>>,
     /// Shared with the table under its other names.
     state: Arc<Mutex<State>>,
 }
@@ -50,7 +67,7 @@ pub struct MemoryTable {
 #[derive(Default)]
 struct State {
     rows: BTreeMap<u64, Row>,
-    keys: Vec<BTreeMap<RowKey, u64>>,
+    keys: Vec<BTreeSet<(RowKey, u64)>>,
     next_row: u64,
     next_identity: i64,
     /// What the running statement has done.
@@ -73,19 +90,20 @@ impl MemoryTable {
     pub fn new(def: MemoryTableDef) -> MemoryTable {
         let paths = def.keys.iter().map(|k| AccessPath {
             name: k.name.clone(),
-            unique: true,
+            unique: k.kind != KeyKind::Index,
             keys: k.columns.iter().map(|c| (*c, false)).collect(),
             covers_all: true,
             columns: (0..def.columns.len()).collect(),
             ordered: false,
         });
         let state = State {
-            keys: def.keys.iter().map(|_| BTreeMap::new()).collect(),
+            keys: def.keys.iter().map(|_| BTreeSet::new()).collect(),
             next_identity: def.identity.map_or(0, |(seed, _)| seed),
             ..State::default()
         };
         MemoryTable {
             paths: paths.collect(),
+            computed: OnceLock::new(),
             state: Arc::new(Mutex::new(state)),
             def,
         }
@@ -99,6 +117,7 @@ impl MemoryTable {
                 ..self.def.clone()
             },
             paths: self.paths.clone(),
+            computed: OnceLock::new(),
             state: self.state.clone(),
         }
     }
@@ -133,28 +152,37 @@ impl MemoryTable {
     fn enter(&self, state: &mut State, id: u64, row: &[Value]) -> SqlResult<()> {
         let keys: Vec<RowKey> = self.def.keys.iter().map(|k| self.key(k, row)).collect();
         for (i, key) in keys.iter().enumerate() {
-            if state.keys[i].contains_key(key) {
-                return Err(self.duplicate(&self.def.keys[i], row));
+            let declared = &self.def.keys[i];
+            if declared.kind != KeyKind::Index && with_key(&state.keys[i], key).next().is_some() {
+                return Err(self.duplicate(declared, row));
             }
         }
         for (i, key) in keys.into_iter().enumerate() {
-            state.keys[i].insert(key, id);
+            state.keys[i].insert((key, id));
         }
         Ok(())
     }
 
-    fn leave(&self, state: &mut State, row: &[Value]) {
+    fn leave(&self, state: &mut State, id: u64, row: &[Value]) {
         for (i, key) in self.def.keys.iter().enumerate() {
-            state.keys[i].remove(&self.key(key, row));
+            state.keys[i].remove(&(self.key(key, row), id));
         }
     }
 
+    /// The expressions of computed columns.
+    fn computed(&self, cx: &Cx<'_>) -> SqlResult<&[(usize, Expr)]> {
+        if let Some(known) = self.computed.get() {
+            return Ok(known);
+        }
+        let mut all = Vec::new();
+        for (at, text) in &self.def.computed {
+            let ty = self.def.columns[*at].ty;
+            all.push((*at, bind_computed(cx.host, self, text, ty)?));
+        }
+        Ok(self.computed.get_or_init(|| all))
+    }
+
     fn duplicate(&self, key: &MemoryKey, row: &[Value]) -> SqlError {
-        let kind = if key.primary {
-            "PRIMARY KEY"
-        } else {
-            "UNIQUE KEY"
-        };
         let shown = |c: &usize| match &row[*c] {
             Value::Null => "<NULL>".to_owned(),
             v => to_display(v, &self.def.columns[*c].ty),
@@ -162,10 +190,16 @@ impl MemoryTable {
         let values: Vec<String> = key.columns.iter().map(shown).collect();
         let object = format!("dbo.{}", self.def.name);
         let values = format!("({})", values.join(", "));
-        SqlError::new(
-            &messages::DUPLICATE_KEY_CONSTRAINT,
-            &[&kind, &key.name, &object, &values],
-        )
+        let kind = match key.kind {
+            KeyKind::PrimaryKey => "PRIMARY KEY",
+            KeyKind::UniqueConstraint => "UNIQUE KEY",
+            KeyKind::UniqueIndex | KeyKind::Index => {
+                let args: [&dyn fmt::Display; 3] = [&object, &key.name, &values];
+                return SqlError::new(&messages::DUPLICATE_KEY_INDEX, &args);
+            }
+        };
+        let args: [&dyn fmt::Display; 4] = [&kind, &key.name, &object, &values];
+        SqlError::new(&messages::DUPLICATE_KEY_CONSTRAINT, &args)
     }
 
     fn undo(&self, state: &mut State, change: Undo) {
@@ -173,12 +207,12 @@ impl MemoryTable {
         match change {
             Undo::Inserted(id) => {
                 if let Some(row) = state.rows.remove(&id) {
-                    self.leave(state, &row);
+                    self.leave(state, id, &row);
                 }
             }
             Undo::Updated(id, old) => {
                 if let Some(new) = state.rows.insert(id, old.clone()) {
-                    self.leave(state, &new);
+                    self.leave(state, id, &new);
                 }
                 let _ = self.enter(state, id, &old);
             }
@@ -188,6 +222,15 @@ impl MemoryTable {
             }
         }
     }
+}
+
+/// The rows that have a key.
+fn with_key<'a>(
+    keys: &'a BTreeSet<(RowKey, u64)>,
+    key: &RowKey,
+) -> impl Iterator<Item = u64> + use<'a> {
+    let range = (key.clone(), 0)..=(key.clone(), u64::MAX);
+    keys.range(range).map(|(_, id)| *id)
 }
 
 fn number(at: &Locator) -> SqlResult<u64> {
@@ -219,6 +262,17 @@ impl Table for MemoryTable {
             checks: self.def.checks.clone(),
             ..Rules::default()
         })
+    }
+
+    fn generates(&self) -> bool {
+        !self.def.computed.is_empty()
+    }
+
+    fn generate(&self, row: &mut Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+        for (at, e) in self.computed(cx)? {
+            row[*at] = e.eval(row, cx)?;
+        }
+        Ok(())
     }
 
     fn rows_about(&self) -> u64 {
@@ -253,9 +307,9 @@ impl Table for MemoryTable {
                 let collations = key.columns.iter();
                 let collations = collations.map(|c| self.def.columns[*c].ty.collation);
                 let wanted = RowKey::new(b.equal.clone(), collations.collect());
-                let found = state.keys[b.path].get(&wanted);
-                let found = found.and_then(|id| Some((*id, state.rows.get(id)?.clone())));
-                found.into_iter().collect()
+                let found = with_key(&state.keys[b.path], &wanted);
+                let row = |id: u64| Some((id, state.rows.get(&id)?.clone()));
+                found.filter_map(row).collect()
             }
             None => state.rows.iter().map(|(id, r)| (*id, r.clone())).collect(),
         };
@@ -300,7 +354,7 @@ impl Table for MemoryTable {
         let Some(old) = state.rows.get(&id).cloned() else {
             return Ok(());
         };
-        self.leave(&mut state, &old);
+        self.leave(&mut state, id, &old);
         if let Err(e) = self.enter(&mut state, id, &new) {
             let _ = self.enter(&mut state, id, &old);
             return Err(e);
@@ -314,7 +368,7 @@ impl Table for MemoryTable {
         let id = number(at)?;
         let mut state = self.state.lock();
         if let Some(row) = state.rows.remove(&id) {
-            self.leave(&mut state, &row);
+            self.leave(&mut state, id, &row);
             state.undo.push(Undo::Deleted(id, row));
         }
         Ok(())

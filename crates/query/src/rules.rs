@@ -2,7 +2,7 @@
 
 use duramen_tsql::ast;
 
-pub use crate::dml::bind_computed;
+pub use crate::dml::{bind_computed, bind_computed_as};
 
 /// A check constraint that is enabled.
 #[derive(Clone, Debug, PartialEq)]

@@ -62,21 +62,17 @@ impl Extent {
     }
 }
 
-/// The columns that statistics of the catalog begin with, and whether all of those are NORECOMPUTE.
+/// Whether statistics of the catalog begin with a column, and whether all of those are NORECOMPUTE.
 fn declared(table: &TableDef, column: usize) -> (bool, bool) {
-    let of_index = |i: &IndexDef| i.keys.first().is_some_and(|k| k.column == column);
-    let index = table.indexes.iter().any(of_index);
-    let mut own = table
-        .statistics
-        .iter()
-        .filter(|s| table.leading(s) == Some(column));
-    match own.next() {
-        None => (index, false),
-        Some(first) => (
-            true,
-            !index && first.no_recompute && own.all(|s| s.no_recompute),
-        ),
-    }
+    let of_index = |i: &&IndexDef| i.keys.first().is_some_and(|k| k.column == column);
+    let indexes = table.indexes.iter().filter(of_index);
+    let own = table.statistics.iter();
+    let own = own.filter(|s| table.leading(s) == Some(column));
+    let kept: Vec<bool> = indexes
+        .map(|i| i.options.no_recompute)
+        .chain(own.map(|s| s.no_recompute))
+        .collect();
+    (!kept.is_empty(), !kept.is_empty() && !kept.contains(&false))
 }
 
 /// Whether a column has an order that steps could follow, and is in its row.

@@ -5,11 +5,11 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::bind::resolve_type;
-use duramen_query::host::TableColumn;
-use duramen_query::memory::{MemoryKey, MemoryTableDef};
-use duramen_query::rules::CheckRule;
+use duramen_query::host::{Nowhere, TableColumn};
+use duramen_query::memory::{KeyKind, MemoryKey, MemoryTable, MemoryTableDef};
+use duramen_query::rules::{CheckRule, Generated, bind_computed_as};
 use duramen_tsql::ast::{self, ConstraintKind, TableElement};
-use duramen_types::TypeId;
+use duramen_types::{SqlType, TypeId};
 
 fn refuse(what: &str, line: u32) -> SqlError {
     let what = format!("{what} of table variables");
@@ -23,13 +23,17 @@ pub fn definition(text: &str, name: &str, elements: &[TableElement]) -> SqlResul
         columns: Vec::new(),
         keys: Vec::new(),
         checks: Vec::new(),
+        computed: Vec::new(),
         identity: None,
     };
     for element in elements {
-        match element {
-            TableElement::Column(c) => column(text, c, &mut def)?,
-            TableElement::Constraint(_) => {}
-            TableElement::Index(i) => return Err(refuse("INDEX", i.line)),
+        if let TableElement::Column(c) = element {
+            column(text, c, &mut def)?;
+        }
+    }
+    for element in elements {
+        if let TableElement::Column(c) = element {
+            computed(c, &mut def)?;
         }
     }
     for element in elements {
@@ -40,7 +44,7 @@ pub fn definition(text: &str, name: &str, elements: &[TableElement]) -> SqlResul
                 }
             }
             TableElement::Constraint(k) => constraint(text, k, &mut def)?,
-            TableElement::Index(_) => {}
+            TableElement::Index(i) => index(i, &mut def)?,
         }
     }
     Ok(def)
@@ -48,13 +52,22 @@ pub fn definition(text: &str, name: &str, elements: &[TableElement]) -> SqlResul
 
 fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult<()> {
     let line = c.line as i32;
-    let Some(ty) = &c.ty else {
-        return Err(refuse("computed columns", c.line));
-    };
     if position(&c.name, def).is_some() {
         let args: [&dyn std::fmt::Display; 2] = [&c.name, &def.name];
         return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args).at_line(line));
     }
+    let Some(ty) = &c.ty else {
+        // Its type is found when all the others are known.
+        def.columns.push(TableColumn {
+            name: c.name.clone(),
+            ty: SqlType::INT,
+            nullable: true,
+            identity: false,
+            default: None,
+            generated: Generated::Computed,
+        });
+        return Ok(());
+    };
     if c.sparse || c.rowguidcol {
         return Err(refuse("SPARSE and ROWGUIDCOL", c.line));
     }
@@ -92,6 +105,29 @@ fn column(text: &str, c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult
     Ok(())
 }
 
+/// The type of a computed column. Its expression may read every column that is not computed itself (1759), and calls no
+/// function that needs a session: there is none when a batch is compiled.
+fn computed(c: &ast::ColumnDef, def: &mut MemoryTableDef) -> SqlResult<()> {
+    let (Some(computed), Some(at)) = (&c.computed, position(&c.name, def)) else {
+        return Ok(());
+    };
+    let line = c.line as i32;
+    let text = crate::ddl::normal_form(&computed.expr)
+        .ok_or_else(|| refuse("computed columns of this form", c.line))?;
+    let table = MemoryTable::new(def.clone());
+    let bound = bind_computed_as(&Nowhere, &table, &text).map_err(|e| e.at_line(line))?;
+    let generated = |i: &usize| def.columns[*i].generated == Generated::Computed;
+    if let Some(other) = bound.columns_read().into_iter().find(generated) {
+        let args: [&dyn std::fmt::Display; 2] = [&def.columns[other].name, &def.name];
+        let error = SqlError::new(&messages::COMPUTED_IN_COMPUTED, &args);
+        return Err(error.with_state(0).at_line(line));
+    }
+    def.columns[at].ty = bound.ty;
+    def.columns[at].nullable = c.nullable != Some(false);
+    def.computed.push((at, text));
+    Ok(())
+}
+
 fn position(name: &str, def: &MemoryTableDef) -> Option<usize> {
     let folded = name.to_lowercase();
     def.columns
@@ -117,15 +153,11 @@ fn constraint(text: &str, k: &ast::TableConstraint, def: &mut MemoryTableDef) ->
     else {
         return Err(refuse("DEFAULT and FOREIGN KEY constraints", k.line));
     };
-    let mut key = Vec::new();
-    for c in columns {
-        let missing = || {
-            SqlError::new(&messages::INDEX_COLUMN_DOES_NOT_EXIST, &[&c.name]).at_line(k.line as i32)
-        };
-        key.push(position(&c.name, def).ok_or_else(missing)?);
-    }
+    let key = key_columns(columns, k.line, def)?;
+    let mut kind = KeyKind::UniqueConstraint;
     if *primary {
-        if def.keys.iter().any(|k| k.primary) {
+        kind = KeyKind::PrimaryKey;
+        if def.keys.iter().any(|k| k.kind == kind) {
             let error = SqlError::new(&messages::SECOND_PRIMARY_KEY, &[&def.name]);
             return Err(error.at_line(k.line as i32));
         }
@@ -135,8 +167,45 @@ fn constraint(text: &str, k: &ast::TableConstraint, def: &mut MemoryTableDef) ->
     let prefix = if *primary { "PK" } else { "UQ" };
     def.keys.push(MemoryKey {
         name: format!("{prefix}__#{:08X}", def.keys.len() + 1),
-        primary: *primary,
+        kind,
         columns: key,
+    });
+    Ok(())
+}
+
+fn key_columns(
+    columns: &[ast::IndexColumn],
+    line: u32,
+    def: &MemoryTableDef,
+) -> SqlResult<Vec<usize>> {
+    let place = |c: &ast::IndexColumn| {
+        let missing = || SqlError::new(&messages::INDEX_COLUMN_DOES_NOT_EXIST, &[&c.name]);
+        position(&c.name, def).ok_or_else(|| missing().at_line(line as i32))
+    };
+    columns.iter().map(place).collect()
+}
+
+/// `INDEX name [UNIQUE] (...)`. Rows in memory have no order and are there whole: CLUSTERED and INCLUDE change nothing.
+fn index(i: &ast::CreateIndex, def: &mut MemoryTableDef) -> SqlResult<()> {
+    if i.filter.is_some() || i.columnstore || !i.options.is_empty() {
+        let what = "filters, options and columnstore of an INDEX";
+        return Err(refuse(what, i.line));
+    }
+    let same = |k: &MemoryKey| k.name.eq_ignore_ascii_case(&i.name);
+    if def.keys.iter().any(same) {
+        let args: [&dyn std::fmt::Display; 3] = [&i.name, &"table", &def.name];
+        let error = SqlError::new(&messages::INDEX_ALREADY_EXISTS, &args);
+        return Err(error.at_line(i.line as i32));
+    }
+    let kind = match i.unique {
+        true => KeyKind::UniqueIndex,
+        false => KeyKind::Index,
+    };
+    let columns = key_columns(&i.columns, i.line, def)?;
+    def.keys.push(MemoryKey {
+        name: i.name.clone(),
+        kind,
+        columns,
     });
     Ok(())
 }

@@ -570,11 +570,15 @@ pub fn bind_computed(
     text: &str,
     ty: SqlType,
 ) -> SqlResult<Expr> {
+    Binder::new(host).coerce(bind_computed_as(host, table, text)?, ty)
+}
+
+/// The same, of the type that the expression itself has.
+pub fn bind_computed_as(host: &dyn Host, table: &dyn Table, text: &str) -> SqlResult<Expr> {
     let options = ParseOptions {
         quoted_identifier: true,
     };
-    let bound = bind_parsed(host, table, &parse_expression(text, &options)?)?;
-    Binder::new(host).coerce(bound, ty)
+    bind_parsed(host, table, &parse_expression(text, &options)?)
 }
 
 /// The columns of one table, for expressions over its rows.

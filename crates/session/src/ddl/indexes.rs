@@ -7,7 +7,9 @@
 //! | DROP_EXISTING | the index of that name makes room first (7999 when there is none) |
 //! | SORT_IN_TEMPDB, MAXDOP | nothing is sorted elsewhere, and builds are serial |
 //! | DATA_COMPRESSION | NONE only |
-//! | ONLINE, STATISTICS_NORECOMPUTE, ... | OFF only |
+//! | STATISTICS_NORECOMPUTE | a change of the table does not make the index's statistics old |
+//! | ONLINE, RESUMABLE, STATISTICS_INCREMENTAL, XML_COMPRESSION | OFF only |
+//! | ALLOW_ROW_LOCKS, ALLOW_PAGE_LOCKS | ON only |
 
 use std::sync::Arc;
 
@@ -33,8 +35,9 @@ pub(super) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(In
             ("IGNORE_DUP_KEY", Some(on)) => out.ignore_dup_key = on,
             ("DROP_EXISTING", Some(on)) => existing = on,
             ("SORT_IN_TEMPDB" | "OPTIMIZE_FOR_SEQUENTIAL_KEY", Some(_)) | ("MAXDOP", _) => {}
+            ("STATISTICS_NORECOMPUTE", Some(on)) => out.no_recompute = on,
             (
-                "ONLINE" | "RESUMABLE" | "STATISTICS_NORECOMPUTE" | "STATISTICS_INCREMENTAL",
+                "ONLINE" | "RESUMABLE" | "STATISTICS_INCREMENTAL" | "XML_COMPRESSION",
                 Some(false),
             ) => {}
             ("ALLOW_ROW_LOCKS" | "ALLOW_PAGE_LOCKS", Some(true)) => {}
@@ -139,6 +142,9 @@ impl Ddl<'_> {
         }
         if said("IGNORE_DUP_KEY") {
             options.ignore_dup_key = given.ignore_dup_key;
+        }
+        if said("STATISTICS_NORECOMPUTE") {
+            options.no_recompute = given.no_recompute;
         }
         let catalog = &self.db.catalog;
         match stmt.action {

@@ -96,6 +96,7 @@ impl Announced {
             columns: self.columns.clone(),
             keys: Vec::new(),
             checks: Vec::new(),
+            computed: Vec::new(),
             identity: None,
         }];
         program.steps.iter_mut().for_each(|s| s.line = self.line);

@@ -187,6 +187,7 @@ impl Run<'_> {
             columns: staged.collect(),
             keys: Vec::new(),
             checks: Vec::new(),
+            computed: Vec::new(),
             identity: None,
         };
         program.tables = vec![def.clone(), staged];

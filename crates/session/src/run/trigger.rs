@@ -184,6 +184,7 @@ fn pseudo(name: &str, columns: &[TableColumn], rows: Vec<Row>) -> Arc<MemoryTabl
         columns: columns.collect(),
         keys: Vec::new(),
         checks: Vec::new(),
+        computed: Vec::new(),
         identity: None,
     });
     table.replace_rows(rows);

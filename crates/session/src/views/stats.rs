@@ -38,6 +38,13 @@ impl Source<'_> {
         }
     }
 
+    fn no_recompute(&self) -> bool {
+        match self.kind {
+            Kind::Index(i) => i.options.no_recompute,
+            Kind::Own(s) => s.no_recompute,
+        }
+    }
+
     fn own(&self, what: impl Fn(&StatisticsDef) -> bool) -> Value {
         bit(matches!(self.kind, Kind::Own(s) if what(s)))
     }
@@ -61,7 +68,7 @@ columns! { Source<'_>;
     "stats_id", T::INT, NOT_NULL, |s| int(s.id());
     "auto_created", T::BIT, NULL, |s| s.own(StatisticsDef::automatic);
     "user_created", T::BIT, NULL, |s| s.own(|s| !s.automatic());
-    "no_recompute", T::BIT, NULL, |s| s.own(|s| s.no_recompute);
+    "no_recompute", T::BIT, NULL, |s| bit(s.no_recompute());
     "has_filter", T::BIT, NULL, |_| bit(false);
     "filter_definition", T::NVARCHAR_MAX, NULL, |_| Value::Null;
     "is_temporary", T::BIT, NULL, |_| bit(false);
