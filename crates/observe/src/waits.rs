@@ -2,6 +2,7 @@
 
 mod list;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -64,8 +65,26 @@ pub fn wait_on(
     begin(wait_type, resource.into(), blocking_session)
 }
 
+/// Who wants to know that a thread begins and ends a wait, on that thread.
+static LISTENER: OnceLock<Listener> = OnceLock::new();
+
+#[derive(Debug)]
+struct Listener {
+    begins: fn(),
+    ends: fn(),
+}
+
+/// Has `begins` called by every thread that begins a wait, and `ends` when the wait has ended: a pool of threads learns
+/// that one of them does nothing. The first call counts; the functions must not block, and may be called under any lock.
+pub fn on_wait(begins: fn(), ends: fn()) {
+    let _ = LISTENER.set(Listener { begins, ends });
+}
+
 fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -> WaitGuard {
     TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
+    if let Some(listener) = LISTENER.get() {
+        (listener.begins)();
+    }
     let start = time::now();
     WaitGuard {
         wait_type,
@@ -109,6 +128,9 @@ impl Drop for WaitGuard {
         add(self.wait_type, waited, signal);
         if let Some(pending) = self.pending.take() {
             pending.end(waited, signal);
+        }
+        if let Some(listener) = LISTENER.get() {
+            (listener.ends)();
         }
     }
 }

@@ -67,7 +67,7 @@ pub enum Submission {
 }
 
 /// What the gate gives back, called under the gate's lock so that the order of packets is kept. It only appends to
-/// buffers and wakes the event loop.
+/// buffers and wakes a worker.
 #[derive(Debug)]
 pub enum Delivery {
     Packet {

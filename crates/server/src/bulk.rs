@@ -33,7 +33,8 @@ pub fn run(
         return Err(error);
     }
     if !rows.ended {
-        connection.feed.discard(&connection.cancel);
+        let read_on = || connection.look_again();
+        connection.feed.discard(&connection.cancel, read_on);
     }
     if !expected {
         return Err(TdsError::Malformed("a bulk load without INSERT BULK"));
@@ -62,7 +63,7 @@ impl WireRows<'_> {
                 (Piece::Bytes(bytes), read_on) => {
                     self.reader.push(&bytes);
                     if read_on {
-                        self.connection.wake.notify_one();
+                        self.connection.look_again();
                     }
                 }
                 (Piece::End, _) => {

@@ -1,8 +1,11 @@
 //! One connection: the bytes that come in, the phases up to the login, and who runs what.
+//!
+//! Any worker may have a turn for a connection, one at a time reads. While a request runs, another worker reads on, so that
+//! an attention or the client's end is seen at once.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
 use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
@@ -14,27 +17,30 @@ use duramen_tds::packet::{
     to_packets,
 };
 use duramen_tds::prelogin::{Agreed, Prelogin, negotiate};
-use tokio::io::Interest;
-use tokio::sync::Notify;
 
 use crate::backend::{BackendSession, Cancel};
 use crate::farewell::Farewell;
 use crate::feed::Feed;
 use crate::outbound::Outbound;
+use crate::poller::Ready;
 use crate::procedures::Prepared;
 use crate::server::Shared;
 use crate::{login, request};
 
-/// Reads per turn of the event loop, so that one busy client does not keep the others waiting.
+/// Reads per turn, so that one busy client does not keep the others waiting.
 const READS_PER_TURN: usize = 4;
-const READ_BYTES: usize = 16 * 1024;
 
-/// What the event loop and the workers share of a connection.
+/// What workers share of a connection.
 pub struct Connection {
     pub id: u64,
     pub shared: Arc<Shared>,
     pub out: Outbound,
-    pub wake: Arc<Notify>,
+    /// What has come in and is not yet a request.
+    pub inbound: Mutex<Inbound>,
+    /// Workers that came to look at `inbound`; the first one looks for them all.
+    pub lookers: AtomicU32,
+    /// The client sends no more: reading goes on to the end of the stream.
+    pub hung_up: AtomicBool,
     pub peer: String,
     pub cancel: Cancel,
     pub packet_bytes: AtomicUsize,
@@ -47,6 +53,8 @@ pub struct Connection {
     /// `@@SPID`, in the header of replies; 0 before the login.
     pub spid: AtomicU16,
     pub farewell: Farewell,
+    /// Close when everything is sent. Who sets it has somebody look.
+    pub closing: AtomicBool,
     pub state: Mutex<State>,
 }
 
@@ -59,8 +67,6 @@ pub struct State {
     pub attentions: u32,
     /// A request that came while another runs. While it is here nothing is read.
     pub queued: Option<Message>,
-    /// Close when everything is sent.
-    pub closing: bool,
     /// The socket is gone: whoever has the session drops it.
     pub gone: bool,
 }
@@ -70,13 +76,48 @@ impl Connection {
         Dialect::from_byte(self.dialect.load(Ordering::Acquire))
     }
 
-    /// Asks the event loop to close once everything is sent.
+    /// Has the connection closed once everything is sent.
     pub fn close_after_reply(&self) {
-        self.state.lock().closing = true;
-        self.wake.notify_one();
+        self.closing.store(true, Ordering::Release);
+        self.look_again();
     }
 
-    /// Drops the session, which may roll back: never on the event loop.
+    /// Has a worker look, soon: there may be bytes to read, or the connection may be over. May be called under any lock.
+    pub fn look_again(&self) {
+        self.shared.pool.look(self.id);
+    }
+
+    /// After something has left: a connection that waits for just that to close is closed.
+    pub fn sent(&self) {
+        if self.closing.load(Ordering::Acquire) || self.out.is_closed() {
+            self.look_again();
+        }
+    }
+
+    /// The time to log in is over.
+    pub fn expire_login(&self) {
+        if !self.state.lock().logged_in {
+            self.out.close();
+        }
+    }
+
+    fn wants_bytes(&self) -> bool {
+        self.state.lock().queued.is_none()
+            && !self.closing.load(Ordering::Acquire)
+            && !self.feed.is_full()
+    }
+
+    /// Nothing more will be read or sent.
+    fn is_over(&self) -> bool {
+        self.out.is_closed()
+            || self.closing.load(Ordering::Acquire)
+                && !self.state.lock().running
+                && !self.out.is_pending()
+                && !self.shared.backend.is_holding(self.id)
+                && !self.farewell.is_due()
+    }
+
+    /// Drops the session, which may roll back: on a worker.
     pub fn drop_session(&self) {
         let session = self.session.lock().take();
         if session.is_some() {
@@ -107,16 +148,19 @@ enum Phase {
     Requests,
 }
 
-/// The reading half; only the event loop has it.
-struct Inbound {
+/// The reading half; one worker at a time has it.
+pub struct Inbound {
     transport: Transport,
     phase: Phase,
     messages: Assembler,
     strict: bool,
     encrypted: bool,
+    /// Has been read and is to be run; `State::running` is set for it.
+    work: Option<Work>,
+    ended: bool,
 }
 
-/// Why the event loop ends a connection.
+/// Why a connection ends.
 enum End {
     Client,
     /// What came in cannot be read any further.
@@ -143,64 +187,66 @@ impl From<io::Error> for End {
     }
 }
 
-/// Runs a connection to its end.
-pub async fn run(connection: Arc<Connection>) {
-    let mut inbound = Inbound {
-        transport: Transport::Unknown,
-        phase: Phase::Prelogin,
-        messages: Assembler::new(MAX_PACKET_BYTES, MAX_LOGIN_BYTES),
-        strict: false,
-        encrypted: false,
-    };
-    let deadline = tokio::time::Instant::now() + connection.shared.login_timeout;
+/// What a look at a connection has found to do, on a worker.
+enum Work {
+    Login(Box<Login>, bool),
+    Request(Message),
+}
+
+/// A turn for a connection: what its socket takes is written, what it has is read, and a request that is whole is run,
+/// unless the caller must not block.
+pub fn turn(connection: &Arc<Connection>, ready: Ready, buffer: &mut [u8], run: bool) {
+    if ready.writable {
+        connection.out.flush();
+    }
+    if ready.hung_up {
+        connection.hung_up.store(true, Ordering::Release);
+    }
+    if connection.lookers.fetch_add(1, Ordering::AcqRel) > 0 {
+        // Who is there looks again.
+        return;
+    }
+    let panicked = EndOnPanic(connection);
+    let mut work = None;
     loop {
-        connection.start_farewell();
-        let pending = connection.out.is_pending();
-        let (reading, logged_in) = {
-            let state = connection.state.lock();
-            if state.closing
-                && !state.running
-                && !pending
-                && !connection.shared.backend.is_holding(connection.id)
-                && !connection.farewell.is_due()
-            {
-                break;
-            }
-            (
-                state.queued.is_none() && !state.closing && !connection.feed.is_full(),
-                state.logged_in,
-            )
-        };
-        if connection.out.is_closed() {
+        let seen = connection.lookers.load(Ordering::Acquire);
+        let found = connection.inbound.lock().look(connection, buffer);
+        work = work.or(found);
+        let leave =
+            connection
+                .lookers
+                .compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Acquire);
+        if leave.is_ok() {
             break;
         }
-        let interest = match (reading, pending) {
-            (true, true) => Interest::READABLE | Interest::WRITABLE,
-            (false, true) => Interest::WRITABLE,
-            _ => Interest::READABLE,
-        };
-        tokio::select! {
-            ready = connection.out.stream().ready(interest), if reading || pending => {
-                let Ok(ready) = ready else { break };
-                if ready.is_writable() {
-                    connection.out.flush();
-                }
-                if reading && (ready.is_readable() || ready.is_read_closed()) {
-                    match inbound.read(&connection) {
-                        Ok(()) => {}
-                        Err(End::Protocol(error)) if logged_in => {
-                            connection.tell_and_end(&request::stream_error(&error));
-                            break;
-                        }
-                        Err(_) => break,
-                    }
-                }
-            }
-            () = connection.wake.notified() => connection.out.flush(),
-            () = tokio::time::sleep_until(deadline), if !logged_in => break,
+    }
+    std::mem::forget(panicked);
+    match work {
+        None => {}
+        Some(work) if run => work.run(connection),
+        Some(work) => {
+            let of_worker = Arc::clone(connection);
+            connection.shared.pool.run(move || work.run(&of_worker));
         }
     }
-    end(&connection);
+}
+
+impl Work {
+    fn run(self, connection: &Arc<Connection>) {
+        match self {
+            Work::Login(asked, encrypted) => login::run(connection, &asked, encrypted),
+            Work::Request(message) => request::run(connection, message),
+        }
+    }
+}
+
+/// What cannot be read even by our own rules ends the connection, not the server.
+struct EndOnPanic<'a>(&'a Arc<Connection>);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        end(self.0);
+    }
 }
 
 fn end(connection: &Arc<Connection>) {
@@ -223,28 +269,63 @@ fn end(connection: &Arc<Connection>) {
 }
 
 impl Inbound {
-    fn read(&mut self, connection: &Arc<Connection>) -> Result<(), End> {
-        let mut buffer = [0; READ_BYTES];
+    pub fn new() -> Inbound {
+        Inbound {
+            transport: Transport::Unknown,
+            phase: Phase::Prelogin,
+            messages: Assembler::new(MAX_PACKET_BYTES, MAX_LOGIN_BYTES),
+            strict: false,
+            encrypted: false,
+            work: None,
+            ended: false,
+        }
+    }
+
+    /// Reads what there is, and ends the connection when its time has come. Gives what is to be run.
+    fn look(&mut self, connection: &Arc<Connection>, buffer: &mut [u8]) -> Option<Work> {
+        if self.ended {
+            return None;
+        }
+        connection.say_farewell();
+        let logged_in = connection.state.lock().logged_in;
+        let over = connection.is_over()
+            || match self.read(connection, buffer) {
+                Ok(()) => connection.is_over(),
+                Err(End::Protocol(error)) if logged_in => {
+                    connection.tell_and_end(&request::stream_error(&error));
+                    true
+                }
+                Err(_) => true,
+            };
+        if over {
+            self.ended = true;
+            end(connection);
+        }
+        self.work.take()
+    }
+
+    fn read(&mut self, connection: &Arc<Connection>, buffer: &mut [u8]) -> Result<(), End> {
         for _ in 0..READS_PER_TURN {
-            match connection.out.stream().try_read(&mut buffer) {
+            if !connection.wants_bytes() {
+                // Who makes it want them again has somebody look.
+                return Ok(());
+            }
+            match connection.out.stream().read(buffer) {
                 Ok(0) => return Err(End::Client),
                 Ok(n) => {
                     self.take(connection, &buffer[..n])?;
-                    if n < buffer.len() {
-                        // The socket is empty: its readiness is taken back without asking it once more. Bytes that
-                        // come after this read make it ready again.
-                        let empty = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-                        let _ = connection.out.stream().try_io(Interest::READABLE, empty);
+                    if n < buffer.len() && !connection.hung_up.load(Ordering::Acquire) {
+                        // The socket is empty; bytes that come after this read make it ready again.
                         return Ok(());
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(End::Client),
             }
-            if connection.state.lock().queued.is_some() || connection.feed.is_full() {
-                return Ok(());
-            }
         }
+        // There is more, perhaps: after the others' turns.
+        connection.look_again();
         Ok(())
     }
 
@@ -347,11 +428,7 @@ impl Inbound {
                 state.running = true;
                 drop(state);
                 connection.cancel.clear();
-                let of_worker = Arc::clone(connection);
-                connection
-                    .shared
-                    .pool
-                    .run(move || request::run(&of_worker, message));
+                self.work = Some(Work::Request(message));
                 Ok(())
             }
             _ => Err(End::protocol("packet type of a request")),
@@ -412,12 +489,7 @@ impl Inbound {
         let dialect = Dialect::of_login(asked.tds_version).unwrap_or_default();
         connection.dialect.store(dialect as u8, Ordering::Release);
         connection.state.lock().running = true;
-        let of_worker = Arc::clone(connection);
-        let encrypted = self.encrypted;
-        connection
-            .shared
-            .pool
-            .run(move || login::run(&of_worker, &asked, encrypted));
+        self.work = Some(Work::Login(Box::new(asked), self.encrypted));
         Ok(())
     }
 }

@@ -4,7 +4,6 @@
 //! What the gate held is gone; it told of commits that will not be. The error can only be said where a message begins: when
 //! part of a reply has left already, the client gets no more than the end of the stream, as when a server dies.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use duramen_base::{SqlError, messages};
@@ -44,29 +43,24 @@ impl Farewell {
 }
 
 impl Connection {
-    /// From now on nothing of this connection's replies leaves. May be called under the gate's lock; the event loop has
-    /// the rest done.
+    /// From now on nothing of this connection's replies leaves. May be called under the gate's lock; whoever looks at the
+    /// connection next does the rest.
     pub fn lose(&self) {
         // First: as soon as the worker hears of it, the connection may have nothing else to stay for.
         self.farewell.want();
         self.cancel.set();
         self.out.refuse();
-        self.wake.notify_one();
+        self.look_again();
     }
 
-    /// On the event loop: gives the farewell of a lost connection to a worker, once.
-    pub fn start_farewell(self: &Arc<Connection>) {
-        if self.farewell.step(Farewell::WANTED, Farewell::BEGUN) {
-            let connection = Arc::clone(self);
-            self.shared.pool.run(move || connection.say_farewell());
+    /// At a look: says the farewell of a lost connection, once.
+    pub fn say_farewell(&self) {
+        if !self.farewell.step(Farewell::WANTED, Farewell::BEGUN) {
+            return;
         }
-    }
-
-    fn say_farewell(&self) {
         let name = self.shared.backend.failed_database();
         self.tell_and_end(&SqlError::new(&messages::LOG_UNAVAILABLE, &[&name]).at_line(1));
         self.farewell.0.store(Farewell::SAID, Ordering::Release);
-        self.wake.notify_one();
     }
 
     /// The last word of a connection: an error, if a message can begin here; nothing else leaves after it.

@@ -1,7 +1,7 @@
-//! The packets of a bulk load on their way from the event loop to the worker that loads them.
+//! The packets of a bulk load on their way from the worker that reads them to the one that loads them.
 //!
 //! Invariants:
-//! 1. No more than [`FEED_BYTES_MAX`] and what one turn of the event loop reads waits here: a full feed stops the
+//! 1. No more than [`FEED_BYTES_MAX`] and what one turn reads waits here: a full feed stops the
 //!    reading of the socket, and TCP stops the client.
 //! 2. A feed that has been given up (attention, the ignore bit, a lost client) gives nothing more but that.
 
@@ -53,7 +53,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// A packet's body, from the event loop. False when it does not follow on what came before.
+    /// A packet's body, as it is read. False when it does not follow on what came before.
     pub fn push(&self, body: Vec<u8>, first: bool, last: bool) -> bool {
         let mut state = self.state.lock();
         match (first, state.phase) {
@@ -116,14 +116,15 @@ impl Feed {
         }
     }
 
-    /// Drops what is here and what still comes; returns at the end of it.
-    pub fn discard(&self, cancel: &Cancel) {
+    /// Drops what is here and what still comes; returns at the end of it. `read_on`: the socket may be read again.
+    pub fn discard(&self, cancel: &Cancel, read_on: impl FnOnce()) {
         {
             let mut state = self.state.lock();
             state.discarding = true;
             state.pieces.clear();
             state.bytes = 0;
         }
+        read_on();
         while let (Piece::Bytes(_), _) = self.take(cancel) {}
         self.state.lock().discarding = false;
     }
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(feed.take(&cancel), (Piece::GivenUp, false));
         cancel.clear();
         assert!(feed.push(vec![2], false, true));
-        feed.discard(&cancel);
+        feed.discard(&cancel, || {});
         assert!(feed.push(vec![3], true, true), "the next one");
     }
 }

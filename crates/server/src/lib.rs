@@ -1,15 +1,16 @@
 //! The edge: sockets and TLS joined to sessions. The only room with async code.
 //!
-//! One thread runs the event loop: it accepts, reads, decrypts and cuts requests out of the byte stream, and never
-//! blocks. A whole request is handed to a worker (an OS thread) once; the worker runs it and writes the reply to the
-//! socket itself, so that a short request costs a single hand-over; the worker that ends a reply whose commit is not yet
-//! durable writes the log too, when nobody else does. Only what the socket would not take, and what the packet gate gives
-//! back in numbers, is written by the event loop.
+//! Workers (OS threads) wait for sockets themselves: who takes a request from a socket cuts it out of the byte stream, runs
+//! it and writes the reply, so that no thread hands a request to another. The worker that ends a reply whose commit is not
+//! yet durable writes the log too, when nobody else does; what the packet gate then gives back in numbers is written by
+//! whichever worker is free. [`pool`] decides how many threads work. The one async thread accepts, minds the time to log in
+//! and the signals, and looks after the workers now and then.
 //!
 //! Invariants:
-//! 1. A connection runs one request at a time; its session is touched by that request's worker only.
+//! 1. A connection runs one request at a time; its session is touched by that request's worker only. Meanwhile another
+//!    worker reads on, so that an attention is seen.
 //! 2. Every reply packet passes [`Outlet::submit`]: nothing leaves before what it tells is durable.
-//! 3. Lock order: a connection's `state`, the gate, the connection's `out`. No lock is held while a request runs.
+//! 3. Lock order: a connection's `inbound`, its `state`, the gate, its `out`, the pool. No lock is held while a request runs.
 //! 4. Every buffer has a bound: requests by the message limit, replies by [`outbound::HIGH_WATER_BYTES`], and what the gate
 //!    holds of a reply by `reply::HELD_BYTES_MAX`; the rows of a bulk load by `feed::FEED_BYTES_MAX`.
 //! 5. An idle connection keeps no read or write buffer.
@@ -26,6 +27,7 @@ mod farewell;
 mod feed;
 mod login;
 mod outbound;
+mod poller;
 mod pool;
 mod procedures;
 mod reply;

@@ -170,7 +170,7 @@ fn refuse(connection: &Arc<Connection>, errors: &[SqlError]) {
         0,
         0,
     ));
-    connection.state.lock().closing = true;
+    connection.closing.store(true, Ordering::Release);
 }
 
 fn done(connection: &Connection, out: &mut Vec<u8>, status: u16) {

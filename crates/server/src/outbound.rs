@@ -1,18 +1,18 @@
 //! The writing half of a connection: TLS, a bounded queue, and the socket, written by whoever has bytes.
 //!
-//! Workers write to the socket directly. What it does not take stays in the queue and is driven by the event loop;
-//! a worker that finds too much there waits.
+//! Workers write to the socket directly. What it does not take stays in the queue, for the worker that is told when the
+//! socket has room; one that finds too much there waits.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use duramen_observe::WaitType;
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, HEADER_BYTES, PacketType, STATUS_EOM, to_packets};
 use rustls::ServerConnection;
-use tokio::net::TcpStream;
-use tokio::sync::Notify;
+
+use crate::pool::Pool;
 
 /// A worker with more than this unsent waits for the socket.
 pub const HIGH_WATER_BYTES: usize = 256 * 1024;
@@ -43,13 +43,17 @@ pub struct Outbound {
     stream: TcpStream,
     state: Mutex<State>,
     drained: Condvar,
-    wake: Arc<Notify>,
+    /// Where to ask for a look at this connection.
+    pool: Pool,
+    connection: u64,
 }
 
 impl Outbound {
-    pub fn new(stream: TcpStream, wake: Arc<Notify>) -> Outbound {
+    pub fn new(stream: TcpStream, pool: Pool, connection: u64) -> Outbound {
         Outbound {
             stream,
+            pool,
+            connection,
             state: Mutex::new(State {
                 tls: None,
                 wrapped: false,
@@ -61,7 +65,6 @@ impl Outbound {
                 refusing: false,
             }),
             drained: Condvar::new(),
-            wake,
         }
     }
 
@@ -69,7 +72,7 @@ impl Outbound {
         &self.stream
     }
 
-    /// Sends from the event loop or the gate: never blocks. `now`: try the socket first.
+    /// Sends while reading, or from the gate: never blocks. `now`: try the socket first.
     pub fn post(&self, bytes: &[u8], now: bool) {
         let mut state = self.state.lock();
         if !state.refusing {
@@ -165,9 +168,10 @@ impl Outbound {
             let mut rest = bytes;
             if now && state.pending() == 0 {
                 while !rest.is_empty() {
-                    match self.stream.try_write(rest) {
+                    match (&self.stream).write(rest) {
                         Ok(n) => rest = &rest[n..],
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                         Err(_) => {
                             state.closed = true;
                             break;
@@ -177,14 +181,18 @@ impl Outbound {
             }
             state.queue.extend_from_slice(rest);
         }
-        if state.pending() > 0 || state.closed {
-            self.wake.notify_one();
+        // What the socket has not taken: its next room is an edge, which brings a worker to `flush`.
+        if state.closed {
+            self.pool.look(self.connection);
         }
     }
 
     /// Writes what the socket takes.
     pub fn flush(&self) {
         let mut state = self.state.lock();
+        if state.pending() == 0 && !state.closed {
+            return;
+        }
         self.write_out(&mut state);
         if state.pending() <= HIGH_WATER_BYTES / 2 || state.closed {
             self.drained.notify_all();
@@ -193,9 +201,10 @@ impl Outbound {
 
     fn write_out(&self, state: &mut State) {
         while state.pending() > 0 && !state.closed {
-            match self.stream.try_write(&state.queue[state.sent..]) {
+            match (&self.stream).write(&state.queue[state.sent..]) {
                 Ok(n) => state.sent += n,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => state.closed = true,
             }
         }
@@ -222,7 +231,7 @@ impl Outbound {
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.drained.notify_all();
-        self.wake.notify_one();
+        self.pool.look(self.connection);
     }
 
     pub fn start_tls(&self, tls: ServerConnection, wrapped: bool) {

@@ -1,30 +1,93 @@
-//! Workers: OS threads that run requests. Threads are made when a job finds nobody idle, up to a bound; beyond it
-//! jobs wait in line (every connection has at most one, so the line is bounded by the connections). A worker that has had
-//! nothing to do for a while ends, so that a burst leaves no threads behind.
+//! Workers: OS threads that wait for sockets and for jobs, and run what comes. Who takes a request from a socket runs it
+//! and answers; no thread hands it to another.
+//!
+//! As few threads work as the machine has processors, so that under load a worker finds the next request ready when it has
+//! answered one, and nobody has to be woken. A worker that begins to wait for something (a lock, the disk, the network:
+//! whatever the wait statistics count) is made good by another at once; one that computes for long is noticed by
+//! [`Pool::tick`]. Those too many become spare when they have answered, and end when they have been spare for a while.
+//!
+//! Invariants
+//! 1. As long as there may be more threads, somebody watches the sockets, or will after a request that is short.
+//! 2. With all threads busy, `tick` itself looks at the sockets, so that an attention always arrives.
+//! 3. Jobs are not forgotten: whoever is about to watch looks for jobs after saying so, and who brings a job looks for
+//!    watchers after leaving it.
+//!
+//! A connection has at most one job in line that runs something, so the line is bounded by the connections.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{thread, time};
+use tokio::sync::Notify;
 
-/// How long a worker waits for a job before it ends.
+use crate::poller::{Poller, Ready};
+
+/// How long a spare worker waits for a call before it ends.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
+/// How often [`Pool::tick`] wants to be called while requests run.
+pub const TICK: Duration = Duration::from_millis(5);
+/// So many ticks without a request end the ticking until the next one.
+const TICKS_UNTIL_SLEEP: u32 = 200;
+/// What a worker reads at once.
+const READ_BYTES: usize = 16 * 1024;
+/// What one tick does at most in the place of the workers.
+const LOOKS_OF_A_TICK: usize = 64;
 
-type Job = Box<dyn FnOnce() + Send>;
+/// What is done with a ready socket. The last parameter: a request may be run here, not only read.
+type Serve = Box<dyn Fn(Ready, &mut [u8], bool) + Send + Sync>;
+
+enum Job {
+    Run(Box<dyn FnOnce() + Send>),
+    /// A connection wants to be looked at.
+    Look(u64),
+}
 
 struct State {
     jobs: VecDeque<Job>,
-    idle: usize,
     workers: usize,
+    spare: usize,
+    /// Spare workers called and not yet awake.
+    called: usize,
     closed: bool,
+}
+
+/// What [`Pool::tick`] has seen.
+#[derive(Default)]
+struct Ticks {
+    turns: u64,
+    quiet: u32,
+    /// Workers beyond the processors, for those that compute.
+    more: usize,
 }
 
 struct Shared {
     state: Mutex<State>,
-    work: Condvar,
+    call: Condvar,
     quiet: Condvar,
+    poller: Poller,
+    serve: OnceLock<Serve>,
+    /// Length of `State::jobs`.
+    jobs: AtomicUsize,
+    /// Workers in [`Poller::wait`].
+    watching: AtomicUsize,
+    /// Workers that are not spare and wait for nothing but sockets and jobs.
+    active: AtomicUsize,
+    /// How many may be active.
+    target: AtomicUsize,
+    /// Sockets and jobs taken.
+    turns: AtomicU64,
+    ticks: Mutex<Ticks>,
+    /// Nobody ticks; the next turn asks for it.
+    asleep: AtomicBool,
+    stir: Notify,
+    closed: AtomicBool,
+    processors: usize,
     max_workers: usize,
     idle_limit: Duration,
 }
@@ -32,53 +95,96 @@ struct Shared {
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 
+thread_local! {
+    /// The pool whose worker this thread is, and how many waits it is in.
+    static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
+}
+
 impl Pool {
-    pub fn new(max_workers: usize) -> Pool {
-        Pool::with_idle_limit(max_workers, IDLE_LIMIT)
+    /// Starts as many workers as the machine has processors. An error is the system's refusal.
+    pub fn new(max_workers: usize) -> io::Result<Pool> {
+        Pool::with_limits(max_workers, thread::available_parallelism(), IDLE_LIMIT)
     }
 
-    fn with_idle_limit(max_workers: usize, idle_limit: Duration) -> Pool {
-        Pool(Arc::new(Shared {
+    fn with_limits(
+        max_workers: usize,
+        processors: usize,
+        idle_limit: Duration,
+    ) -> io::Result<Pool> {
+        let max_workers = max_workers.max(1);
+        let processors = processors.max(2).min(max_workers);
+        duramen_observe::on_wait(wait_begins, wait_ends);
+        let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 jobs: VecDeque::new(),
-                idle: 0,
                 workers: 0,
+                spare: 0,
+                called: 0,
                 closed: false,
             }),
-            work: Condvar::new(),
+            call: Condvar::new(),
             quiet: Condvar::new(),
-            max_workers: max_workers.max(1),
+            poller: Poller::new()?,
+            serve: OnceLock::new(),
+            jobs: AtomicUsize::new(0),
+            watching: AtomicUsize::new(0),
+            active: AtomicUsize::new(0),
+            target: AtomicUsize::new(processors),
+            turns: AtomicU64::new(0),
+            ticks: Mutex::default(),
+            asleep: AtomicBool::new(true),
+            stir: Notify::new(),
+            closed: AtomicBool::new(false),
+            processors,
+            max_workers,
             idle_limit,
-        }))
+        });
+        for _ in 0..processors {
+            shared.reinforce();
+        }
+        if shared.state.lock().workers == 0 {
+            return Err(io::Error::other("no thread to be had"));
+        }
+        Ok(Pool(shared))
+    }
+
+    /// What happens with ready sockets. Called once, before the first is watched.
+    pub fn set_serve(&self, serve: Serve) {
+        let _ = self.0.serve.set(serve);
+    }
+
+    /// Watches a socket until it is closed.
+    pub fn watch(&self, socket: impl AsFd, connection: u64) -> std::io::Result<()> {
+        self.0.poller.add(socket, connection)
     }
 
     /// Runs `job` on a worker. After `close` it is dropped.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
-        let mut state = self.0.state.lock();
-        if state.closed {
-            return;
-        }
-        state.jobs.push_back(Box::new(job));
-        if state.idle >= state.jobs.len() || state.workers >= self.0.max_workers {
-            drop(state);
-            self.0.work.notify_one();
-            return;
-        }
-        state.workers += 1;
-        drop(state);
-        let shared = Arc::clone(&self.0);
-        if thread::try_spawn("worker", move || work(&shared)).is_err() {
-            // No thread to be had: a running worker takes the job when it is done with its own.
-            self.0.state.lock().workers -= 1;
-            self.0.work.notify_one();
-        }
+        self.0.push(Job::Run(Box::new(job)));
+    }
+
+    /// Has a worker look at a connection, soon. May be called under any lock.
+    pub fn look(&self, connection: u64) {
+        self.0.push(Job::Look(connection));
+    }
+
+    /// To be called every [`TICK`] while it says true, and then again after [`Pool::stirred`].
+    pub fn tick(&self) -> bool {
+        self.0.tick()
+    }
+
+    /// Returns when requests come again.
+    pub async fn stirred(&self) {
+        self.0.stir.notified().await;
     }
 
     /// Lets workers finish what is queued and end; waits for them, at most so long. True when all have ended.
     pub fn close(&self, limit: Duration) -> bool {
         let mut state = self.0.state.lock();
         state.closed = true;
-        self.0.work.notify_all();
+        self.0.closed.store(true, SeqCst);
+        self.0.call.notify_all();
+        self.0.poller.ring();
         let start = time::now();
         while state.workers > 0 {
             let Some(left) = limit.checked_sub(start.elapsed()) else {
@@ -90,77 +196,241 @@ impl Pool {
     }
 }
 
-fn work(shared: &Shared) {
-    let mut state = shared.state.lock();
-    loop {
-        if let Some(job) = state.jobs.pop_front() {
-            drop(state);
-            // A request that panics is a defect, but one connection's: its guard closes it, the worker goes on.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-            state = shared.state.lock();
-        } else if state.closed {
-            state.workers -= 1;
-            shared.quiet.notify_all();
+impl Shared {
+    fn push(self: &Arc<Shared>, job: Job) {
+        let mut state = self.state.lock();
+        if state.closed {
             return;
+        }
+        state.jobs.push_back(job);
+        self.jobs.store(state.jobs.len(), SeqCst);
+        drop(state);
+        self.call_for_jobs();
+    }
+
+    /// Somebody should see to the jobs.
+    fn call_for_jobs(self: &Arc<Shared>) {
+        if self.watching.load(SeqCst) > 0 {
+            self.poller.ring();
         } else {
-            let since = time::now();
-            state.idle += 1;
-            shared.work.wait_for(&mut state, shared.idle_limit);
-            state.idle -= 1;
-            if state.jobs.is_empty() && since.elapsed() >= shared.idle_limit {
-                state.workers -= 1;
-                shared.quiet.notify_all();
-                return;
+            self.reinforce();
+        }
+    }
+
+    fn take_job(self: &Arc<Shared>) -> Option<Job> {
+        if self.jobs.load(SeqCst) == 0 {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let job = state.jobs.pop_front();
+        let left = state.jobs.len();
+        self.jobs.store(left, SeqCst);
+        drop(state);
+        if left > 0 && self.watching.load(SeqCst) > 0 {
+            self.poller.ring();
+        }
+        job
+    }
+
+    /// Makes one more worker active, if there are too few.
+    fn reinforce(self: &Arc<Shared>) {
+        if self.active.load(SeqCst) >= self.target.load(SeqCst) {
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.closed || self.active.load(SeqCst) >= self.target.load(SeqCst) {
+            return;
+        }
+        if state.spare > state.called {
+            state.called += 1;
+            self.active.fetch_add(1, SeqCst);
+            drop(state);
+            self.call.notify_one();
+        } else if state.workers < self.max_workers {
+            state.workers += 1;
+            self.active.fetch_add(1, SeqCst);
+            drop(state);
+            let shared = Arc::clone(self);
+            if thread::try_spawn("worker", move || work(&shared)).is_err() {
+                // No thread to be had: those there are go on, and the next tick tries again.
+                self.state.lock().workers -= 1;
+                self.active.fetch_sub(1, SeqCst);
             }
         }
     }
+
+    /// A worker has something to do.
+    fn begin_turn(self: &Arc<Shared>) {
+        self.turns.fetch_add(1, SeqCst);
+        if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
+            self.stir.notify_one();
+        }
+        if self.watching.load(SeqCst) == 0 {
+            self.reinforce();
+        }
+    }
+
+    /// Waits while there are enough others. False when this worker is to end.
+    fn stand_by(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.closed || self.active.load(SeqCst) <= self.target.load(SeqCst) {
+            return true;
+        }
+        self.active.fetch_sub(1, SeqCst);
+        state.spare += 1;
+        loop {
+            let late = self.call.wait_for(&mut state, self.idle_limit);
+            if state.called > 0 {
+                // Who called has counted this one as active.
+                state.called -= 1;
+                state.spare -= 1;
+                return true;
+            }
+            if state.closed || late {
+                state.spare -= 1;
+                self.leave(&mut state);
+                return false;
+            }
+        }
+    }
+
+    fn leave(&self, state: &mut State) {
+        state.workers -= 1;
+        self.quiet.notify_all();
+        if state.closed {
+            // The next who watches is to see it too.
+            self.poller.ring();
+        }
+    }
+
+    fn serve(&self, ready: Ready, buffer: &mut [u8], run: bool) {
+        if let Some(serve) = self.serve.get() {
+            serve(ready, buffer, run);
+        }
+    }
+
+    fn tick(self: &Arc<Shared>) -> bool {
+        let mut ticks = self.ticks.lock();
+        let turns = self.turns.load(SeqCst);
+        let moved = turns != ticks.turns;
+        ticks.turns = turns;
+        let watching = self.watching.load(SeqCst);
+        if watching > 0 {
+            if watching > 1 && ticks.more > 0 {
+                ticks.more -= 1;
+                self.target.store(self.processors + ticks.more, SeqCst);
+            }
+            ticks.quiet = if moved { 0 } else { ticks.quiet + 1 };
+            if ticks.quiet < TICKS_UNTIL_SLEEP {
+                return true;
+            }
+            ticks.quiet = 0;
+            self.asleep.store(true, SeqCst);
+            // Who takes something after this wakes the ticks; who did so before is seen here.
+            let taken = self.turns.load(SeqCst) != turns || self.watching.load(SeqCst) == 0;
+            return taken && self.asleep.swap(false, SeqCst);
+        }
+        ticks.quiet = 0;
+        if moved {
+            return true;
+        }
+        // All compute, or wait for what nobody counts.
+        ticks.more = (ticks.more + 1).min(self.max_workers);
+        self.target.store(self.processors + ticks.more, SeqCst);
+        drop(ticks);
+        self.reinforce();
+        if self.state.lock().workers >= self.max_workers {
+            let mut buffer = vec![0; READ_BYTES];
+            for _ in 0..LOOKS_OF_A_TICK {
+                match self.poller.wait(Some(Duration::ZERO)) {
+                    Some(ready) => self.serve(ready, &mut buffer, false),
+                    None => break,
+                }
+            }
+        }
+        true
+    }
+}
+
+fn work(shared: &Arc<Shared>) {
+    WORKER.set(Some((Arc::clone(shared), 0)));
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        if let Some(job) = shared.take_job() {
+            shared.begin_turn();
+            guarded(|| match job {
+                Job::Run(job) => job(),
+                Job::Look(connection) => {
+                    shared.serve(Ready::asked(connection), &mut buffer, true);
+                }
+            });
+            continue;
+        }
+        if shared.closed.load(SeqCst) {
+            shared.active.fetch_sub(1, SeqCst);
+            shared.leave(&mut shared.state.lock());
+            return;
+        }
+        if shared.active.load(SeqCst) > shared.target.load(SeqCst) && !shared.stand_by() {
+            return;
+        }
+        shared.watching.fetch_add(1, SeqCst);
+        let ready = if shared.jobs.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
+            shared.poller.wait(None)
+        } else {
+            None
+        };
+        shared.watching.fetch_sub(1, SeqCst);
+        if let Some(ready) = ready {
+            shared.begin_turn();
+            guarded(|| shared.serve(ready, &mut buffer, true));
+        }
+    }
+}
+
+/// A request that panics is a defect, but one connection's: its guard closes it, the worker goes on.
+fn guarded(turn: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(turn));
+    // A panic may have left waits open.
+    WORKER.with_borrow_mut(|worker| {
+        if let Some((shared, waits)) = worker
+            && std::mem::take(waits) > 0
+        {
+            shared.active.fetch_add(1, SeqCst);
+        }
+    });
+}
+
+/// The calling thread begins to wait: if it is a worker, another takes its place.
+fn wait_begins() {
+    let first = WORKER.try_with(|worker| {
+        let mut worker = worker.try_borrow_mut().ok()?;
+        let (shared, waits) = worker.as_mut()?;
+        *waits += 1;
+        (*waits == 1).then(|| Arc::clone(shared))
+    });
+    if let Ok(Some(shared)) = first {
+        shared.active.fetch_sub(1, SeqCst);
+        if shared.watching.load(SeqCst) == 0 {
+            shared.reinforce();
+        }
+    }
+}
+
+fn wait_ends() {
+    let _ = WORKER.try_with(|worker| {
+        if let Ok(mut worker) = worker.try_borrow_mut()
+            && let Some((shared, waits)) = worker.as_mut()
+            && *waits > 0
+        {
+            *waits -= 1;
+            if *waits == 0 {
+                shared.active.fetch_add(1, SeqCst);
+            }
+        }
+    });
 }
 
 #[cfg(test)]
-mod tests {
-    //! Jobs run, more at once than there are idle workers, and `close` waits for them.
-    use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[test]
-    fn runs_all_and_bounds_the_workers() {
-        let pool = Pool::new(3);
-        let (now, most, ran) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicUsize::new(0)),
-        );
-        for _ in 0..20 {
-            let (now, most, ran) = (now.clone(), most.clone(), ran.clone());
-            pool.run(move || {
-                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                thread::sleep(std::time::Duration::from_millis(2));
-                now.fetch_sub(1, Ordering::SeqCst);
-                ran.fetch_add(1, Ordering::SeqCst);
-            });
-        }
-        assert!(pool.close(Duration::from_secs(10)));
-        assert_eq!(ran.load(Ordering::SeqCst), 20);
-        assert!((1..=3).contains(&most.load(Ordering::SeqCst)));
-    }
-
-    #[test]
-    fn idle_workers_end_and_new_ones_come() {
-        let pool = Pool::with_idle_limit(4, Duration::from_millis(5));
-        let ran = Arc::new(AtomicUsize::new(0));
-        for round in 1..=3 {
-            for _ in 0..4 {
-                let ran = ran.clone();
-                pool.run(move || {
-                    ran.fetch_add(1, Ordering::SeqCst);
-                });
-            }
-            let limit = time::now() + Duration::from_secs(20);
-            while ran.load(Ordering::SeqCst) < 4 * round || pool.0.state.lock().workers > 0 {
-                assert!(time::now() < limit, "round {round}");
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
-        assert!(pool.close(Duration::from_secs(1)));
-    }
-}
+#[path = "pool_tests.rs"]
+mod tests;

@@ -51,26 +51,27 @@ pub fn run(connection: &Arc<Connection>, message: Message) {
 /// After a login, good or bad.
 pub fn finish_login(connection: &Arc<Connection>, guard: CloseOnPanic<'_>) {
     guard.disarm();
-    let sent_ahead = finish(connection, true);
-    // The event loop stops watching the login's deadline.
-    connection.wake.notify_one();
-    if let Some(message) = sent_ahead {
+    if let Some(message) = finish(connection, true) {
         run(connection, message);
     }
 }
 
-/// Gives the connection back to the event loop, or the next request to this worker.
+/// Gives the connection back to who reads it, or the next request to this worker.
 fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
     let mut state = connection.state.lock();
-    state.closing |= !go_on;
+    if !go_on {
+        connection.closing.store(true, Ordering::Release);
+    }
+    let closing = connection.closing.load(Ordering::Acquire);
     let attentions = std::mem::take(&mut state.attentions);
     if attentions > 0 {
         // What was sent before the attention is not run any more.
-        state.queued = None;
+        if state.queued.take().is_some() {
+            connection.look_again();
+        }
         for _ in 0..attentions {
             acknowledge(connection);
         }
-        connection.wake.notify_one();
     }
     if state.gone {
         state.running = false;
@@ -78,25 +79,22 @@ fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
         connection.drop_session();
         return None;
     }
-    if !state.closing
-        && let Some(message) = state.queued.take()
-    {
+    if !closing && let Some(message) = state.queued.take() {
         connection.cancel.clear();
         drop(state);
-        connection.wake.notify_one();
+        // The socket was left alone while the message was in line.
+        connection.look_again();
         return Some(message);
     }
     state.running = false;
-    let wake = state.closing || !go_on;
     drop(state);
-    // The login deadline ends, or the connection does.
-    if wake || connection.out.is_closed() {
-        connection.wake.notify_one();
+    if closing || connection.out.is_closed() {
+        connection.look_again();
     }
     None
 }
 
-/// An attention from the client, on the event loop.
+/// An attention from the client, at a look.
 pub fn attention(connection: &Arc<Connection>) {
     count(Counter::SqlAttentions, 1);
     let mut state = connection.state.lock();

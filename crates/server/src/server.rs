@@ -1,9 +1,11 @@
 //! Start, accept, stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,13 +18,15 @@ use duramen_tds::prelogin::TlsPolicy;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::backend::{Backend, Cancel, Delivery};
-use crate::connection::{self, Connection};
+use crate::connection::{self, Connection, Inbound};
 use crate::farewell::Farewell;
 use crate::feed::Feed;
 use crate::outbound::Outbound;
-use crate::pool::Pool;
+use crate::poller::Ready;
+use crate::pool::{Pool, TICK};
 use crate::tls::TlsSetup;
 
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -72,7 +76,7 @@ impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServerError::Listen(addr, error) => write!(f, "cannot listen on {addr}: {error}"),
-            ServerError::Runtime(error) => write!(f, "cannot start the event loop: {error}"),
+            ServerError::Runtime(error) => write!(f, "cannot start the workers: {error}"),
             ServerError::Thread(error) => write!(f, "cannot start the event loop: {error}"),
         }
     }
@@ -89,9 +93,8 @@ pub struct Shared {
     pub max_message_bytes: usize,
     pub login_timeout: Duration,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// Connections with packets that the gate has released, for one turn of the event loop to write them all.
+    /// Connections with packets that the gate has released, for one worker to write them all.
     released: Mutex<Vec<Arc<Connection>>>,
-    release: Notify,
     next_id: AtomicU64,
 }
 
@@ -104,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// The event loop is done with a connection.
+    /// A connection has ended.
     pub fn forget(&self, id: u64) {
         if self.connections.lock().remove(&id).is_some() {
             gauge(Counter::UserConnections, -1);
@@ -112,26 +115,39 @@ impl Shared {
         }
     }
 
-    /// On the event loop: writes what the gate has released.
+    /// A socket is ready, or somebody asked for a look.
+    fn serve(&self, ready: Ready, buffer: &mut [u8], run: bool) {
+        let connection = self.connections.lock().get(&ready.connection).cloned();
+        if let Some(connection) = connection {
+            connection::turn(&connection, ready, buffer, run);
+        }
+    }
+
+    /// On a worker: writes what the gate has released.
     fn write_released(&self) {
         let released = std::mem::take(&mut *self.released.lock());
         for connection in released {
             connection.out.flush();
-            if connection.out.is_pending() || connection.out.is_closed() {
-                connection.wake.notify_one();
-            }
+            connection.sent();
         }
     }
 
+    fn have_released_written(self: &Arc<Shared>) {
+        let shared = Arc::clone(self);
+        self.pool.run(move || shared.write_released());
+    }
+
     /// From the packet gate, under its lock.
-    fn deliver(&self, delivery: Delivery) {
+    fn deliver(self: &Arc<Shared>, delivery: Delivery) {
         let id = match &delivery {
             Delivery::Packet { connection, .. } | Delivery::End { connection } => *connection,
         };
         let connection = self.connections.lock().get(&id).cloned();
         let Some(connection) = connection else {
             // Gone; but those before it in this round must not wait for the next.
-            self.release.notify_one();
+            if !self.released.lock().is_empty() {
+                self.have_released_written();
+            }
             return;
         };
         match delivery {
@@ -141,13 +157,15 @@ impl Shared {
                     drop(released);
                     // One packet: quicker written than handed over.
                     connection.out.post(&bytes, true);
+                    connection.sent();
                     return;
                 }
-                // The event loop writes many: the caller is the writer of a log, which has better to do.
+                // A worker writes many: the caller is the writer of a log, which has better to do.
                 connection.out.append_only(&bytes);
                 released.push(connection);
+                drop(released);
                 if !more {
-                    self.release.notify_one();
+                    self.have_released_written();
                 }
             }
             Delivery::End { .. } => connection.lose(),
@@ -170,7 +188,7 @@ struct Stopped {
 }
 
 impl Server {
-    /// Binds and starts the event loop on a thread of its own.
+    /// Binds and starts the workers, and the thread that accepts.
     pub fn start(backend: Arc<dyn Backend>, config: ServerConfig) -> Result<Server, ServerError> {
         let listen_error = |error| ServerError::Listen(config.listen, error);
         let listener = std::net::TcpListener::bind(config.listen).map_err(listen_error)?;
@@ -181,22 +199,28 @@ impl Server {
             .enable_time()
             .build()
             .map_err(ServerError::Runtime)?;
+        let pool = Pool::new(config.max_workers).map_err(ServerError::Runtime)?;
         let shared = Arc::new(Shared {
             backend,
-            pool: Pool::new(config.max_workers),
+            pool,
             tls: config.tls,
             force_encryption: config.force_encryption,
             max_message_bytes: config.max_message_bytes,
             login_timeout: config.login_timeout,
             connections: Mutex::new(BTreeMap::new()),
             released: Mutex::default(),
-            release: Notify::new(),
             next_id: AtomicU64::new(1),
         });
         let weak: Weak<Shared> = Arc::downgrade(&shared);
         shared.backend.set_delivery(Box::new(move |delivery| {
             if let Some(shared) = weak.upgrade() {
                 shared.deliver(delivery);
+            }
+        }));
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
+        shared.pool.set_serve(Box::new(move |ready, buffer, run| {
+            if let Some(shared) = weak.upgrade() {
+                shared.serve(ready, buffer, run);
             }
         }));
         let stop = Arc::new(Notify::new());
@@ -291,14 +315,34 @@ async fn accept(
     let Ok(listener) = TcpListener::from_std(listener) else {
         return;
     };
+    // Those who have not logged in when their time is up, in order of time.
+    let mut logins: VecDeque<(Instant, Weak<Connection>)> = VecDeque::new();
+    let mut ticking = false;
     loop {
+        let first = logins.front().map(|first| first.0);
+        let tick = async {
+            match ticking {
+                true => tokio::time::sleep(TICK).await,
+                false => shared.pool.stirred().await,
+            }
+        };
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => open(shared, stream, peer, max_connections),
+                Ok((stream, peer)) => {
+                    let deadline = Instant::now() + shared.login_timeout;
+                    if let Some(opened) = open(shared, stream, peer, max_connections) {
+                        logins.push_back((deadline, Arc::downgrade(&opened)));
+                    }
+                }
                 // Out of descriptors or a connection that died in the queue: do not spin.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
-            () = shared.release.notified() => shared.write_released(),
+            () = tick => ticking = !ticking || shared.pool.tick(),
+            () = tokio::time::sleep_until(first.unwrap_or_else(Instant::now)), if first.is_some() => {
+                if let Some((_, late)) = logins.pop_front() {
+                    late.upgrade().iter().for_each(|late| late.expire_login());
+                }
+            }
             () = stop.notified() => break,
             () = Signals::received(&mut signals) => break,
         }
@@ -309,7 +353,7 @@ async fn accept(
         connection.cancel.set();
         connection.out.close();
     }
-    // The tasks end one after the other; each forgets its connection.
+    // A worker looks at each and forgets it.
     for _ in 0..200 {
         if shared.connections.lock().is_empty() {
             break;
@@ -318,10 +362,16 @@ async fn accept(
     }
 }
 
-fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connections: usize) {
+fn open(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    max_connections: usize,
+) -> Option<Arc<Connection>> {
+    let stream = stream.into_std().ok()?;
     let mut connections = shared.connections.lock();
     if connections.len() >= max_connections {
-        return;
+        return None;
     }
     let _ = stream.set_nodelay(true);
     let keepalive = socket2::TcpKeepalive::new()
@@ -329,12 +379,13 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         .with_interval(KEEPALIVE_INTERVAL);
     let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive);
     let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
-    let wake = Arc::new(Notify::new());
     let connection = Arc::new(Connection {
         id,
         shared: Arc::clone(shared),
-        out: Outbound::new(stream, Arc::clone(&wake)),
-        wake,
+        out: Outbound::new(stream, shared.pool.clone(), id),
+        inbound: Mutex::new(Inbound::new()),
+        lookers: AtomicU32::new(0),
+        hung_up: AtomicBool::new(false),
         peer: peer.ip().to_string(),
         cancel: Cancel::new(),
         packet_bytes: AtomicUsize::new(DEFAULT_PACKET_BYTES),
@@ -342,6 +393,7 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
         session: Mutex::new(None),
         spid: AtomicU16::new(0),
         farewell: Farewell::default(),
+        closing: AtomicBool::new(false),
         prepared: Mutex::default(),
         feed: Feed::default(),
         state: Mutex::default(),
@@ -350,5 +402,10 @@ fn open(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr, max_connectio
     drop(connections);
     gauge(Counter::UserConnections, 1);
     gauge(Counter::LogicalConnections, 1);
-    tokio::spawn(connection::run(connection));
+    // From here on it is the workers'.
+    if shared.pool.watch(connection.out.stream(), id).is_err() {
+        shared.forget(id);
+        return None;
+    }
+    Some(connection)
 }

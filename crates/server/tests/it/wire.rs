@@ -312,3 +312,60 @@ fn a_lost_connection_waits_for_a_worker_to_say_so() {
     assert!(until_the_end(&mut lost).is_empty());
     fixture.server.stop();
 }
+
+/// Requests that last take no worker from others, and with every worker in one an attention still arrives.
+#[test]
+fn long_requests_keep_neither_others_nor_attentions_waiting() {
+    for (max_workers, long) in [(512, 20), (2, 2)] {
+        let fixture = start_with(|config| config.max_workers = max_workers);
+        let mut busy: Vec<TcpStream> = (0..long).map(|_| logged_in(&fixture)).collect();
+        for socket in &mut busy {
+            socket.write_all(&batch("wait")).unwrap();
+        }
+        fixture.toy.wait_until_running();
+        if max_workers > long {
+            let mut other = logged_in(&fixture);
+            other.write_all(&batch("rows 1")).unwrap();
+            assert_eq!(message(&mut other, &mut TokenReader::new()).len(), 3);
+        }
+        for socket in &mut busy {
+            let mut tokens = TokenReader::new();
+            socket.write_all(&attention()).unwrap();
+            message(socket, &mut tokens);
+            let ack = message(socket, &mut tokens);
+            assert!(matches!(&ack[..], [Token::Done(done)] if done.status == status::ATTENTION));
+        }
+        fixture.server.stop();
+    }
+}
+
+/// With 64 clients that always ask, each is answered about as often as any other.
+#[test]
+fn busy_clients_are_served_in_turn() {
+    const CLIENTS: usize = 64;
+    const REQUESTS: usize = 4000;
+    let fixture = start();
+    let mut clients: Vec<(TcpStream, TokenReader)> = (0..CLIENTS)
+        .map(|_| (logged_in(&fixture), TokenReader::new()))
+        .collect();
+    for (socket, _) in &mut clients {
+        socket.write_all(&batch("rows 1")).unwrap();
+    }
+    // Whoever has an answer asks again at once; the others are left where they are.
+    let mut counts = [0usize; CLIENTS];
+    while counts.iter().sum::<usize>() < REQUESTS {
+        for (at, (socket, tokens)) in clients.iter_mut().enumerate() {
+            socket.set_nonblocking(true).unwrap();
+            let there = socket.peek(&mut [0; 1]).is_ok();
+            socket.set_nonblocking(false).unwrap();
+            if there {
+                message(socket, tokens);
+                socket.write_all(&batch("rows 1")).unwrap();
+                counts[at] += 1;
+            }
+        }
+    }
+    let (fewest, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(*most <= 2 * *fewest, "{counts:?}");
+    fixture.server.stop();
+}
