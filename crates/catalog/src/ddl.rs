@@ -369,6 +369,7 @@ impl CatalogDb {
         let text = [Value::TinyInt(VALUE_TEXT as u8), Value::Int(object.0)];
         base.delete(id::OBJVALUES, &text, |_| true)?;
         base.delete(id::SINGLEOBJREFS, &object_key, |_| true)?;
+        self.forget_privileges(base, 1, object.0)?;
         self.patch(|s, _| s.remove_object(object));
         Ok(())
     }

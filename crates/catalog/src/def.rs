@@ -17,6 +17,13 @@ pub struct SchemaDef {
     pub owner: i32,
 }
 
+impl SchemaDef {
+    /// A schema that somebody made for a user or role other than `dbo`.
+    pub fn is_owned(&self) -> bool {
+        self.owner != 1 && (5..16_384).contains(&self.id)
+    }
+}
+
 /// The schema id of `dbo`.
 pub const SCHEMA_DBO: i32 = 1;
 /// The schema id of `sys`.

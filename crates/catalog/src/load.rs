@@ -40,7 +40,7 @@ pub(crate) fn text(row: &[Value], at: usize) -> String {
     row.get(at).and_then(Value::as_text).unwrap_or_default()
 }
 
-fn date(row: &[Value], at: usize) -> DateTime {
+pub(crate) fn date(row: &[Value], at: usize) -> DateTime {
     match row.get(at) {
         Some(Value::DateTime(d)) => *d,
         _ => DateTime { days: 0, ticks: 0 },
@@ -154,13 +154,22 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
     let rows = read(base)?;
     let mut out = Snapshot {
         version,
+        security: Arc::new(crate::security::load(
+            base,
+            base.db.id == duramen_base::DbId::MASTER,
+        )?),
         ..Snapshot::default()
     };
     for row in base.rows(id::CLSOBJS, &[Value::TinyInt(CLASS_SCHEMA as u8)])? {
         let schema = SchemaDef {
             id: int(&row, 1) as i32,
             name: text(&row, 2),
-            owner: int(&row, 1) as i32,
+            owner: match (int(&row, 5) as i32, int(&row, 1) as i32) {
+                // Those that are fixed belong to the principal of their name.
+                (0, own @ (0..=4 | 16384..)) => own,
+                (0, _) => 1,
+                (owner, _) => owner,
+            },
         };
         out.schemas.insert(schema.id, Arc::new(schema));
     }

@@ -7,6 +7,7 @@ use duramen_base::ObjectId;
 
 use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
 use crate::rows::base_table;
+use crate::security::Security;
 use crate::system_tables::system_tables;
 
 /// Everything named in a database. User objects and schemas come from rows; base tables are declared.
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub modules: BTreeMap<ObjectId, Arc<ModuleDef>>,
     /// Alias types.
     pub types: BTreeMap<i32, Arc<TypeDef>>,
+    /// Users, roles, permissions; in master the logins.
+    pub security: Arc<Security>,
     pub(crate) names: BTreeMap<(i32, String), ObjectId>,
 }
 

@@ -133,6 +133,11 @@ pub trait BackendSession: Send {
 
     fn database(&self) -> String;
 
+    /// The language that the session begins with.
+    fn language(&self) -> String {
+        "us_english".to_owned()
+    }
+
     fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel);
 
     /// `sp_executesql` and what is built on it: a statement with declared parameters.

@@ -43,10 +43,11 @@ impl EngineBackend {
 
 impl Backend for EngineBackend {
     fn login(&self, connection: u64, request: &LoginRequest) -> SqlResult<Box<dyn BackendSession>> {
-        let password = if self.credential.matches(&request.password) {
-            self.token.clone()
-        } else {
-            String::new()
+        // The first password of sa is known here alone; every other one is the engine's to judge.
+        let sa = request.user.eq_ignore_ascii_case("sa");
+        let password = match sa && self.credential.matches(&request.password) {
+            true => self.token.clone(),
+            false => request.password.clone(),
         };
         let session = self.instance.login(&duramen_session::LoginRequest {
             user: request.user.clone(),
@@ -150,6 +151,10 @@ impl BackendSession for EngineSession {
 
     fn database(&self) -> String {
         self.session.database().to_owned()
+    }
+
+    fn language(&self) -> String {
+        self.session.language().to_owned()
     }
 
     fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel) {

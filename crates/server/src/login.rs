@@ -18,7 +18,6 @@ use crate::connection::Connection;
 use crate::request;
 
 const PROGRAM: &str = "Microsoft SQL Server";
-const LANGUAGE: &str = "us_english";
 
 pub fn run(connection: &Arc<Connection>, asked: &Login, encrypted: bool) {
     let guard = request::CloseOnPanic(connection);
@@ -76,7 +75,9 @@ fn open(
     };
     let backend = &connection.shared.backend;
     backend.login(connection.id, &request).map_err(|error| {
-        if error.number == messages::LOGIN_FAILED.number {
+        // These are about the login itself; of others it is said what they mean for it.
+        let alone = [&messages::LOGIN_FAILED, &messages::LOGIN_DISABLED];
+        if alone.iter().any(|m| m.number == error.number) {
             vec![error]
         } else {
             vec![error, failed()]
@@ -88,6 +89,7 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     let backend = &connection.shared.backend;
     let server = backend.server_name();
     let database = session.database();
+    let language = session.language();
     let mut out = Vec::new();
     put_env(
         &mut out,
@@ -104,11 +106,11 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     put_env(
         &mut out,
         &Env::Language {
-            new: LANGUAGE.to_owned(),
+            new: language.clone(),
             old: String::new(),
         },
     );
-    let changed = SqlError::new(&messages::CHANGED_LANGUAGE, &[&LANGUAGE]);
+    let changed = SqlError::new(&messages::CHANGED_LANGUAGE, &[&language]);
     connection
         .dialect()
         .put_message(&mut out, &as_info(changed), &server);

@@ -19,6 +19,7 @@ use duramen_tsql::ast::StatementKind;
 use duramen_txn::{LockOwner, Transaction};
 
 use crate::options::Options;
+use crate::security::Who;
 use crate::session::{CancelToken, LoginRequest};
 
 const IDLE: u8 = 0;
@@ -30,6 +31,10 @@ pub struct Activity {
     pub spid: SessionId,
     /// Without the password.
     pub login: LoginRequest,
+    /// The login's id.
+    pub principal: i32,
+    /// The login's SID.
+    pub sid: Vec<u8>,
     /// Nanoseconds since 1970, as the other times here.
     pub login_time: i64,
     pub connection: [u8; 16],
@@ -89,11 +94,14 @@ fn now() -> i64 {
 }
 
 impl Activity {
-    pub fn new(owner: LockOwner, login: &LoginRequest) -> Activity {
+    pub fn new(owner: LockOwner, login: &LoginRequest, who: &Who) -> Activity {
         let mut login = login.clone();
         login.password.clear();
         let now = now();
+        login.user.clone_from(&who.name);
         Activity {
+            principal: who.login,
+            sid: who.sid.clone(),
             spid: owner.spid(),
             login,
             login_time: now,

@@ -124,9 +124,7 @@ const FUNCTIONS: &[Function] = &[
             s.transaction.as_ref().map_or(0, |t| t.id as i64),
         ))
     }),
-    function("current_user", NONE, SqlType::SYSNAME, |_, _| {
-        text(Some("dbo"))
-    }),
+    function("current_user", NONE, SqlType::SYSNAME, people::current_user),
     function(
         "database_principal_id",
         OPTIONAL,
@@ -188,6 +186,12 @@ const FUNCTIONS: &[Function] = &[
         people::is_srvrolemember,
     ),
     function(
+        "loginproperty",
+        (2, 2),
+        SqlType::VARIANT,
+        people::login_property,
+    ),
+    function(
         "newsequentialid",
         NONE,
         SqlType::GUID,
@@ -202,6 +206,13 @@ const FUNCTIONS: &[Function] = &[
     function("permissions", (0, 2), SqlType::INT, |_, _| {
         Ok(Value::Int(-1))
     }),
+    function("pwdcompare", (2, 3), SqlType::INT, people::pwdcompare),
+    function(
+        "pwdencrypt",
+        ONE,
+        SqlType::varbinary(256),
+        people::pwdencrypt,
+    ),
     function("rowcount_big", NONE, SqlType::BIGINT, |s, _| {
         Ok(Value::BigInt(s.state.rowcount as i64))
     }),
@@ -220,9 +231,7 @@ const FUNCTIONS: &[Function] = &[
         SqlType::VARIANT,
         session_context::session_context,
     ),
-    function("session_user", NONE, SqlType::SYSNAME, |_, _| {
-        text(Some("dbo"))
-    }),
+    function("session_user", NONE, SqlType::SYSNAME, people::current_user),
     function("suser_id", OPTIONAL, SqlType::INT, people::suser_id),
     function("suser_name", OPTIONAL, SqlType::SYSNAME, people::suser_name),
     function(
@@ -238,7 +247,7 @@ const FUNCTIONS: &[Function] = &[
         people::suser_sname,
     ),
     function("system_user", NONE, SqlType::SYSNAME, |s, _| {
-        text(Some(&s.login.user))
+        text(Some(&s.who.name))
     }),
     function("trigger_nestlevel", (0, 3), SqlType::INT, |s, args| {
         let running = &s.state.triggers;
@@ -248,7 +257,7 @@ const FUNCTIONS: &[Function] = &[
         };
         Ok(Value::Int(depth as i32))
     }),
-    function("user", NONE, SqlType::SYSNAME, |_, _| text(Some("dbo"))),
+    function("user", NONE, SqlType::SYSNAME, people::current_user),
     function(
         "user_id",
         OPTIONAL,

@@ -18,6 +18,7 @@ use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
 use crate::program::{Variable, find_variable};
+use crate::security::Who;
 use crate::session::{CancelToken, Session};
 use crate::{functions, globals, resource};
 
@@ -29,6 +30,8 @@ pub struct Context {
     pub transaction: Option<Arc<Transaction>>,
     /// What the session's replies depend on.
     pub deps: Arc<SessionDeps>,
+    /// Who asks.
+    pub who: Arc<Who>,
     /// The current database.
     pub database: Arc<str>,
     /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
@@ -60,6 +63,7 @@ impl<'s> HostView<'s> {
             instance: session.instance.clone(),
             transaction,
             deps: session.deps.clone(),
+            who: session.who.clone(),
             database: session.database.clone(),
             view: OnceLock::new(),
         };
@@ -134,6 +138,14 @@ impl HostView<'_> {
         }
     }
 
+    /// 229 for what the session may not read; the target of a statement need not be readable.
+    fn readable(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        match &self.session.state.writing {
+            Some(target) if target.parts == name.parts => Ok(()),
+            _ => self.session.require_on(name, "SL"),
+        }
+    }
+
     /// A name with its database, where that is not the session's.
     fn qualified(&self, name: &ast::ObjectName) -> ast::ObjectName {
         if name.database().is_some() || self.context.database == self.session.database {
@@ -167,6 +179,9 @@ impl Host for HostView<'_> {
             return gone.map_or(Ok(None), |gone| Err(gone.refusal()));
         };
         if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
+            if self.depth == 0 {
+                self.session.require_state(name.name())?;
+            }
             return Ok(Some(Source::Virtual(v)));
         }
         let system = resource::find(name.schema(), name.name(), ObjectKind::VIEW);
@@ -189,6 +204,9 @@ impl Host for HostView<'_> {
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
         }
+        if self.depth == 0 {
+            self.readable(name)?;
+        }
         let name = &self.qualified(name);
         let found = self.session.instance.table(&self.context.database, name)?;
         if found.is_some() {
@@ -206,7 +224,13 @@ impl Host for HostView<'_> {
         };
         let found = crate::views::function(database.as_deref(), name.schema(), name.name());
         if found.is_some() {
+            if self.depth == 0 {
+                self.session.require_state(name.name())?;
+            }
             return Ok(found);
+        }
+        if self.depth == 0 {
+            self.readable(name)?;
         }
         let name = self.qualified(name);
         let own = self
@@ -216,7 +240,11 @@ impl Host for HostView<'_> {
     }
 
     fn inline_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<InlineFunction>>> {
-        self.session.inline_function(&self.qualified(name))
+        let found = self.session.inline_function(&self.qualified(name))?;
+        if self.depth == 0 && found.is_some() {
+            self.readable(name)?;
+        }
+        Ok(found)
     }
 
     fn scalar_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn UserFunction>>> {
@@ -224,6 +252,9 @@ impl Host for HostView<'_> {
         let found = self
             .session
             .body_function(&name, ObjectKind::SCALAR_FUNCTION)?;
+        if self.depth == 0 && found.is_some() {
+            self.session.require_on(&name, "EX")?;
+        }
         Ok(found.map(|f| f as Arc<dyn UserFunction>))
     }
 

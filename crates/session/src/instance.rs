@@ -15,6 +15,7 @@ use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::databases::{Databases, StorageConfig};
 use crate::plan_cache::PlanCache;
+use crate::security::Who;
 use crate::session::{LoginRequest, Session};
 use crate::stored::StoredTable;
 
@@ -68,42 +69,78 @@ impl Instance {
         &self.config.server_name
     }
 
-    /// Opens a session: 18456 for a wrong name or password, 4060 for a database that is not there.
+    /// Opens a session: 18456 for a wrong name or password, 18470 for a disabled login, 4060 or 4064 for a database
+    /// that is not there or not open to it. All have state 1 here, as clients see them.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
-        let known = request.user.eq_ignore_ascii_case("sa");
-        if !known
-            || !same_secret(
+        let master = self.databases.master()?;
+        let version = master.catalog.version();
+        let snapshot = master.catalog.snapshot()?;
+        let found = snapshot.security.login(&request.user);
+        let right = found.is_some_and(|l| match &l.hash {
+            Some(hash) => crate::security::password::matches(&request.password, hash),
+            // The password of the first start.
+            None => same_secret(
                 request.password.as_bytes(),
                 self.config.sa_password.as_bytes(),
-            )
-        {
+            ),
+        });
+        let Some(known) = found.filter(|_| right) else {
             return Err(SqlError::new(
                 &messages::LOGIN_FAILED,
                 &[&request.user, &"", &""],
             ));
-        }
-        let database = match request.database.as_str() {
-            "" => "master".to_owned(),
-            wanted => self
-                .database_name(wanted)
-                .ok_or_else(|| SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]))?,
         };
-        let activity = self.admit(request)?;
+        if known.disabled {
+            let args: [&dyn std::fmt::Display; 2] = [&request.user, &""];
+            return Err(SqlError::new(&messages::LOGIN_DISABLED, &args));
+        }
+        let who = Arc::new(Who::of(known, &snapshot.security, version));
+        let (wanted, own) = match request.database.as_str() {
+            "" => (known.database.as_str(), true),
+            wanted => (wanted, false),
+        };
+        let refused = || match own {
+            true => SqlError::new(&messages::CANNOT_OPEN_DEFAULT_DATABASE, &[]),
+            false => SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]),
+        };
+        let database = self.database_name(wanted).ok_or_else(refused)?;
+        let language = known.language.clone();
+        let activity = self.admit(request, &who)?;
         let mut login = request.clone();
         login.password.clear();
         login.database = database;
-        Session::new(self.clone(), activity, login)
+        login.user.clone_from(&who.name);
+        let mut session = Session::new(self.clone(), activity, login, who)?;
+        let db = self.databases.find(&session.database);
+        if let Some(db) = db
+            && session.may_enter(&db).is_err()
+        {
+            return Err(refused());
+        }
+        // What the client asks for goes before what the login has; an unknown language is as none.
+        session.home_language =
+            match crate::options::Options::default().set_language(&request.language) {
+                true => request.language.clone(),
+                false => language,
+            };
+        session.options = session.options_at_login();
+        Ok(session)
+    }
+
+    /// Whether a session of that login is open.
+    pub(crate) fn is_logged_in(&self, login: i32) -> bool {
+        self.sessions.lock().values().any(|a| a.principal == login)
     }
 
     /// The lowest free session id.
-    fn admit(&self, request: &LoginRequest) -> SqlResult<Arc<Activity>> {
+    fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
         let free = (FIRST_USER_SESSION..=32767)
             .map(SessionId)
             .find(|id| !sessions.contains_key(id));
         let spid =
             free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
-        let activity = Arc::new(Activity::new(self.locks.owner(spid), request));
+        let activity = Arc::new(Activity::new(self.locks.owner(spid), request, who));
         sessions.insert(spid, activity.clone());
         Ok(activity)
     }

@@ -28,6 +28,7 @@ mod resource;
 mod rpc;
 mod run;
 mod seats;
+mod security;
 mod session;
 mod sink;
 mod spill;

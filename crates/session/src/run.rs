@@ -7,12 +7,15 @@ mod define;
 mod describe;
 mod describe_parameters;
 mod exec;
+mod grants;
 mod insert_exec;
 mod into;
 pub(crate) mod message_format;
 mod module;
 mod nested;
 mod options;
+mod permitted;
+mod principals;
 mod query;
 mod raise;
 mod rename;
@@ -26,6 +29,7 @@ mod textsize;
 mod trigger;
 mod undeclared;
 mod unexecuted;
+mod users;
 
 use std::sync::Arc;
 
@@ -443,6 +447,7 @@ impl<'r> Run<'r> {
     }
 
     fn run(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
+        self.permitted(kind)?;
         match kind {
             StatementKind::Select(stmt) => self.select(at, stmt),
             StatementKind::Insert(stmt) => {
@@ -608,6 +613,13 @@ impl<'r> Run<'r> {
                         d.drop_statistics(&name, &table)
                     })
                 }),
+                ast::DropKind::Login => names.iter().try_for_each(|n| self.drop_login(n.name())),
+                ast::DropKind::User => names
+                    .iter()
+                    .try_for_each(|n| self.drop_principal(false, *if_exists, n.name())),
+                ast::DropKind::Role => names
+                    .iter()
+                    .try_for_each(|n| self.drop_principal(true, *if_exists, n.name())),
                 other => Err(not_supported(&format!("DROP {other:?}").to_uppercase())),
             },
             StatementKind::DropIndex { if_exists, indexes } => {
@@ -618,6 +630,8 @@ impl<'r> Run<'r> {
                     })
                 })
             }
+            StatementKind::Principal(stmt) => self.principal(stmt),
+            StatementKind::Permission(stmt) => self.permission(stmt),
             StatementKind::CreateDatabase(stmt) => {
                 self.outside_transaction("CREATE DATABASE")?;
                 self.administer(at, |a| a.create(stmt))?;

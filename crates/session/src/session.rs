@@ -12,10 +12,8 @@ use crate::instance::Instance;
 use crate::options::Options;
 use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable};
+use crate::security::Who;
 use crate::sink::{Done, EnvChange, ResultSink};
-
-/// The SID of `sa`, the only login.
-pub const SID_SA: [u8; 1] = [1];
 
 /// Set by whoever wants the running request to end: an attention, a lost client, KILL.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +43,10 @@ pub struct Session {
     pub(crate) instance: Arc<Instance>,
     pub(crate) spid: SessionId,
     pub(crate) login: LoginRequest,
+    /// The login itself, and what it may.
+    pub(crate) who: Arc<Who>,
+    /// DEFAULT_LANGUAGE of the login.
+    pub(crate) home_language: String,
     /// Shared with the context of every step.
     pub(crate) database: Arc<str>,
     pub(crate) options: Options,
@@ -89,6 +91,12 @@ pub(crate) struct State {
     pub programs: ProgramCache,
     /// SET CONTEXT_INFO and sp_set_session_context.
     pub context: crate::functions::session_context::SessionContext,
+    /// For sessions with limited rights: the target of the running statement, which need not be readable.
+    pub writing: Option<duramen_tsql::ast::ObjectName>,
+    /// The same: the permission to ask for when the statement's target is known.
+    pub write_to_ask: Option<&'static str>,
+    /// The databases of the modules that are running within each other; a string in between has none.
+    pub chain: Vec<Option<String>>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
 }
@@ -98,6 +106,7 @@ impl Session {
         instance: Arc<Instance>,
         activity: Arc<Activity>,
         login: LoginRequest,
+        who: Arc<Who>,
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
         let session = Session {
@@ -105,6 +114,8 @@ impl Session {
             spid: activity.spid,
             database: login.database.as_str().into(),
             login,
+            who,
+            home_language: String::new(),
             options: Options::default(),
             state: State::default(),
             owner: activity.owner.clone(),
@@ -126,6 +137,11 @@ impl Session {
 
     pub fn database(&self) -> &str {
         &self.database
+    }
+
+    /// The language that the session speaks.
+    pub fn language(&self) -> &'static str {
+        self.options.language.data().name
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -155,6 +171,8 @@ impl Session {
         if self.activity.begin(cancel) {
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
+            // A login that cannot be read any more goes on with what it had.
+            let _ = self.recognise();
             let result = work(self, sink);
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
             if self.activity.end(open.as_ref(), rows, &self.options) {
@@ -212,13 +230,20 @@ impl Session {
         }
     }
 
+    /// Options as every session begins with them, in the language of the login.
+    pub(crate) fn options_at_login(&self) -> Options {
+        let mut options = Options::default();
+        options.set_language(&self.home_language);
+        options
+    }
+
     /// sp_reset_connection: as after login, in the login's database; an open transaction is rolled back.
     pub fn reset(&mut self, keep_transaction: bool) -> SqlResult<()> {
         if !keep_transaction {
             self.rollback_all()?;
         }
         self.drop_temporaries(0);
-        self.options = Options::default();
+        self.options = self.options_at_login();
         self.state = State::default();
         let home = self.instance.default_database(&self.login.database);
         self.move_to(home)?;
@@ -278,7 +303,8 @@ impl Session {
     }
 
     pub(crate) fn new_transaction(&self, kind: TxnKind, name: &str) -> Arc<Transaction> {
-        let t = Transaction::new(&self.owner, kind, name, self.options.isolation).with_sid(&SID_SA);
+        let t = Transaction::new(&self.owner, kind, name, self.options.isolation)
+            .with_sid(&self.who.sid);
         t.set_lock_timeout(self.options.lock_timeout);
         Arc::new(t)
     }
@@ -415,6 +441,11 @@ impl Session {
             Some(gone) => gone.refusal(),
             None => SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&name]),
         })?;
+        if !self.who.sysadmin
+            && let Some(db) = self.instance.databases.find(&found)
+        {
+            self.may_enter(&db)?;
+        }
         let old = self.move_to(found.clone())?;
         sink.env_change(&EnvChange::Database {
             old: old.to_string(),

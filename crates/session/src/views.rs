@@ -21,6 +21,7 @@ mod log_stats;
 mod messages;
 mod objects;
 mod parameters;
+mod principals;
 mod spaces;
 mod stats;
 mod transactions;
@@ -138,6 +139,13 @@ const VIEWS: &[&View] = &[
     &messages::VIEW,
     &stats::STATS,
     &stats::STATS_COLUMNS,
+    &principals::SERVER_PRINCIPALS,
+    &principals::SQL_LOGINS,
+    &principals::SERVER_ROLE_MEMBERS,
+    &principals::SERVER_PERMISSIONS,
+    &principals::DATABASE_PRINCIPALS,
+    &principals::DATABASE_ROLE_MEMBERS,
+    &principals::DATABASE_PERMISSIONS,
 ];
 
 /// Table-valued functions; the same of their positions.

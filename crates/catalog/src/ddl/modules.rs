@@ -152,7 +152,7 @@ impl CatalogDb {
     }
 
     /// Creates a schema; its id.
-    pub fn create_schema(&self, tx: &Transaction, name: &str) -> SqlResult<i32> {
+    pub fn create_schema(&self, tx: &Transaction, name: &str, owner: i32) -> SqlResult<i32> {
         let snapshot = self.snapshot()?;
         if snapshot.schema(name).is_some() {
             return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
@@ -165,13 +165,14 @@ impl CatalogDb {
                 .int("class", CLASS_SCHEMA)
                 .int("id", i64::from(schema))
                 .text("name", name)
+                .int("intprop", i64::from(owner))
                 .set("created", time.clone())
                 .set("modified", time),
         )?;
         let def = Arc::new(SchemaDef {
             id: schema,
             name: name.to_owned(),
-            owner: 1,
+            owner,
         });
         self.patch(|s, _| {
             s.schemas.insert(schema, def);
@@ -182,7 +183,9 @@ impl CatalogDb {
     /// Drops an empty schema.
     pub fn drop_schema(&self, tx: &Transaction, schema: i32) -> SqlResult<()> {
         let key = [Value::TinyInt(CLASS_SCHEMA as u8), Value::Int(schema)];
-        self.base(tx).delete(id::CLSOBJS, &key, |_| true)?;
+        let base = self.base(tx);
+        base.delete(id::CLSOBJS, &key, |_| true)?;
+        self.forget_privileges(&base, 3, schema)?;
         self.patch(|s, _| {
             s.schemas.remove(&schema);
         });

@@ -169,10 +169,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "json_value",
     "key_guid",
     "key_id",
-    "loginproperty",
     "min_active_rowversion",
-    "pwdcompare",
-    "pwdencrypt",
     "textptr",
     "textvalid",
 ];

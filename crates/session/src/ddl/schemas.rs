@@ -12,12 +12,20 @@ const FIRST: i32 = 5;
 const LAST: i32 = 16_383;
 
 impl Ddl<'_> {
-    /// A schema without objects in its statement; it belongs to dbo.
+    /// A schema without objects in its statement; it belongs to dbo or to whom AUTHORIZATION names.
     pub fn create_schema(&self, name: &str, authorization: Option<&str>) -> SqlResult<()> {
-        if let Some(owner) = authorization.filter(|o| !o.eq_ignore_ascii_case("dbo")) {
-            return Err(refuse(&format!("CREATE SCHEMA AUTHORIZATION {owner}"), 0));
-        }
-        match self.db.catalog.create_schema(self.tx, name) {
+        let owner = match authorization {
+            None => 1,
+            Some(owner) => {
+                let snapshot = self.db.catalog.snapshot()?;
+                let found = snapshot.security.user(owner).map(|u| u.id);
+                found.ok_or_else(|| {
+                    let args: [&dyn Display; 3] = [&"find", &"user", &owner];
+                    SqlError::new(&messages::CANNOT_ACT_ON_PRINCIPAL, &args)
+                })?
+            }
+        };
+        match self.db.catalog.create_schema(self.tx, name, owner) {
             Ok(_) => Ok(()),
             Err(e) if e.number == messages::OBJECT_ALREADY_EXISTS.number => {
                 Err(self.after(e.with_state(6), &messages::CREATE_SCHEMA_FAILED))

@@ -1,153 +1,261 @@
-//! Logins, users, roles and permissions. There is one login, `sa`, which is `dbo` in every database and may do
-//! everything; the fixed roles are known by name.
+//! Logins, users, roles and permissions, as functions tell of them.
+
+use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_catalog::security::{SERVER_ROLES, SYSADMIN};
+use duramen_catalog::{Security, Snapshot};
 use duramen_types::Value;
 
 use super::{Args, int, text};
-use crate::session::{SID_SA, Session};
+use crate::databases::OpenDb;
+use crate::security::{DB_OWNER, DBO, On, password, permission_code};
+use crate::session::Session;
 
-/// Principal ids of a database: the fixed users, then the fixed roles.
-const PRINCIPALS: &[(i32, &str)] = &[
-    (0, "public"),
-    (1, "dbo"),
-    (2, "guest"),
-    (3, "INFORMATION_SCHEMA"),
-    (4, "sys"),
-    (16384, "db_owner"),
-    (16385, "db_accessadmin"),
-    (16386, "db_securityadmin"),
-    (16387, "db_ddladmin"),
-    (16389, "db_backupoperator"),
-    (16390, "db_datareader"),
-    (16391, "db_datawriter"),
-    (16392, "db_denydatareader"),
-    (16393, "db_denydatawriter"),
-];
+fn here(s: &Session) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
+    let db = s.instance.databases.find(&s.database)?;
+    let snapshot = db.catalog.snapshot().ok()?;
+    Some((db, snapshot))
+}
 
-const SERVER_ROLES: &[&str] = &[
-    "sysadmin",
-    "securityadmin",
-    "serveradmin",
-    "setupadmin",
-    "processadmin",
-    "diskadmin",
-    "dbcreator",
-    "bulkadmin",
-    "public",
-];
+fn logins(s: &Session) -> Option<Arc<Security>> {
+    let master = s.instance.databases.master().ok()?;
+    Some(master.catalog.snapshot().ok()?.security.clone())
+}
 
-fn principal(name: &str) -> Option<i32> {
-    let found = PRINCIPALS.iter().find(|p| p.1.eq_ignore_ascii_case(name));
-    found.map(|p| p.0)
+/// The id of the session's user in the current database.
+fn own_id(s: &Session) -> Option<i32> {
+    let (db, _) = here(s)?;
+    s.user_in(&db).ok()?
+}
+
+fn name_of(s: &Session, id: i32) -> Option<String> {
+    let (_, snapshot) = here(s)?;
+    Some(snapshot.security.users.get(&id)?.name.clone())
+}
+
+fn id_of(s: &Session, name: &str) -> Option<i32> {
+    let (_, snapshot) = here(s)?;
+    Some(snapshot.security.user(name)?.id)
 }
 
 /// USER_ID and DATABASE_PRINCIPAL_ID.
-pub fn database_principal_id(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn database_principal_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     match args.len() {
-        0 => int(Some(1)),
-        _ => int(args.text(0).and_then(|n| principal(&n))),
+        0 => int(own_id(s)),
+        _ => int(args.text(0).and_then(|n| id_of(s, &n))),
     }
 }
 
-pub fn user_name(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+pub fn user_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let id = match args.len() {
-        0 => Some(1),
+        0 => own_id(s),
         _ => args.int(0),
     };
-    let found = id.and_then(|id| PRINCIPALS.iter().find(|p| p.0 == id));
-    text(found.map(|p| p.1))
+    text(id.and_then(|id| name_of(s, id)).as_deref())
 }
 
-/// The login's own name, or the name given when it is the login's.
-fn known<'a>(s: &'a Session, name: &str) -> Option<&'a str> {
-    s.login
-        .user
-        .eq_ignore_ascii_case(name)
-        .then_some(s.login.user.as_str())
+/// USER, CURRENT_USER and SESSION_USER.
+pub fn current_user(s: &Session, _: &Args<'_>) -> SqlResult<Value> {
+    text(own_id(s).and_then(|id| name_of(s, id)).as_deref())
 }
 
 pub fn suser_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    match args.len() {
-        0 => int(Some(1)),
-        _ => int(args.text(0).and_then(|n| known(s, &n)).map(|_| 1)),
+    if args.len() == 0 {
+        return int(Some(s.who.login));
     }
+    let Some(name) = args.text(0) else {
+        return int(None);
+    };
+    let login = logins(s).and_then(|l| Some(l.login(&name)?.id));
+    let role = SERVER_ROLES
+        .iter()
+        .find(|(_, r)| r.eq_ignore_ascii_case(&name));
+    int(login.or(role.map(|(id, _)| *id)))
 }
 
+/// SUSER_NAME(id): of a login or a role of the server.
 pub fn suser_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    match (args.len(), args.int(0)) {
-        (0, _) | (_, Some(1)) => text(Some(&s.login.user)),
-        _ => text(None),
+    if args.len() == 0 {
+        return text(Some(&s.who.name));
     }
+    let id = args.int(0);
+    let login = logins(s).and_then(|l| Some(l.logins.get(&id?)?.name.clone()));
+    let role = SERVER_ROLES.iter().find(|(r, _)| Some(*r) == id);
+    text(login.as_deref().or(role.map(|(_, name)| *name)))
 }
 
 pub fn suser_sname(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let own = match args.0.first() {
-        None => true,
-        Some(Value::Binary(sid)) => sid.as_slice() == SID_SA.as_slice(),
-        Some(_) => false,
-    };
-    text(own.then_some(s.login.user.as_str()))
+    match args.0.first() {
+        None => text(Some(&s.who.name)),
+        Some(Value::Binary(sid)) => {
+            let found = logins(s).and_then(|l| Some(l.login_of(sid)?.name.clone()));
+            text(found.as_deref())
+        }
+        Some(_) => text(None),
+    }
 }
 
 pub fn suser_sid(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let own = match args.len() {
-        0 => true,
-        _ => args.text(0).is_some_and(|n| known(s, &n).is_some()),
+    let sid = match args.len() {
+        0 => Some(s.who.sid.clone()),
+        _ => args
+            .text(0)
+            .and_then(|n| Some(logins(s)?.login(&n)?.sid.clone())),
     };
-    Ok(match own {
-        true => Value::Binary(SID_SA.to_vec()),
-        false => Value::Null,
-    })
+    Ok(sid.map_or(Value::Null, Value::Binary))
 }
 
-/// IS_MEMBER: `dbo` is in db_owner and public; of other roles it is no member. NULL for what is no role.
-pub fn is_member(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let role = args.text(0).and_then(|n| principal(&n));
-    int(role
-        .filter(|id| *id == 0 || *id >= 16384)
-        .map(|id| i32::from(matches!(id, 0 | 16384))))
+/// A role of the current database by its name.
+fn role(snapshot: &Snapshot, name: &str) -> Option<i32> {
+    let found = snapshot.security.user(name)?;
+    found.role.then_some(found.id)
+}
+
+/// Whether a principal is in a role; `dbo` is in `db_owner` and `public` only.
+fn is_in(snapshot: &Snapshot, principal: i32, role: i32) -> i32 {
+    let within = snapshot.security.roles_of(principal).contains(&role);
+    i32::from(within || principal == DBO && role == DB_OWNER)
+}
+
+/// IS_MEMBER. NULL for what is no role.
+pub fn is_member(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let found = || {
+        let (_, snapshot) = here(s)?;
+        let role = role(&snapshot, &args.text(0)?)?;
+        Some(is_in(&snapshot, own_id(s)?, role))
+    };
+    int(found())
 }
 
 /// IS_ROLEMEMBER(role [, principal]).
 pub fn is_rolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    match args.text(1).map(|p| principal(&p)) {
-        None | Some(Some(1)) => is_member(s, args),
-        Some(Some(_)) => {
-            let role = args.text(0).and_then(|n| principal(&n));
-            int(role.map(|id| i32::from(id == 0)))
-        }
-        Some(None) => int(None),
+    if args.len() < 2 {
+        return is_member(s, args);
     }
+    let found = || {
+        let (_, snapshot) = here(s)?;
+        let role = role(&snapshot, &args.text(0)?)?;
+        let principal = snapshot.security.user(&args.text(1)?)?.id;
+        Some(is_in(&snapshot, principal, role))
+    };
+    int(found())
 }
 
-/// IS_SRVROLEMEMBER(role [, login]): a sysadmin answers 1 for every fixed server role.
+/// IS_SRVROLEMEMBER(role [, login]): a sysadmin is in every fixed role of the server.
 pub fn is_srvrolemember(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let role = args.text(0).unwrap_or_default();
-    let role = SERVER_ROLES.iter().any(|r| r.eq_ignore_ascii_case(&role));
-    let login = match args.len() {
-        2 => args.text(1).is_some_and(|n| known(s, &n).is_some()),
-        _ => true,
+    let found = || {
+        let name = args.text(0)?;
+        let (role, _) = SERVER_ROLES
+            .iter()
+            .find(|(_, r)| r.eq_ignore_ascii_case(&name))?;
+        let logins = logins(s)?;
+        let login = match args.len() {
+            2 => logins.login(&args.text(1)?)?.id,
+            _ => s.who.login,
+        };
+        let roles = logins.server_roles_of(login);
+        Some(i32::from(roles.contains(role) || roles.contains(&SYSADMIN)))
     };
-    int((role && login).then_some(1))
+    int(found())
 }
 
 pub fn has_dbaccess(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let found = args.text(0).and_then(|n| s.instance.database_id(&n));
-    int(found.map(|_| 1))
+    let name = args.text(0).unwrap_or_default();
+    let Some(db) = s.instance.databases.find(&name) else {
+        return int(s
+            .instance
+            .database_id(&name)
+            .map(|_| i32::from(s.who.sysadmin)));
+    };
+    int(Some(i32::from(s.may_enter(&db).is_ok())))
 }
 
-/// HAS_PERMS_BY_NAME(securable, class, permission): everything is permitted on what exists. NULL for a permission or
-/// class that is NULL, 0 for a database that is not there.
+/// HAS_PERMS_BY_NAME(securable, class, permission). NULL for a permission or class that is NULL or not known here, 0 for
+/// what is not there.
 pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    if args.text(2).is_none() || args.len() > 1 && args.0[1].is_null() && !args.0[0].is_null() {
+    let (Some(wanted), false) = (
+        args.text(2),
+        args.len() > 1 && args.0[1].is_null() && !args.0[0].is_null(),
+    ) else {
         return int(None);
-    }
+    };
     let class = args.property(1).unwrap_or_default();
-    let found = match (class.as_str(), args.text(0)) {
-        ("database", Some(name)) => s.instance.database_id(&name).is_some(),
-        ("object", Some(name)) => crate::metadata::object_exists(s, &name)?,
+    let name = args.text(0);
+    let there = match (class.as_str(), &name) {
+        ("database", Some(name)) => s.instance.database_id(name).is_some(),
+        ("object", Some(name)) => crate::metadata::object_exists(s, name)?,
         _ => true,
     };
-    int(Some(i32::from(found)))
+    if !there || s.who.sysadmin {
+        return int(Some(i32::from(there)));
+    }
+    let wanted = wanted.trim().to_ascii_uppercase();
+    let code = match permission_code(&wanted) {
+        Some((code, _)) => code,
+        // Any permission at all.
+        None if wanted == "ANY" => "CO",
+        None => return int(None),
+    };
+    let db = match (class.as_str(), &name) {
+        ("database", Some(name)) => s.instance.databases.find(name),
+        _ => s.instance.databases.find(&s.database),
+    };
+    let Some(db) = db else { return int(Some(0)) };
+    let may = match class.as_str() {
+        "" | "server" => s.server_may(code)?,
+        "object" => {
+            let parsed = duramen_tsql::parse_name(&name.unwrap_or_default());
+            match parsed {
+                Ok(name) => s.require_on(&name, code).is_ok(),
+                Err(_) => false,
+            }
+        }
+        _ if code == "CO" => s.may_enter(&db).is_ok(),
+        _ => s.may(&db, code, On::Database)?,
+    };
+    int(Some(i32::from(may)))
+}
+
+/// LOGINPROPERTY(login, property). The hash is for administrators.
+pub fn login_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let found = || {
+        let logins = logins(s)?;
+        let login = logins.login(&args.text(0)?)?.clone();
+        let value = match args.property(1)?.as_str() {
+            "passwordhash" if s.who.sysadmin => Value::Binary(login.hash?),
+            "passwordhashalgorithm" => Value::Int(i32::from(login.hash.is_some()) * 2),
+            "defaultdatabase" => Value::nvarchar(&login.database),
+            "defaultlanguage" => Value::nvarchar(&login.language),
+            "isexpired" | "islocked" | "ismustchange" | "badpasswordcount" | "historylength" => {
+                Value::Int(0)
+            }
+            _ => return None,
+        };
+        let ty = match &value {
+            Value::Binary(_) => duramen_types::SqlType::varbinary(256),
+            Value::Int(_) => duramen_types::SqlType::INT,
+            _ => duramen_types::SqlType::SYSNAME,
+        };
+        Some(Value::Variant(Box::new((ty, value))))
+    };
+    Ok(found().unwrap_or(Value::Null))
+}
+
+/// PWDENCRYPT: the hash of a password, with a salt of its own.
+pub fn pwdencrypt(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let hash = args.text(0).map(|p| password::hash(&p));
+    Ok(hash.map_or(Value::Null, Value::Binary))
+}
+
+/// PWDCOMPARE(password, hash [, version]).
+pub fn pwdcompare(_: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let hash = match args.0.get(1) {
+        Some(Value::Binary(b)) => Some(b),
+        _ => None,
+    };
+    int(match (args.text(0), hash) {
+        (Some(p), Some(h)) => Some(i32::from(password::matches(&p, h))),
+        _ => None,
+    })
 }

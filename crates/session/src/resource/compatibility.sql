@@ -133,11 +133,20 @@ SELECT CONVERT(smallint, data_space_id) AS groupid, CONVERT(smallint, 0) AS allo
 FROM sys.filegroups
 GO
 CREATE VIEW sys.syslogins AS
-SELECT p.sid, CONVERT(smallint, 9) AS status, p.create_date AS createdate, p.modify_date AS updatedate, p.create_date AS accdate,
+SELECT p.sid, CONVERT(smallint, CASE p.is_disabled WHEN 1 THEN 137 ELSE 9 END) AS status, p.create_date AS createdate,
+    p.modify_date AS updatedate, p.create_date AS accdate,
     0 AS totcpu, 0 AS totio, 0 AS spacelimit, 0 AS timelimit, 0 AS resultlimit, p.name, p.default_database_name AS dbname,
     CONVERT(nvarchar(128), NULL) AS password, p.default_language_name AS language, 0 AS denylogin, 1 AS hasaccess,
-    0 AS isntname, 0 AS isntgroup, 0 AS isntuser, 1 AS sysadmin, 0 AS securityadmin, 0 AS serveradmin, 0 AS setupadmin,
-    0 AS processadmin, 0 AS diskadmin, 0 AS dbcreator, 0 AS bulkadmin, p.name AS loginname
+    0 AS isntname, 0 AS isntgroup, 0 AS isntuser,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 3), 0) AS sysadmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 4), 0) AS securityadmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 5), 0) AS serveradmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 6), 0) AS setupadmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 7), 0) AS processadmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 8), 0) AS diskadmin,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 9), 0) AS dbcreator,
+    ISNULL((SELECT 1 FROM sys.server_role_members AS m WHERE m.member_principal_id = p.principal_id AND m.role_principal_id = 10), 0) AS bulkadmin,
+    p.name AS loginname
 FROM sys.server_principals AS p WHERE p.type = 'S'
 GO
 CREATE VIEW sys.sysprocesses AS

@@ -192,7 +192,10 @@ impl Run<'_> {
                 // Calls of the wire, which come as calls and not as text; cursors not even so.
                 remote if is_remote(remote) => return Err(not_supported(remote)),
                 "sp_flush_log" => return self.flush_log(),
-                "sp_rename" => return self.rename(&given),
+                "sp_rename" => {
+                    self.session.require_owner()?;
+                    return self.rename(&given);
+                }
                 called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
                     return self.refresh_view(called, &given);
                 }
@@ -471,10 +474,16 @@ impl Run<'_> {
             return Ok(None);
         };
         let database = db.db.name.clone();
+        if module.id.0 > 0 {
+            self.session.require_execute(&db, &module)?;
+        }
         let nulls = self.session.options.ansi_nulls;
         let key = format!(
-            "{}\u{1}{}\u{1}{}\u{1}{nulls}",
-            db.db.id.0, module.id.0, module.version
+            "{}{}\u{1}{}\u{1}{}\u{1}{nulls}",
+            self.session.key_tag(),
+            db.db.id.0,
+            module.id.0,
+            module.version
         );
         let version = self.session.instance.schema_version(true);
         if let Some(callable) = self.session.known_program(&key, version) {
@@ -507,7 +516,8 @@ impl Session {
         let quoted = u8::from(self.options.quoted_identifier);
         let nulls = u8::from(self.options.ansi_nulls);
         format!(
-            "{}\u{1}{quoted}{nulls}\u{1}{declarations}\u{1}{text}",
+            "{}{}\u{1}{quoted}{nulls}\u{1}{declarations}\u{1}{text}",
+            self.key_tag(),
             self.database
         )
     }

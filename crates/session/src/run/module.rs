@@ -123,6 +123,17 @@ impl Run<'_> {
                 || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
             let schema = snapshot.schema(schema_name).ok_or_else(no_schema)?;
             let table = trigger::table_of_trigger(d, stmt)?;
+            // Modules open the objects of their database to their callers, which only dbo may decide.
+            let of_table = table.as_ref().and_then(|t| snapshot.schemas.get(&t.schema));
+            if [Some(schema), of_table]
+                .iter()
+                .flatten()
+                .any(|s| s.is_owned())
+            {
+                let what = format!("{} in a schema that is not dbo's", word_of(kind));
+                let error = SqlError::new(&messages::NOT_SUPPORTED, &[&what]);
+                return Err(error.at_line(line));
+            }
             let attach = |module: &ModuleDef| match &table {
                 Some(table) => trigger::attach(d, table, module, stmt),
                 None => {

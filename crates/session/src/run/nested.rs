@@ -59,6 +59,8 @@ impl Run<'_> {
         }
         let options = self.session.options.clone();
         let home = self.session.database.clone();
+        let chained = database.clone().filter(|_| procedure.is_some());
+        self.session.state.chain.push(chained);
         if let Some(database) = database {
             self.session.database = database.into();
         }
@@ -95,6 +97,7 @@ impl Run<'_> {
             other => other,
         };
         let (vars, bound, rebound) = (run.vars, run.bound, run.rebound);
+        self.session.state.chain.pop();
         self.session.state.scope_identity = scope_identity;
         let level = self.session.state.nesting;
         self.session.drop_temporaries(level);

@@ -149,6 +149,15 @@ impl Run<'_> {
                 dml
             }
         };
+        if let Some(asked) = self.session.state.write_to_ask.take() {
+            let (database, table) = dml.table().place();
+            let (schema, table) = table.split_once('.').unwrap_or(("dbo", table));
+            let target = ast::ObjectName {
+                parts: vec![database.to_owned(), schema.to_owned(), table.to_owned()],
+                line: 0,
+            };
+            self.session.require_on(&target, asked)?;
+        }
         self.writable()?;
         self.begin_implicitly()?;
         let triggers = match name {

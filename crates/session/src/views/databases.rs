@@ -80,7 +80,7 @@ columns! { Source;
     "name", T::SYSNAME, NOT_NULL, |d| text(&d.entry.name);
     "database_id", T::INT, NOT_NULL, |d| int(d.entry.id.0);
     "source_database_id", T::INT, NULL, |_| Value::Null;
-    "owner_sid", T::varbinary(85), NULL, |_| Value::Binary(crate::session::SID_SA.to_vec());
+    "owner_sid", T::varbinary(85), NULL, |_| Value::Binary(crate::security::SID_SA.to_vec());
     "create_date", T::DATETIME, NOT_NULL, |d| Value::DateTime(d.entry.created);
     "compatibility_level", T::TINYINT, NOT_NULL, |d| tiny(d.entry.compatibility_level);
     "collation_name", T::SYSNAME, NULL, |d| text_or_null(d.collation());

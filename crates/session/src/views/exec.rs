@@ -12,7 +12,6 @@ use super::View;
 use super::column::*;
 use crate::activity::{Activity, Glance};
 use crate::host::Context;
-use crate::session::SID_SA;
 
 pub struct Source {
     who: Arc<Activity>,
@@ -60,7 +59,11 @@ fn sources(cx: &Context) -> Vec<Source> {
         wait: waits.iter().find(|w| w.session == who.spid).cloned(),
         who,
     };
-    cx.instance.sessions().into_iter().map(source).collect()
+    // Without VIEW SERVER STATE everybody sees the sessions of the own login.
+    let all = cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false);
+    let sessions = cx.instance.sessions().into_iter();
+    let shown = sessions.filter(|a| all || a.principal == cx.who.login);
+    shown.map(source).collect()
 }
 
 const NAME: T = T::nvarchar(128);
@@ -74,7 +77,7 @@ columns! { Source;
     "host_process_id", T::INT, NULL, |_| Value::Null;
     "client_version", T::INT, NULL, |_| int(7);
     "client_interface_name", T::nvarchar(32), NULL, |_| Value::Null;
-    "security_id", NO_SID, NOT_NULL, |_| Value::Binary(SID_SA.to_vec());
+    "security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
     "login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
     "nt_domain", NAME, NULL, |_| Value::Null;
     "nt_user_name", NAME, NULL, |_| Value::Null;
@@ -111,7 +114,7 @@ columns! { Source;
     "deadlock_priority", T::INT, NOT_NULL, |s| int(s.now.options.deadlock_priority);
     "row_count", T::BIGINT, NOT_NULL, |s| big(s.now.rows);
     "prev_error", T::INT, NOT_NULL, |_| int(0);
-    "original_security_id", NO_SID, NOT_NULL, |_| Value::Binary(SID_SA.to_vec());
+    "original_security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
     "original_login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
     "last_successful_logon", T::DATETIME, NULL, |_| Value::Null;
     "last_unsuccessful_logon", T::DATETIME, NULL, |_| Value::Null;

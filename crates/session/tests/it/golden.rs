@@ -20,6 +20,9 @@
 //! statement error 8134      the error's number, or a part of its text
 //! query II [rowsort]        rows alone, values separated by a tab
 //! connection b              goes on in the session b, which opens at its first use
+//! connection b who secret   the same, opened anew for a login other than sa; then the database, if any
+//! closed b                  ends a session
+//! refused 18456 who secret  a login that is not let in; then the database, if any
 //! ```
 
 // The scripts are files of the repository; only the databases are on the simulated disk.
@@ -30,7 +33,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use duramen_base::SqlError;
-use duramen_session::{CancelToken, ColumnMeta, Done, EnvChange, ResultSink, Session};
+use duramen_session::{
+    CancelToken, ColumnMeta, Done, EnvChange, LoginRequest, ResultSink, Session,
+};
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, to_display};
 
 #[test]
@@ -87,8 +92,15 @@ enum Kind {
     Batch,
     Ok,
     Error(String),
-    Query { sorted: bool },
+    Query {
+        sorted: bool,
+    },
     Connection(String),
+    /// A session, login, password and database.
+    Opened(String, [String; 3]),
+    Closed(String),
+    /// A number, login, password and database.
+    Refused(String, [String; 3]),
 }
 
 struct Record {
@@ -100,6 +112,20 @@ struct Record {
     /// Line indexes of the expected part, for rewriting.
     place: std::ops::Range<usize>,
     separator: bool,
+}
+
+impl Kind {
+    /// A line by itself.
+    fn is_bare(&self) -> bool {
+        matches!(
+            self,
+            Kind::Connection(_) | Kind::Opened(..) | Kind::Closed(_) | Kind::Refused(..)
+        )
+    }
+}
+
+fn three(words: &[&str]) -> [String; 3] {
+    [0, 1, 2].map(|i| words.get(i).copied().unwrap_or_default().to_owned())
 }
 
 fn parse(text: &str) -> Vec<Record> {
@@ -121,6 +147,9 @@ fn parse(text: &str) -> Vec<Record> {
             ["query", .., "rowsort"] => Kind::Query { sorted: true },
             ["query", ..] => Kind::Query { sorted: false },
             ["connection", name] => Kind::Connection((*name).to_owned()),
+            ["connection", name, who @ ..] => Kind::Opened((*name).to_owned(), three(who)),
+            ["closed", name] => Kind::Closed((*name).to_owned()),
+            ["refused", number, who @ ..] => Kind::Refused((*number).to_owned(), three(who)),
             _ => panic!("line {line}: `{head}` is no directive"),
         };
         at += 1;
@@ -128,7 +157,7 @@ fn parse(text: &str) -> Vec<Record> {
         let with_result = matches!(kind, Kind::Batch | Kind::Query { .. });
         // A batch may hold blank lines: it ends at the separator.
         let ends = |l: &str| l == "----" || (!with_result && l.is_empty());
-        while at < lines.len() && !ends(lines[at]) && !matches!(kind, Kind::Connection(_)) {
+        while at < lines.len() && !ends(lines[at]) && !kind.is_bare() {
             at += 1;
         }
         let sql = lines[start..at].join("\n");
@@ -157,10 +186,38 @@ fn run(script: &[Record]) -> Vec<Vec<String>> {
     let mut current = "main".to_owned();
     let mut all = Vec::new();
     for record in script {
-        if let Kind::Connection(name) = &record.kind {
-            current = name.clone();
-            all.push(Vec::new());
-            continue;
+        let request = |[user, password, database]: &[String; 3]| LoginRequest {
+            user: user.clone(),
+            password: password.clone(),
+            database: database.clone(),
+            ..LoginRequest::default()
+        };
+        match &record.kind {
+            Kind::Connection(name) => {
+                current = name.clone();
+                all.push(Vec::new());
+                continue;
+            }
+            Kind::Opened(name, who) => {
+                sessions.remove(name);
+                current = name.clone();
+                let opened = instance.login(&request(who));
+                let refused = opened.as_ref().err().map(message);
+                sessions.extend(opened.ok().map(|s| (name.clone(), s)));
+                all.push(refused.into_iter().collect());
+                continue;
+            }
+            Kind::Closed(name) => {
+                sessions.remove(name);
+                all.push(Vec::new());
+                continue;
+            }
+            Kind::Refused(_, who) => {
+                let refused = instance.login(&request(who)).err();
+                all.push(refused.as_ref().map(message).into_iter().collect());
+                continue;
+            }
+            _ => {}
         }
         let session = sessions
             .entry(current.clone())
@@ -184,11 +241,14 @@ fn run(script: &[Record]) -> Vec<Vec<String>> {
 fn compare(name: &str, script: &[Record], actual: &[Vec<String>], out: &mut String) {
     for (record, actual) in script.iter().zip(actual) {
         let wanted: Vec<String> = match &record.kind {
-            Kind::Connection(_) => continue,
-            Kind::Error(text) => match actual.iter().any(|l| l.contains(text.as_str())) {
-                true => continue,
-                false => vec![format!("an error with `{text}`")],
-            },
+            Kind::Connection(_) | Kind::Closed(_) => continue,
+            Kind::Opened(..) => Vec::new(),
+            Kind::Refused(text, _) | Kind::Error(text) => {
+                match actual.iter().any(|l| l.contains(text.as_str())) {
+                    true => continue,
+                    false => vec![format!("an error with `{text}`")],
+                }
+            }
             _ => record.expected.clone(),
         };
         if wanted == *actual {
@@ -238,7 +298,7 @@ fn rewrite(text: &str, script: &[Record], actual: &[Vec<String>]) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut at = 0;
     for (record, actual) in script.iter().zip(actual) {
-        let keeps = matches!(record.kind, Kind::Connection(_) | Kind::Ok | Kind::Error(_));
+        let keeps = record.kind.is_bare() || matches!(record.kind, Kind::Ok | Kind::Error(_));
         out.extend(
             lines[at..record.place.start]
                 .iter()
@@ -364,4 +424,9 @@ fn place(e: &SqlError) -> String {
     };
     let message = masked(&e.message);
     format!("State {}, {procedure}Line {}: {message}", e.state, e.line)
+}
+
+/// A login's refusal, as the script names it.
+fn message(e: &SqlError) -> String {
+    format!("{} {}", e.number, e.message)
 }

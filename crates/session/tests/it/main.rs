@@ -9,6 +9,7 @@ mod full;
 mod golden;
 mod in_doubt;
 mod isolation;
+mod logins;
 mod plan_cache;
 mod plans;
 mod reference;

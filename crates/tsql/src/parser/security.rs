@@ -19,7 +19,7 @@ impl Parser<'_> {
         loop {
             let line = self.line();
             if self.eat_word("WITH") {
-                options.extend(self.list(Self::principal_option)?);
+                options.extend(self.list(Self::principal_option)?.into_iter().flatten());
                 continue;
             }
             let named = [
@@ -68,19 +68,15 @@ impl Parser<'_> {
         Ok(StatementKind::Principal(Box::new(statement)))
     }
 
-    /// `PASSWORD = '...' [MUST_CHANGE] [OLD_PASSWORD = '...'] [HASHED]`, `DEFAULT_DATABASE = x`, ...
-    fn principal_option(&mut self) -> SqlResult<NamedOption> {
-        let option = self.named_option()?;
-        if option.name == "PASSWORD" {
-            if self.is_any(&["HASHED", "MUST_CHANGE"]) {
-                return Err(self.not_supported(&self.text(0).to_ascii_uppercase()));
-            }
-            if self.eat_word("OLD_PASSWORD") {
-                self.expect_op('=')?;
-                self.string()?;
-            }
+    /// `PASSWORD = '...' [HASHED] [MUST_CHANGE] [UNLOCK] [OLD_PASSWORD = '...']`, `DEFAULT_DATABASE = x`, ...
+    fn principal_option(&mut self) -> SqlResult<Vec<NamedOption>> {
+        let mut out = vec![self.named_option()?];
+        while out[0].name == "PASSWORD"
+            && self.is_any(&["HASHED", "MUST_CHANGE", "UNLOCK", "OLD_PASSWORD"])
+        {
+            out.push(self.named_option()?);
         }
-        Ok(option)
+        Ok(out)
     }
 
     pub(super) fn permission(&mut self) -> SqlResult<StatementKind> {

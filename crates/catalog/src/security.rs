@@ -1,0 +1,413 @@
+//! Who there is and who may what: logins and server roles (in master), users, roles and permissions (in every database).
+//!
+//! `sysxlgns`, `sysowners` and `sysprivs` are SQL Server's; memberships are rows of `sysmultiobjrefs` (the class numbers
+//! are *assumed*). What is fixed (the login `sa`, the fixed roles of the server) has a row only once it differs from how
+//! it begins. Every change is a logged row of the caller's transaction; the cached picture is read anew after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_txn::Transaction;
+use duramen_types::{DateTime, Value};
+
+use crate::catalog::{CatalogDb, now};
+use crate::def::fold;
+use crate::load::{date, int, text};
+use crate::rows::{Base, Fields, id};
+
+/// The login `sa`.
+pub const LOGIN_SA: i32 = 1;
+/// The server role `public`.
+pub const SERVER_PUBLIC: i32 = 2;
+/// The server role `sysadmin`.
+pub const SYSADMIN: i32 = 3;
+/// The fixed server roles with their ids.
+pub const SERVER_ROLES: &[(i32, &str)] = &[
+    (SERVER_PUBLIC, "public"),
+    (SYSADMIN, "sysadmin"),
+    (4, "securityadmin"),
+    (5, "serveradmin"),
+    (6, "setupadmin"),
+    (7, "processadmin"),
+    (8, "diskadmin"),
+    (9, "dbcreator"),
+    (10, "bulkadmin"),
+];
+/// Logins of users have ids from here.
+const FIRST_LOGIN: i32 = 257;
+/// Users and roles of a database that users make have ids from here.
+const FIRST_USER: i32 = 5;
+const LAST_USER: i32 = 16_383;
+
+/// `sysmultiobjrefs.class` of memberships: `depid` is the member, `indepid` the role.
+const CLASS_MEMBER: i64 = 25;
+const CLASS_SERVER_MEMBER: i64 = 26;
+
+/// `sysxlgns.status` bits.
+const LOGIN_DISABLED: i64 = 0x80;
+const LOGIN_POLICY: i64 = 0x10000;
+
+/// A login of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginDef {
+    pub id: i32,
+    pub name: String,
+    /// 16 bytes; one for `sa`.
+    pub sid: Vec<u8>,
+    pub disabled: bool,
+    /// CHECK_POLICY.
+    pub policy: bool,
+    pub created: DateTime,
+    pub modified: DateTime,
+    /// DEFAULT_DATABASE.
+    pub database: String,
+    /// DEFAULT_LANGUAGE.
+    pub language: String,
+    /// As SQL Server keeps it; `None`: `sa` still has the password of the first start.
+    pub hash: Option<Vec<u8>>,
+}
+
+/// A user or role of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserDef {
+    pub id: i32,
+    pub name: String,
+    pub role: bool,
+    /// Of its login; `None` for roles.
+    pub sid: Option<Vec<u8>>,
+    pub default_schema: String,
+    pub created: DateTime,
+    pub modified: DateTime,
+}
+
+/// A permission granted or denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivilegeDef {
+    /// 0 database, 1 object, 3 schema, 100 server.
+    pub class: u8,
+    /// The object or schema; 0 for the whole.
+    pub id: i32,
+    pub grantee: i32,
+    pub grantor: i32,
+    /// `SL`, `IN`, `EX`, ... without blanks.
+    pub kind: String,
+    /// `G` granted, `W` granted with the grant option, `D` denied.
+    pub state: u8,
+}
+
+/// The picture of it all; `logins` and `server_members` only in master.
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    pub logins: BTreeMap<i32, LoginDef>,
+    pub users: BTreeMap<i32, UserDef>,
+    /// Role and member.
+    pub members: BTreeSet<(i32, i32)>,
+    pub server_members: BTreeSet<(i32, i32)>,
+    pub privileges: Vec<PrivilegeDef>,
+}
+
+impl Security {
+    pub fn login(&self, name: &str) -> Option<&LoginDef> {
+        let folded = fold(name);
+        self.logins.values().find(|l| fold(&l.name) == folded)
+    }
+
+    pub fn login_of(&self, sid: &[u8]) -> Option<&LoginDef> {
+        self.logins.values().find(|l| l.sid == sid)
+    }
+
+    pub fn user(&self, name: &str) -> Option<&UserDef> {
+        let folded = fold(name);
+        self.users.values().find(|u| fold(&u.name) == folded)
+    }
+
+    /// The user that a login is in this database.
+    pub fn user_of(&self, sid: &[u8]) -> Option<&UserDef> {
+        let mut users = self.users.values();
+        users.find(|u| !u.role && u.sid.as_deref() == Some(sid))
+    }
+
+    /// A principal of this database with every role it is in, through other roles too; `public` (0) is one.
+    pub fn roles_of(&self, principal: i32) -> BTreeSet<i32> {
+        closure(&self.members, principal, 0)
+    }
+
+    /// The same of a login and the server's roles.
+    pub fn server_roles_of(&self, login: i32) -> BTreeSet<i32> {
+        closure(&self.server_members, login, SERVER_PUBLIC)
+    }
+}
+
+fn closure(members: &BTreeSet<(i32, i32)>, principal: i32, public: i32) -> BTreeSet<i32> {
+    let mut found = BTreeSet::from([principal, public]);
+    loop {
+        let more = members.iter().filter(|(_, m)| found.contains(m));
+        let more: Vec<i32> = more
+            .map(|(r, _)| *r)
+            .filter(|r| !found.contains(r))
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// `sa` as it begins.
+fn sa(created: DateTime) -> LoginDef {
+    LoginDef {
+        id: LOGIN_SA,
+        name: "sa".to_owned(),
+        sid: vec![1],
+        disabled: false,
+        policy: true,
+        created,
+        modified: created,
+        database: "master".to_owned(),
+        language: "us_english".to_owned(),
+        hash: None,
+    }
+}
+
+fn binary(row: &[Value], at: usize) -> Option<Vec<u8>> {
+    match row.get(at) {
+        Some(Value::Binary(b)) => Some(b.clone()),
+        _ => None,
+    }
+}
+
+/// Reads the picture. `master`: with the logins.
+pub(crate) fn load(base: &Base<'_>, master: bool) -> SqlResult<Security> {
+    let mut out = Security::default();
+    for row in base.rows(id::OWNERS, &[])? {
+        let user = UserDef {
+            id: int(&row, 0) as i32,
+            name: text(&row, 1),
+            role: text(&row, 2).trim_end() == "R",
+            sid: match int(&row, 0) {
+                1 => Some(vec![1]),
+                2 => Some(vec![0]),
+                _ => binary(&row, 3),
+            },
+            default_schema: text(&row, 5),
+            created: date(&row, 7),
+            modified: date(&row, 8),
+        };
+        out.users.insert(user.id, user);
+    }
+    for row in base.rows(id::MULTIOBJREFS, &[])? {
+        let pair = (int(&row, 3) as i32, int(&row, 1) as i32);
+        match int(&row, 0) {
+            CLASS_MEMBER => out.members.insert(pair),
+            CLASS_SERVER_MEMBER => out.server_members.insert(pair),
+            _ => false,
+        };
+    }
+    out.members.insert((16384, 1));
+    for row in base.rows(id::PRIVS, &[])? {
+        out.privileges.push(PrivilegeDef {
+            class: int(&row, 0) as u8,
+            id: int(&row, 1) as i32,
+            grantee: int(&row, 3) as i32,
+            grantor: int(&row, 4) as i32,
+            kind: text(&row, 5).trim_end().to_owned(),
+            state: text(&row, 6).bytes().next().unwrap_or(b'G'),
+        });
+    }
+    if master {
+        let made = out.users.get(&1).map(|u| u.created);
+        let first = sa(made.unwrap_or(DateTime { days: 0, ticks: 0 }));
+        out.logins.insert(LOGIN_SA, first);
+        out.server_members.insert((SYSADMIN, LOGIN_SA));
+        for row in base.rows(id::XLGNS, &[])? {
+            let status = int(&row, 3);
+            let login = LoginDef {
+                id: int(&row, 0) as i32,
+                name: text(&row, 1),
+                sid: binary(&row, 2).unwrap_or_default(),
+                disabled: status & LOGIN_DISABLED != 0,
+                policy: status & LOGIN_POLICY != 0,
+                created: date(&row, 5),
+                modified: date(&row, 6),
+                database: text(&row, 7),
+                language: text(&row, 8),
+                hash: binary(&row, 9),
+            };
+            out.logins.insert(login.id, login);
+        }
+    }
+    Ok(out)
+}
+
+impl CatalogDb {
+    /// Reads the picture anew, with the changes of this transaction.
+    fn security_changed(&self, tx: &Transaction) -> SqlResult<()> {
+        let fresh = load(&self.base(tx), self.is_master())?;
+        self.patch(|s, _| s.security = Arc::new(fresh));
+        Ok(())
+    }
+
+    pub(crate) fn is_master(&self) -> bool {
+        self.database().id == duramen_base::DbId::MASTER
+    }
+
+    /// An id that no login has had.
+    pub fn next_login_id(&self) -> SqlResult<i32> {
+        let snapshot = self.snapshot()?;
+        let last = snapshot.security.logins.keys().next_back().copied();
+        Ok(last.unwrap_or(0).max(FIRST_LOGIN - 1) + 1)
+    }
+
+    /// Writes a login, new or changed.
+    pub fn put_login(&self, tx: &Transaction, login: &LoginDef) -> SqlResult<()> {
+        let base = self.base(tx);
+        let flag = |on: bool, bit| if on { bit } else { 0 };
+        base.delete(id::XLGNS, &[Value::Int(login.id)], |_| true)?;
+        let hash = login.hash.clone().map_or(Value::Null, Value::Binary);
+        base.insert(
+            Fields::new(id::XLGNS)?
+                .int("id", i64::from(login.id))
+                .text("name", &login.name)
+                .set("sid", Value::Binary(login.sid.clone()))
+                .int(
+                    "status",
+                    flag(login.disabled, LOGIN_DISABLED) | flag(login.policy, LOGIN_POLICY),
+                )
+                .set("type", Value::varchar("S"))
+                .set("crdate", Value::DateTime(login.created))
+                .set("modate", Value::DateTime(login.modified))
+                .text("dbname", &login.database)
+                .text("lang", &login.language)
+                .set("pwdhash", hash),
+        )?;
+        self.security_changed(tx)
+    }
+
+    /// Removes a login with its memberships and permissions.
+    pub fn drop_login(&self, tx: &Transaction, login: i32) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::XLGNS, &[Value::Int(login)], |_| true)?;
+        base.delete(id::MULTIOBJREFS, &[], |row| {
+            int(row, 0) == CLASS_SERVER_MEMBER && int(row, 1) == i64::from(login)
+        })?;
+        base.delete(id::PRIVS, &[], |row| {
+            int(row, 0) == 100 && int(row, 3) == i64::from(login)
+        })?;
+        self.security_changed(tx)
+    }
+
+    /// Puts a member into a role, or takes it out; `server`: a login and a role of the server.
+    pub fn set_member(
+        &self,
+        tx: &Transaction,
+        server: bool,
+        (role, member): (i32, i32),
+        is_member: bool,
+    ) -> SqlResult<()> {
+        let base = self.base(tx);
+        let class = if server {
+            CLASS_SERVER_MEMBER
+        } else {
+            CLASS_MEMBER
+        };
+        base.delete(id::MULTIOBJREFS, &[], |row| {
+            int(row, 0) == class
+                && int(row, 1) == i64::from(member)
+                && int(row, 3) == i64::from(role)
+        })?;
+        if is_member {
+            base.insert(
+                Fields::new(id::MULTIOBJREFS)?
+                    .int("class", class)
+                    .int("depid", i64::from(member))
+                    .int("indepid", i64::from(role)),
+            )?;
+        }
+        self.security_changed(tx)
+    }
+
+    /// An id for a user or role.
+    pub fn next_user_id(&self) -> SqlResult<i32> {
+        let snapshot = self.snapshot()?;
+        let taken = &snapshot.security.users;
+        let mut free = (FIRST_USER..=LAST_USER).filter(|id| !taken.contains_key(id));
+        Ok(free.next().unwrap_or(LAST_USER))
+    }
+
+    /// Writes a user or role, new or changed.
+    pub fn put_user(&self, tx: &Transaction, user: &UserDef) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::OWNERS, &[Value::Int(user.id)], |_| true)?;
+        let sid = user.sid.clone().map_or(Value::Null, Value::Binary);
+        base.insert(
+            Fields::new(id::OWNERS)?
+                .int("id", i64::from(user.id))
+                .text("name", &user.name)
+                .set("type", Value::varchar(if user.role { "R" } else { "S" }))
+                .set("sid", sid)
+                .text("dfltsch", &user.default_schema)
+                .set("created", Value::DateTime(user.created))
+                .set("modified", Value::DateTime(user.modified)),
+        )?;
+        self.security_changed(tx)
+    }
+
+    /// Removes a user or role with its memberships and what it was granted.
+    pub fn drop_user(&self, tx: &Transaction, user: i32) -> SqlResult<()> {
+        let base = self.base(tx);
+        let user = i64::from(user);
+        base.delete(id::OWNERS, &[Value::Int(user as i32)], |_| true)?;
+        base.delete(id::MULTIOBJREFS, &[], |row| {
+            int(row, 0) == CLASS_MEMBER && (int(row, 1) == user || int(row, 3) == user)
+        })?;
+        base.delete(id::PRIVS, &[], |row| {
+            int(row, 0) < 100 && int(row, 3) == user
+        })?;
+        self.security_changed(tx)
+    }
+
+    /// Writes a permission, or takes it away when `state` is `None`.
+    pub fn set_privilege(
+        &self,
+        tx: &Transaction,
+        p: &PrivilegeDef,
+        state: Option<u8>,
+    ) -> SqlResult<()> {
+        let base = self.base(tx);
+        let same = |row: &[Value]| {
+            int(row, 0) == i64::from(p.class)
+                && int(row, 1) == i64::from(p.id)
+                && int(row, 3) == i64::from(p.grantee)
+                && text(row, 5).trim_end() == p.kind
+        };
+        base.delete(id::PRIVS, &[], same)?;
+        if let Some(state) = state {
+            let state = char::from(state).to_string();
+            base.insert(
+                Fields::new(id::PRIVS)?
+                    .int("class", i64::from(p.class))
+                    .int("id", i64::from(p.id))
+                    .int("grantee", i64::from(p.grantee))
+                    .int("grantor", i64::from(p.grantor))
+                    .set("type", Value::varchar(&format!("{:4}", p.kind)))
+                    .set("state", Value::varchar(&state)),
+            )?;
+        }
+        self.security_changed(tx)
+    }
+
+    /// Takes away what was granted or denied on an object or schema that is being dropped.
+    pub(crate) fn forget_privileges(&self, base: &Base<'_>, class: u8, of: i32) -> SqlResult<()> {
+        let key = [Value::TinyInt(class), Value::Int(of)];
+        if base.delete(id::PRIVS, &key, |_| true)? > 0 {
+            self.security_changed(base.tx)?;
+        }
+        Ok(())
+    }
+}
+
+/// The moment a principal is made or changed.
+pub fn moment() -> DateTime {
+    now()
+}

@@ -1,0 +1,152 @@
+//! GRANT, DENY and REVOKE on the database, its schemas and objects, and on the server.
+//!
+//! Microsoft Learn, "GRANT (Transact-SQL)" and its pages by class of securable. Permissions that nothing here asks for are
+//! refused by name; so are column permissions (by the parser), WITH GRANT OPTION and AS.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::PrivilegeDef;
+use duramen_catalog::security::LOGIN_SA;
+use duramen_tsql::ast::{PermissionAction, PermissionStmt};
+
+use super::principals::cannot;
+use super::{Run, command, not_supported};
+use crate::ddl::Ddl;
+use crate::security::{DB_OWNER, permission_code};
+
+const CLASS_DATABASE: u8 = 0;
+const CLASS_OBJECT: u8 = 1;
+const CLASS_SCHEMA: u8 = 3;
+const CLASS_SERVER: u8 = 100;
+/// Permissions that an object or a schema can have.
+const OF_OBJECTS: &[&str] = &["SL", "IN", "UP", "DL", "EX", "RF", "AL", "CL", "VW"];
+
+impl Run<'_> {
+    pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> SqlResult<()> {
+        if stmt.grant_option {
+            return Err(not_supported("WITH GRANT OPTION and GRANT OPTION FOR"));
+        }
+        let mut codes = Vec::new();
+        for name in &stmt.permissions {
+            let code = permission_code(name);
+            codes.push(code.ok_or_else(|| not_supported(&format!("the permission {name}")))?);
+        }
+        let server = stmt.on.is_none() && codes.iter().any(|(_, server)| *server);
+        let state = match stmt.action {
+            PermissionAction::Grant => Some(b'G'),
+            PermissionAction::Deny => Some(b'D'),
+            PermissionAction::Revoke => None,
+        };
+        if server {
+            return self.server_permission(stmt, &codes, state);
+        }
+        if let Some(db) = self.session.instance.databases.find(&self.session.database)
+            && !self.session.owns(&db)?
+        {
+            return Err(match &stmt.on {
+                Some((_, name)) => cannot("find", "object", name.name()),
+                None => SqlError::new(&messages::PERMISSION_REFUSED, &[]),
+            });
+        }
+        self.define(command::OTHER, "GRANT", |d| {
+            let (class, of) = securable(d, stmt)?;
+            let snapshot = d.db.catalog.snapshot()?;
+            let mut grantees = Vec::new();
+            for name in &stmt.principals {
+                let user = snapshot.security.user(name);
+                let user = user.ok_or_else(|| cannot("find", "user", name))?;
+                match user.id {
+                    DB_OWNER..=16_399 => {
+                        return Err(SqlError::new(&messages::GRANT_TO_SPECIAL_ROLE, &[]));
+                    }
+                    1 | 3 | 4 => return Err(SqlError::new(&messages::GRANT_TO_OWNER, &[])),
+                    id => grantees.push(id),
+                }
+            }
+            for (code, server) in &codes {
+                if *server || class != CLASS_DATABASE && !OF_OBJECTS.contains(code) {
+                    return Err(SqlError::new(
+                        &messages::SYNTAX_NEAR,
+                        &[&stmt.permissions.join(",")],
+                    ));
+                }
+                for grantee in &grantees {
+                    let privilege = PrivilegeDef {
+                        class,
+                        id: of,
+                        grantee: *grantee,
+                        grantor: 1,
+                        kind: (*code).to_owned(),
+                        state: b'G',
+                    };
+                    d.db.catalog.set_privilege(d.tx, &privilege, state)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// On the server: from master only, to logins.
+    fn server_permission(
+        &mut self,
+        stmt: &PermissionStmt,
+        codes: &[(&'static str, bool)],
+        state: Option<u8>,
+    ) -> SqlResult<()> {
+        if !self.session.database.eq_ignore_ascii_case("master") {
+            let message = &messages::SERVER_PERMISSION_OUTSIDE_MASTER;
+            return Err(SqlError::new(message, &[]));
+        }
+        if !self.session.who.sysadmin {
+            return Err(SqlError::new(&messages::PERMISSION_REFUSED, &[]));
+        }
+        self.define(command::OTHER, "GRANT", |d| {
+            let snapshot = d.db.catalog.snapshot()?;
+            for name in &stmt.principals {
+                let login = snapshot.security.login(name);
+                let login = login.ok_or_else(|| cannot("find", "login", name))?;
+                if login.id == LOGIN_SA {
+                    return Err(SqlError::new(&messages::GRANT_TO_OWNER, &[]));
+                }
+                for (code, _) in codes {
+                    let privilege = PrivilegeDef {
+                        class: CLASS_SERVER,
+                        id: 0,
+                        grantee: login.id,
+                        grantor: LOGIN_SA,
+                        kind: (*code).to_owned(),
+                        state: b'G',
+                    };
+                    d.db.catalog.set_privilege(d.tx, &privilege, state)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Class and id of what ON names.
+fn securable(d: &Ddl<'_>, stmt: &PermissionStmt) -> SqlResult<(u8, i32)> {
+    let Some((class, name)) = &stmt.on else {
+        return Ok((CLASS_DATABASE, 0));
+    };
+    let snapshot = d.db.catalog.snapshot()?;
+    match class.as_deref() {
+        None | Some("OBJECT") => {
+            let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+            let found = schema.and_then(|s| snapshot.find(s.id, name.name()));
+            match found {
+                Some(o) => Ok((CLASS_OBJECT, o.id.0)),
+                None => Err(cannot("find", "object", name.name())),
+            }
+        }
+        Some("SCHEMA") => match snapshot.schema(name.name()) {
+            Some(s) => Ok((CLASS_SCHEMA, s.id)),
+            None => Err(cannot("find", "schema", name.name())),
+        },
+        Some("DATABASE") => match name.name().eq_ignore_ascii_case(&d.db.db.name) {
+            true => Ok((CLASS_DATABASE, 0)),
+            false => Err(cannot("find", "database", name.name())),
+        },
+        Some(other) => Err(not_supported(&format!("GRANT ON {other}::"))),
+    }
+}
