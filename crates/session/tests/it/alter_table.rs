@@ -3,7 +3,7 @@
 use duramen_os::sim::SimDisk;
 use duramen_session::Session;
 
-use crate::{instance, login, run, start};
+use crate::{alone, login, run, start};
 
 fn rows(s: &mut Session, sql: &str) -> String {
     let lines = run(s, sql);
@@ -19,7 +19,7 @@ fn ok(s: &mut Session, sql: &str) {
 
 #[test]
 fn columns_are_added_with_values() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (a int PRIMARY KEY, b varchar(5)); CREATE INDEX ix ON t (b); INSERT t VALUES (1, 'x'), (2, 'y')",
@@ -53,7 +53,7 @@ fn columns_are_added_with_values() {
 
 #[test]
 fn columns_go_unless_something_needs_them() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (a int CONSTRAINT pk PRIMARY KEY, b int DEFAULT 1, c int, d int); CREATE INDEX ix ON t (c); INSERT t VALUES (1, 2, 3, 4)",
@@ -82,7 +82,7 @@ fn columns_go_unless_something_needs_them() {
 
 #[test]
 fn constraints_are_added_and_enforced() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (a int NOT NULL, b int, c int); INSERT t VALUES (1, 1, 1), (2, 1, 2)",

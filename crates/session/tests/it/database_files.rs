@@ -2,7 +2,7 @@
 
 use duramen_os::sim::SimDisk;
 
-use crate::{instance, login, run, start};
+use crate::{alone, instance, login, run, start};
 
 /// Rows of a query, without its heading.
 fn rows(s: &mut duramen_session::Session, sql: &str) -> Vec<String> {
@@ -62,7 +62,7 @@ fn a_database_has_the_files_it_was_made_with() {
 
 #[test]
 fn what_is_not_said_has_defaults() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let sizes = "SELECT name, size, growth FROM sys.master_files WHERE database_id = DB_ID('d') ORDER BY file_id";
     run(&mut s, "CREATE DATABASE d");
     assert_eq!(
@@ -542,7 +542,7 @@ fn tables_and_indexes_lie_where_they_are_put() {
 
 #[test]
 fn a_script_of_management_studio_runs() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let create = "CREATE DATABASE [Shop] CONTAINMENT = NONE ON PRIMARY (NAME = N'Shop', FILENAME = N'C:\\Data\\Shop.mdf', SIZE = 8192KB, MAXSIZE = UNLIMITED, FILEGROWTH = 65536KB) LOG ON (NAME = N'Shop_log', FILENAME = N'C:\\Data\\Shop_log.ldf', SIZE = 8192KB, MAXSIZE = 2048GB, FILEGROWTH = 65536KB) WITH CATALOG_COLLATION = DATABASE_DEFAULT";
     assert_eq!(run(&mut s, create), NOTHING);
     for set in [

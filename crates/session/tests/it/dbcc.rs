@@ -1,13 +1,13 @@
 //! DBCC statements: their result sets, messages and refusals.
 
-use crate::{instance, login, run};
+use crate::{alone, instance, login, run};
 
 const COMPLETED: &str =
     "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
 
 #[test]
 fn loginfo_has_a_row_a_vlf() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE DATABASE d ON (NAME = d, FILENAME = '/data/d.mdf') LOG ON (NAME = dl, FILENAME = '/data/d.ldf', SIZE = 8MB)",
@@ -39,7 +39,7 @@ fn loginfo_has_a_row_a_vlf() {
 
 #[test]
 fn names_that_are_not_there_have_their_numbers() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let mut number = |sql: &str| run(&mut s, sql)[0].clone();
     assert!(number("DBCC LOGINFO('nowhere')").starts_with("Msg 2520, Level 16, State 5"));
     assert!(number("DBCC LOGINFO(99)").starts_with("Msg 2521, Level 16, State 10"));
@@ -52,7 +52,7 @@ fn names_that_are_not_there_have_their_numbers() {
 
 #[test]
 fn sqlperf_shows_log_space_and_clears_waits() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let lines = run(&mut s, "DBCC SQLPERF(LOGSPACE) WITH NO_INFOMSGS");
     assert_eq!(
         lines[0],
@@ -112,7 +112,7 @@ fn opentran_names_the_oldest_transaction() {
 
 #[test]
 fn shrinkfile_cuts_a_log_to_its_target() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE DATABASE d ON (NAME = d, FILENAME = '/data/d.mdf') LOG ON (NAME = dl, FILENAME = '/data/d.ldf', SIZE = 64MB)",
@@ -150,7 +150,7 @@ fn shrinkfile_cuts_a_log_to_its_target() {
 
 #[test]
 fn checkident_tells_and_sets_the_identity() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (a int IDENTITY(1,1), b int); CREATE TABLE u (a int)",

@@ -20,6 +20,7 @@ mod versions;
 mod views;
 mod waiting;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use duramen_os::Env;
@@ -28,9 +29,27 @@ use duramen_session::{
     CancelToken, Instance, InstanceConfig, LoginRequest, Session, StorageConfig, TextSink,
 };
 
+/// An instance that closes with its test: until then its threads would keep it, and the memory of its disk.
+struct Started(Arc<Instance>);
+
+impl Deref for Started {
+    type Target = Arc<Instance>;
+
+    fn deref(&self) -> &Arc<Instance> {
+        &self.0
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // Whether a disk that a test has broken lets it close does not matter.
+        let _ = self.0.shutdown();
+    }
+}
+
 /// An instance on a simulated disk of its own.
-fn instance() -> Arc<Instance> {
-    start(&SimDisk::new(1).env())
+fn instance() -> Started {
+    Started(start(&SimDisk::new(1).env()))
 }
 
 fn start(env: &Env) -> Arc<Instance> {
@@ -54,6 +73,35 @@ fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Arc<Instance> {
     Instance::start(env, config).expect("the instance starts")
 }
 
+/// A session with an instance to itself.
+struct Alone {
+    session: Session,
+    /// Closes after the session.
+    _instance: Started,
+}
+
+impl Deref for Alone {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+fn alone() -> Alone {
+    let instance = instance();
+    Alone {
+        session: login(&instance),
+        _instance: instance,
+    }
+}
+
 fn login(instance: &Arc<Instance>) -> Session {
     let request = LoginRequest {
         user: "sa".to_owned(),
@@ -70,7 +118,7 @@ fn run(session: &mut Session, sql: &str) -> Vec<String> {
 }
 
 fn batch(sql: &str) -> Vec<String> {
-    run(&mut login(&instance()), sql)
+    run(&mut alone(), sql)
 }
 
 #[test]
@@ -202,7 +250,7 @@ const TABLE: &str = "CREATE TABLE t (id int IDENTITY(1,1) PRIMARY KEY, name varc
 
 #[test]
 fn rows_go_in_and_come_out() {
-    let mut s = login(&instance());
+    let mut s = alone();
     assert_eq!(run(&mut s, TABLE), Vec::<String>::new());
     assert_eq!(
         run(
@@ -251,7 +299,7 @@ fn rows_go_in_and_come_out() {
 
 #[test]
 fn constraints_have_their_numbers() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE p (id int NOT NULL CONSTRAINT pk_p PRIMARY KEY, c char(3))",
@@ -274,7 +322,7 @@ fn constraints_have_their_numbers() {
 
 #[test]
 fn a_rollback_leaves_nothing() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(&mut s, TABLE);
     run(&mut s, "INSERT t (n) VALUES (1)");
     run(

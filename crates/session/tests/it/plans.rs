@@ -103,7 +103,7 @@ fn rows(session: &mut Session, sql: &str) -> Vec<String> {
 
 #[test]
 fn a_seek_finds_what_a_scan_finds() {
-    let mut session = login(&instance());
+    let mut session = alone();
     assert_eq!(run(&mut session, MAKE), Vec::<String>::new());
     let mut dice = Dice(7);
     for _ in 0..300 {
@@ -137,7 +137,7 @@ fn a_seek_finds_what_a_scan_finds() {
 
 #[test]
 fn rows_come_in_the_order_asked_for_whatever_gives_it() {
-    let mut session = login(&instance());
+    let mut session = alone();
     assert_eq!(run(&mut session, MAKE), Vec::<String>::new());
     let mut dice = Dice(11);
     for _ in 0..200 {
@@ -166,7 +166,7 @@ fn rows_come_in_the_order_asked_for_whatever_gives_it() {
 
 #[test]
 fn joins_find_the_same_rows_in_every_way() {
-    let mut session = login(&instance());
+    let mut session = alone();
     assert_eq!(run(&mut session, MAKE), Vec::<String>::new());
     let mut dice = Dice(13);
     for _ in 0..120 {
@@ -204,7 +204,7 @@ fn joins_find_the_same_rows_in_every_way() {
 
 #[test]
 fn merges_of_several_keys_keep_rows_and_order() {
-    let mut session = login(&instance());
+    let mut session = alone();
     assert_eq!(run(&mut session, MAKE), Vec::<String>::new());
     let mut dice = Dice(17);
     let keys = [

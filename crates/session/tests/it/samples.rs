@@ -12,7 +12,7 @@ use duramen_session::{CancelToken, ColumnMeta, Done, EnvChange, ResultSink, Sess
 use duramen_storage::format::foreign::ForeignDatabase;
 use duramen_types::{SqlType, Value, to_display};
 
-use crate::{instance, login, run};
+use crate::{alone, run};
 
 fn script(name: &str) -> Option<String> {
     let Some(dir) = std::env::var_os("DURAMEN_SAMPLES") else {
@@ -185,7 +185,7 @@ fn northwind() {
     let Some(text) = script("instnwnd.sql") else {
         return;
     };
-    let mut s = login(&instance());
+    let mut s = alone();
     run(&mut s, "CREATE DATABASE Northwind");
     run(&mut s, "USE Northwind");
     let said = install(&mut s, &text);
@@ -200,7 +200,7 @@ fn pubs() {
     let Some(text) = script("instpubs.sql") else {
         return;
     };
-    let mut s = login(&instance());
+    let mut s = alone();
     let said = install(&mut s, &text);
     assert_eq!(errors(&said), Vec::<&String>::new());
     if let Some(published) = published("pubs.mdf") {

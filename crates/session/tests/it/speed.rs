@@ -15,7 +15,7 @@ fn turns(few: u64, many: u64) -> u64 {
 
 #[test]
 fn speed_of_empty_loops() {
-    let mut session = login(&instance());
+    let mut session = alone();
     let n = turns(1_000, 3_000_000);
     for (what, body) in [
         ("SET @i += 1", "SET @i += 1"),
@@ -69,7 +69,7 @@ fn batches() -> Vec<(&'static str, String)> {
 
 #[test]
 fn speed_of_compilation() {
-    let mut session = login(&instance());
+    let mut session = alone();
     run(&mut session, "SET NOCOUNT ON");
     let n = turns(1, 20);
     for (what, text) in batches() {

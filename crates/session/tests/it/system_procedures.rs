@@ -1,10 +1,10 @@
 //! Procedures and views of the system whose results name moments, files or sessions: what else they show.
 
-use crate::{instance, login, run};
+use crate::{alone, run};
 
 #[test]
 fn every_view_of_the_system_answers() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (id int PRIMARY KEY, c varchar(9) DEFAULT 1)",
@@ -32,7 +32,7 @@ fn undated(lines: &[String]) -> Vec<String> {
 
 #[test]
 fn sp_help_shows_a_table_whole() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE people (id int IDENTITY(10, 2) CONSTRAINT pk_people PRIMARY KEY, paid decimal(9, 2) CONSTRAINT df_paid DEFAULT (0), note char(5))",
@@ -63,7 +63,7 @@ No views with schema binding reference table 'people'.";
 
 #[test]
 fn sp_help_shows_parameters() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE FUNCTION twice (@x varchar(5)) RETURNS decimal(9, 3) AS BEGIN RETURN 2 END",
@@ -84,7 +84,7 @@ fn sp_help_shows_parameters() {
 
 #[test]
 fn sessions_and_databases_are_listed() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let out = run(&mut s, "EXEC sp_who");
     assert_eq!(
         out[0],

@@ -1,6 +1,6 @@
 //! Views: their columns, and values that can be known from outside.
 
-use crate::{instance, login, run};
+use crate::{alone, instance, login, run};
 
 /// The heading of a view: names and types in their order.
 fn heading(s: &mut duramen_session::Session, from: &str) -> String {
@@ -9,7 +9,7 @@ fn heading(s: &mut duramen_session::Session, from: &str) -> String {
 
 #[test]
 fn views_have_the_columns_that_scripts_expect() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let columns = |h: &str| h.split(", ").count();
     let h = heading(&mut s, "sys.databases");
     assert!(h.starts_with("(name nvarchar(128), database_id int, source_database_id int, owner_sid varbinary(85), create_date datetime, compatibility_level tinyint, collation_name nvarchar(128), user_access tinyint"), "{h}");
@@ -49,7 +49,7 @@ fn views_have_the_columns_that_scripts_expect() {
 
 #[test]
 fn the_log_views_agree() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let sql = "SELECT CASE WHEN i.n = st.total_vlf_count AND sp.total_log_size_in_bytes / 1048576.0 = st.total_log_size_mb AND st.active_vlf_count = i.active THEN 1 ELSE 0 END, st.recovery_model, st.log_truncation_holdup_reason FROM (SELECT COUNT(*) AS n, SUM(CAST(vlf_active AS int)) AS active FROM sys.dm_db_log_info(1)) AS i CROSS JOIN sys.dm_db_log_stats(1) AS st CROSS JOIN sys.dm_db_log_space_usage AS sp";
     assert_eq!(run(&mut s, sql)[1], "1 | SIMPLE | NOTHING");
     let sql = "SELECT d.name, COUNT(*) FROM sys.databases AS d CROSS APPLY sys.dm_db_log_info(d.database_id) AS l WHERE d.database_id <= 2 GROUP BY d.name ORDER BY d.name";
@@ -61,7 +61,7 @@ fn the_log_views_agree() {
 
 #[test]
 fn fn_dblog_tells_a_transaction_whole() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(&mut s, "CREATE DATABASE d");
     run(
         &mut s,
@@ -100,7 +100,7 @@ fn fn_dblog_tells_a_transaction_whole() {
 
 #[test]
 fn the_catalog_describes_tables() {
-    let mut s = login(&instance());
+    let mut s = alone();
     run(
         &mut s,
         "CREATE TABLE t (id int IDENTITY(5,2) CONSTRAINT pk_t PRIMARY KEY, a varchar(20) NOT NULL DEFAULT 'x', b decimal(9,2) NULL); CREATE INDEX ix ON t (a DESC) INCLUDE (b); INSERT t DEFAULT VALUES; INSERT t DEFAULT VALUES",
@@ -234,7 +234,7 @@ fn a_killed_session_is_undone_and_says_so() {
 
 #[test]
 fn reads_and_writes_of_every_file_are_counted() {
-    let mut s = login(&instance());
+    let mut s = alone();
     let stats = "SELECT file_id, CASE WHEN num_of_writes > 0 AND num_of_bytes_written >= 8192 * num_of_writes THEN 1 ELSE 0 END, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(DB_ID('d'), NULL) ORDER BY file_id";
     run(
         &mut s,
