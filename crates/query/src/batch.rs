@@ -19,9 +19,12 @@
 //! 3. Between batches a statement can be cancelled.
 
 mod aggregate;
+mod compared;
 mod join;
+mod kept;
 mod kernels;
 mod keys;
+mod merge;
 mod order;
 mod sort;
 mod source;
@@ -40,6 +43,7 @@ use crate::locking::LockIntent;
 use crate::plan::{Node, Plan, Seek};
 use crate::window;
 
+pub use kept::{Keeper, Kept};
 pub use source::Rows;
 
 /// Rows that operators gather before they hand them on.
@@ -67,7 +71,7 @@ pub fn suits(plan: &Plan, goal: bool) -> bool {
             sort::numbers_only(calls) && !streams && suits(input, false)
         }
         Node::Join { left, right, .. } => {
-            !goal && join::hashes(&plan.node) && (suits(left, false) || suits(right, false))
+            !goal && joins(&plan.node) && (suits(left, false) || suits(right, false))
         }
         Node::Top {
             input,
@@ -82,6 +86,11 @@ pub fn suits(plan: &Plan, goal: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a join is one that can be done by column.
+fn joins(node: &Node) -> bool {
+    matches!(node, Node::Join { hash, apply: false, .. } if !hash.is_empty())
 }
 
 /// A reader's scan that may meet many rows.
@@ -116,6 +125,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         }
         Node::Project { input, exprs } => project(input, exprs, needed, u64::MAX, cx),
         Node::Aggregate { .. } => aggregate::open(plan, needed, cx),
+        Node::Join { merge: true, .. } => merge::open(plan, needed, cx),
         Node::Join { .. } => join::open(plan, needed, cx),
         Node::Window { .. } => sort::window(plan, needed, cx),
         Node::Sort { input, keys } => sort::open((input, keys), needed, u64::MAX, cx),
@@ -135,7 +145,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
             let other = open(right, &all, cx)?;
             let input = open(left, &all, cx)?;
             let columns = &left.columns;
-            let compared = stream::Compared::new(input, columns, other, *keep_common, cx)?;
+            let compared = compared::Compared::new(input, columns, other, *keep_common, cx)?;
             Ok(Box::new(compared))
         }
         _ => source::from_rows(plan, needed, cx),

@@ -6,6 +6,7 @@ mod columns;
 mod explain;
 mod guard;
 mod row;
+mod source;
 mod target;
 
 pub(crate) use columns::{assignable, column_values, named_columns, refuse_generated};
@@ -209,9 +210,16 @@ impl Dml {
                 self.insert_all(all, columns, &mut pending, cx)?
             }
             InsertSource::Query(plan) => {
-                let mut rows = plan.rows(cx)?;
-                rows.truncate(usize::try_from(cx.row_limit).unwrap_or(usize::MAX));
-                self.insert_all(rows, columns, &mut pending, cx)?
+                let mut rows = source::Rows::open(plan, &*self.table, cx)?;
+                let (mut n, mut left) = (0, cx.row_limit);
+                while left > 0
+                    && let Some(mut some) = rows.next(cx)?
+                {
+                    some.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                    left -= some.len() as u64;
+                    n += self.insert_all(some, columns, &mut pending, cx)?;
+                }
+                n
             }
         };
         if self.guard.follows() {
@@ -414,7 +422,7 @@ fn bind_insert(
                 check_width(stmt.columns.is_empty(), named.len(), columns.len(), false)?;
                 plans.push(binder.convert_columns(constant_rows(columns, rows), &types)?);
             }
-            let columns = plans.first().map_or(Vec::new(), |p| p.columns.clone());
+            let columns = plans.first().map(|p| p.columns.clone()).unwrap_or_default();
             InsertSource::Query(Box::new(Plan {
                 node: Node::Concat(plans),
                 columns,
@@ -538,7 +546,7 @@ fn constant_rows(columns: Vec<OutColumn>, rows: Vec<Row>) -> Plan {
     let rows = rows.map(|r| r.into_iter().zip(&columns).map(constant).collect());
     Plan {
         node: Node::Values(rows.collect()),
-        columns,
+        columns: columns.into(),
         correlated: false,
     }
 }

@@ -12,7 +12,7 @@ use duramen_types::{SqlType, Value};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::locking::ScanLock;
-use crate::plan::Row;
+use crate::plan::{Columns, OutColumn, Row};
 use crate::rules::{Generated, Rules};
 use crate::spill::{SpillFile, SpilledInMemory, Workspace};
 use crate::statistics::ColumnStatistics;
@@ -33,6 +33,17 @@ impl TableColumn {
     /// Whether the table makes its values.
     pub fn is_generated(&self) -> bool {
         self.generated != Generated::No
+    }
+
+    /// As a scan of its table gives it out.
+    pub fn out(&self) -> OutColumn {
+        OutColumn {
+            name: self.name.as_str().into(),
+            ty: self.ty,
+            nullable: self.nullable,
+            identity: self.identity,
+            updatable: true,
+        }
     }
 }
 
@@ -136,6 +147,10 @@ pub trait Table: fmt::Debug + Send + Sync {
         ("", self.full_name())
     }
     fn columns(&self) -> &[TableColumn];
+    /// Its columns as a scan gives them out.
+    fn out_columns(&self) -> Columns {
+        self.columns().iter().map(TableColumn::out).collect()
+    }
     /// The enabled constraints, keys apart.
     fn rules(&self) -> SqlResult<Rules> {
         Ok(Rules::default())
@@ -161,7 +176,7 @@ pub trait Table: fmt::Debug + Send + Sync {
     fn statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {
         None
     }
-    /// Its size at this moment, for choosing plans.
+    /// Its size when it was first asked for, for choosing plans.
     fn size(&self) -> TableSize {
         TableSize::default()
     }

@@ -38,4 +38,4 @@ pub use expr::{CompareOp, Expr, Kind};
 pub use functions::names as function_names;
 pub use locking::{LockGrain, LockIntent, ScanLock};
 pub use optimize::Sizes;
-pub use plan::{OutColumn, Plan, Row};
+pub use plan::{Columns, OutColumn, Plan, Row};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 
-use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource};
+use crate::bind::{Binder, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::dml::{self, ColumnValue, assignable};
 use crate::exec::eval_all;
@@ -33,16 +33,9 @@ pub(crate) enum Has {
 }
 
 fn pseudo_table(alias: &str, table: &Arc<dyn Table>, offset: usize) -> ScopeSource {
-    let columns = table.columns().iter().map(|c| ScopeColumn {
-        name: c.name.clone(),
-        ty: c.ty,
-        nullable: c.nullable,
-        identity: c.identity,
-        updatable: true,
-    });
     ScopeSource {
         alias: alias.to_owned(),
-        columns: columns.collect(),
+        columns: table.out_columns(),
         offset,
     }
 }

@@ -1,6 +1,5 @@
 //! Plans: a tree of operators with every expression bound. A plan is immutable and can be run any number of times.
 
-use std::fmt;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
@@ -17,7 +16,7 @@ pub type Row = Vec<Value>;
 /// A column that a plan gives out.
 #[derive(Clone, Debug)]
 pub struct OutColumn {
-    pub name: String,
+    pub name: Arc<str>,
     pub ty: SqlType,
     pub nullable: bool,
     pub identity: bool,
@@ -25,10 +24,26 @@ pub struct OutColumn {
     pub updatable: bool,
 }
 
+impl OutColumn {
+    /// A computed column without a name.
+    pub fn unnamed(ty: SqlType, nullable: bool) -> OutColumn {
+        OutColumn {
+            name: Arc::default(),
+            ty,
+            nullable,
+            identity: false,
+            updatable: false,
+        }
+    }
+}
+
+/// The columns of a plan, one list for all plans over each other that give out the same.
+pub type Columns = Arc<[OutColumn]>;
+
 #[derive(Debug)]
 pub struct Plan {
     pub node: Node,
-    pub columns: Vec<OutColumn>,
+    pub columns: Columns,
     /// Reads a row of an enclosing query.
     pub correlated: bool,
 }
@@ -240,74 +255,5 @@ impl Plan {
             rows.extend(batch);
         }
         Ok(rows)
-    }
-}
-
-/// Text for people: one operator a line.
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.describe(f, 0)
-    }
-}
-
-impl Plan {
-    fn describe(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
-        let (name, inputs): (String, Vec<&Plan>) = match &self.node {
-            Node::OneRow => ("Constant Scan".into(), vec![]),
-            Node::Values(rows) => (format!("Constant Scan ({} rows)", rows.len()), vec![]),
-            Node::Scan {
-                table, seek: None, ..
-            } => (format!("Table Scan [{}]", table.def.name()), vec![]),
-            Node::Scan {
-                table,
-                seek: Some(s),
-                ..
-            } => (
-                format!("Index Seek [{}] index {}", table.def.name(), s.index),
-                vec![],
-            ),
-            Node::Virtual { table, .. } => {
-                (format!("Table-valued function [{}]", table.name()), vec![])
-            }
-            Node::Filter { input, .. } => ("Filter".into(), vec![input]),
-            Node::Project { input, .. } | Node::Assign { input, .. } => {
-                ("Compute Scalar".into(), vec![input])
-            }
-            Node::Join {
-                left,
-                right,
-                kind,
-                hash,
-                merge,
-                ..
-            } => {
-                let how = match (*merge, hash.is_empty()) {
-                    (true, _) => "Merge Join",
-                    (false, true) => "Nested Loops",
-                    (false, false) => "Hash Match",
-                };
-                (format!("{how} ({kind:?} Join)"), vec![left, right])
-            }
-            Node::Aggregate { input, .. } => ("Hash Match (Aggregate)".into(), vec![input]),
-            Node::Window { input, .. } => ("Window Aggregate".into(), vec![input]),
-            Node::Recursive {
-                anchor, members, ..
-            } => {
-                let mut inputs: Vec<&Plan> = vec![anchor];
-                inputs.extend(members);
-                ("Concatenation (recursive)".into(), inputs)
-            }
-            Node::WorkTable { .. } => ("Table Spool".into(), vec![]),
-            Node::Sort { input, .. } => ("Sort".into(), vec![input]),
-            Node::Top { input, .. } => ("Top".into(), vec![input]),
-            Node::Skip { input, .. } => ("Top (offset)".into(), vec![input]),
-            Node::Distinct { input } => ("Hash Match (Distinct)".into(), vec![input]),
-            Node::Concat(inputs) => ("Concatenation".into(), inputs.iter().collect()),
-            Node::SetOperation { left, right, .. } => {
-                ("Hash Match (Set Operation)".into(), vec![left, right])
-            }
-        };
-        writeln!(f, "{:indent$}|--{name}", "", indent = depth * 5 + 2)?;
-        inputs.iter().try_for_each(|p| p.describe(f, depth + 1))
     }
 }

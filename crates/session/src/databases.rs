@@ -20,6 +20,7 @@ use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
 use crate::statistics::Statistics;
+use crate::stored::Shapes;
 use crate::unavailable::Unavailable;
 
 /// Bits of `DatabaseEntry::options`, ours.
@@ -71,6 +72,7 @@ pub struct OpenDb {
     pub entry: RwLock<DatabaseEntry>,
     /// Of its tables' columns.
     pub statistics: Statistics,
+    pub shapes: Shapes,
 }
 
 impl OpenDb {
@@ -237,6 +239,7 @@ impl Databases {
             catalog,
             entry: RwLock::new(entry),
             statistics: Statistics::default(),
+            shapes: Shapes::default(),
         });
         self.open.write().insert(open.db.id, open.clone());
         self.generation.fetch_add(1, Ordering::AcqRel);

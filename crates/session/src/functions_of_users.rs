@@ -93,7 +93,13 @@ impl Session {
         let ModuleKind::InlineFunction { params, query } = parsed(&module)?.kind else {
             return Ok(None);
         };
-        let callable = callable(&module.text, &params, &[], BodyOf::Batch, &NoTableTypes)?;
+        let callable = callable(
+            &module.text,
+            &params,
+            Vec::new(),
+            BodyOf::Batch,
+            &NoTableTypes,
+        )?;
         Ok(Some(Arc::new(InlineFunction {
             name: module.name.clone(),
             database: db.db.name.clone(),
@@ -143,7 +149,7 @@ pub fn body_function(
         }
         _ => return Ok(None),
     };
-    let callable = callable(text, params, body, BodyOf::Procedure, &NoTableTypes)?;
+    let callable = callable(text, params, body.clone(), BodyOf::Procedure, &NoTableTypes)?;
     for step in &callable.program.steps {
         let allowed = match &step.op {
             Op::Run(StatementKind::Select(s)) => assigns_only(s),

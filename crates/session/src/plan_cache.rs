@@ -149,7 +149,7 @@ mod tests {
             quoted_identifier: true,
         };
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
-        let program = compile(text, &batch.statements, Vec::new(), BodyOf::Batch).unwrap();
+        let program = compile(text, batch.statements, Vec::new(), BodyOf::Batch).unwrap();
         Callable {
             bound: vec![None; program.steps.len()],
             program: Arc::new(program),

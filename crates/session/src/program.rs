@@ -144,7 +144,7 @@ struct Compiler<'t> {
 /// Compiles the statements of a parsed batch or module; `given` are the variables it starts with (parameters).
 pub fn compile(
     text: &str,
-    statements: &[Statement],
+    statements: Vec<Statement>,
     given: Vec<Variable>,
     body_of: BodyOf,
 ) -> SqlResult<Program> {
@@ -160,7 +160,7 @@ pub fn compile(
 /// As [`compile`], for a text that may name table types; `given` are its parameters, values and tables.
 pub fn compile_typed(
     text: &str,
-    statements: &[Statement],
+    statements: Vec<Statement>,
     (given, given_tables): (Vec<Variable>, Vec<(String, TableType)>),
     body_of: BodyOf,
     types: &dyn TableTypes,
@@ -189,10 +189,11 @@ pub fn compile_typed(
         span: (0, 0),
         shown: None,
     };
-    c.declarations(statements)?;
+    c.declarations(&statements)?;
+    let count = statements.len();
     c.statements(statements)?;
     if let Some(line) = c.shown
-        && (statements.len() != 1 || c.steps.len() != 1 || body_of != BodyOf::Batch)
+        && (count != 1 || c.steps.len() != 1 || body_of != BodyOf::Batch)
     {
         return Err(SqlError::new(&messages::SHOWPLAN_ALONE, &[]).at_line(line as i32));
     }
@@ -365,12 +366,12 @@ impl Compiler<'_> {
         self.steps.len()
     }
 
-    fn statements(&mut self, statements: &[Statement]) -> SqlResult<()> {
-        statements.iter().try_for_each(|s| self.statement(s))
+    fn statements(&mut self, statements: Vec<Statement>) -> SqlResult<()> {
+        statements.into_iter().try_for_each(|s| self.statement(s))
     }
 
     /// The statements of a TRY or CATCH block.
-    fn block(&mut self, statements: &[Statement], catch: bool) -> SqlResult<()> {
+    fn block(&mut self, statements: Vec<Statement>, catch: bool) -> SqlResult<()> {
         self.numbered += 1;
         self.blocks.push(Block {
             id: self.numbered,
@@ -389,7 +390,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn statement(&mut self, s: &Statement) -> SqlResult<()> {
+    fn statement(&mut self, s: Statement) -> SqlResult<()> {
         let line = s.line;
         let end = match &s.kind {
             // Up to the statement that it decides about.
@@ -399,15 +400,15 @@ impl Compiler<'_> {
             _ => s.span.end,
         };
         self.span = (s.span.start as usize, end as usize);
-        match &s.kind {
+        match s.kind {
             StatementKind::Declare(list) => {
                 for d in list {
-                    if let (Some(value), Some(slot)) = (&d.init, self.slot(&d.name)) {
+                    if let (Some(value), Some(slot)) = (d.init, self.slot(&d.name)) {
                         self.emit(
                             Op::Assign {
                                 slot,
                                 op: None,
-                                value: value.clone(),
+                                value,
                             },
                             d.line,
                         );
@@ -416,17 +417,10 @@ impl Compiler<'_> {
             }
             StatementKind::SetVariable { name, op, value } => {
                 let missing = || {
-                    SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[name]).at_line(line as i32)
+                    SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]).at_line(line as i32)
                 };
-                let slot = self.slot(name).ok_or_else(missing)?;
-                self.emit(
-                    Op::Assign {
-                        slot,
-                        op: *op,
-                        value: value.clone(),
-                    },
-                    line,
-                );
+                let slot = self.slot(&name).ok_or_else(missing)?;
+                self.emit(Op::Assign { slot, op, value }, line);
             }
             StatementKind::If {
                 condition,
@@ -434,18 +428,15 @@ impl Compiler<'_> {
                 otherwise,
             } => {
                 let branch = self.emit(Op::Jump(0), line);
-                self.statement(then)?;
+                self.statement(*then)?;
                 let mut target = self.here();
                 if let Some(o) = otherwise {
                     let skip = self.emit(Op::Jump(0), line);
                     target = self.here();
-                    self.statement(o)?;
+                    self.statement(*o)?;
                     self.steps[skip].op = Op::Jump(self.here());
                 }
-                self.steps[branch].op = Op::BranchUnless {
-                    condition: condition.clone(),
-                    target,
-                };
+                self.steps[branch].op = Op::BranchUnless { condition, target };
             }
             StatementKind::While { condition, body } => {
                 let start = self.emit(Op::Jump(0), line);
@@ -454,11 +445,11 @@ impl Compiler<'_> {
                     breaks: Vec::new(),
                     blocks: self.blocks.len(),
                 });
-                self.statement(body)?;
+                self.statement(*body)?;
                 self.emit(Op::Jump(start), line);
                 let end = self.here();
                 self.steps[start].op = Op::BranchUnless {
-                    condition: condition.clone(),
+                    condition,
                     target: end,
                 };
                 let done = self.loops.pop().map_or_else(Vec::new, |l| l.breaks);
@@ -505,7 +496,7 @@ impl Compiler<'_> {
                     .insert(name.to_lowercase(), (self.here(), self.blocks.clone()))
                     .is_some()
                 {
-                    return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[name])
+                    return Err(SqlError::new(&messages::LABEL_ALREADY_DECLARED, &[&name])
                         .at_line(line as i32));
                 }
             }
@@ -537,14 +528,14 @@ impl Compiler<'_> {
                 return Err(error.at_line(line as i32));
             }
             StatementKind::Return(value) => {
-                self.emit(Op::Return(value.clone()), line);
+                self.emit(Op::Return(value), line);
             }
             other => {
-                if crate::run::sets_showplan(other) {
+                if crate::run::sets_showplan(&other) {
                     self.shown = Some(line);
                 }
-                self.check_target(other, line)?;
-                self.emit(Op::Run(other.clone()), line);
+                self.check_target(&other, line)?;
+                self.emit(Op::Run(other), line);
             }
         }
         Ok(())
@@ -558,7 +549,8 @@ pub fn find_variable(variables: &[Variable], name: &str) -> Option<usize> {
 
 /// Names of variables compare without case.
 pub fn same(a: &str, b: &str) -> bool {
-    a == b || a.to_lowercase() == b.to_lowercase()
+    a.eq_ignore_ascii_case(b)
+        || !(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase()
 }
 
 /// Whether a text may name temporary tables, or tempdb. More than that does no harm.

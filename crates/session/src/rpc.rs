@@ -75,7 +75,7 @@ impl Session {
         cancel: &CancelToken,
         work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
     ) -> RpcOutcome {
-        let nothing: Program = match compile("", &[], Vec::new(), BodyOf::Batch) {
+        let nothing: Program = match compile("", Vec::new(), Vec::new(), BodyOf::Batch) {
             Ok(p) => p,
             Err(e) => {
                 crate::outcome::report(sink, &e);

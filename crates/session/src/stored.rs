@@ -10,9 +10,9 @@ use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
     AccessPath, Bounds, Event, Locator, RowCursor, Table, TableColumn, TableSize,
 };
-use duramen_query::rules::{Generated, Rules};
+use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
-use duramen_query::{Cx, LockGrain, Row, ScanLock};
+use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
 use duramen_storage::{Cursor, LockHint, Reading, RowLocator, Rowset, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::batch::Column;
@@ -24,20 +24,24 @@ use crate::versioning;
 
 mod computed;
 mod rules;
+mod shape;
+
+pub use shape::Shapes;
+
+/// What has been asked of a column.
+type Known = OnceLock<Option<Arc<ColumnStatistics>>>;
 
 pub struct StoredTable {
     db: Arc<OpenDb>,
     def: Arc<TableDef>,
-    columns: Vec<TableColumn>,
-    paths: Vec<AccessPath>,
-    /// Whether some of its columns are made by it.
-    generates: bool,
-    /// Whether an index leaves duplicate keys out.
-    ignores: bool,
+    shape: Arc<shape::Shape>,
     computed: OnceLock<computed::Expressions>,
-    names: Arc<Names>,
     /// The catalog's version at which the definition was last found unchanged.
     checked: AtomicU64,
+    /// As it was when a plan first asked: a plan is chosen by one size.
+    size: OnceLock<TableSize>,
+    /// The same of its columns' statistics.
+    statistics: OnceLock<Box<[Known]>>,
 }
 
 /// Whether a definition is still the catalog's. The object's lock is held.
@@ -58,18 +62,6 @@ pub(crate) fn is_current(db: &OpenDb, def: &TableDef) -> SqlResult<bool> {
 pub(crate) fn changed(def: &TableDef) -> SqlError {
     let name = format!("{}.{}", def.schema_name, def.name);
     SqlError::new(&messages::DEFINITION_CHANGED, &[&name])
-}
-
-/// The columns of a table that an index's entries hold: keys, included columns and what they find their rows by.
-fn entry_columns(def: &TableDef, index: &IndexDef) -> Vec<usize> {
-    if index.clustered {
-        return (0..def.columns.len()).collect();
-    }
-    let mut columns: Vec<usize> = index.keys.iter().map(|k| k.column).collect();
-    columns.extend(&index.includes);
-    let clustered = def.indexes.iter().find(|i| i.clustered);
-    columns.extend(clustered.iter().flat_map(|c| &c.keys).map(|k| k.column));
-    columns
 }
 
 /// What errors call the table and its database.
@@ -94,60 +86,14 @@ impl fmt::Debug for StoredTable {
 
 impl StoredTable {
     pub fn new(db: Arc<OpenDb>, def: Arc<TableDef>) -> StoredTable {
-        let columns: Vec<TableColumn> = def
-            .columns
-            .iter()
-            .map(|c| TableColumn {
-                name: c.name.clone(),
-                ty: c.ty,
-                nullable: c.nullable,
-                identity: c.identity.is_some(),
-                default: c.default.as_ref().map(|d| d.text.clone()),
-                generated: match (&c.computed, c.ty.id) {
-                    (Some(_), _) => Generated::Computed,
-                    (None, TypeId::RowVersion) => Generated::RowVersion,
-                    _ => Generated::No,
-                },
-            })
-            .collect();
-        let paths = def
-            .indexes
-            .iter()
-            .map(|i| match i.options.disabled {
-                // Nothing can be sought there, and it is in no order.
-                true => AccessPath {
-                    name: i.name.clone(),
-                    unique: false,
-                    keys: Vec::new(),
-                    covers_all: false,
-                    columns: Vec::new(),
-                    ordered: false,
-                },
-                false => AccessPath {
-                    name: i.name.clone(),
-                    unique: i.unique,
-                    keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
-                    covers_all: i.clustered,
-                    columns: entry_columns(&def, i),
-                    ordered: true,
-                },
-            })
-            .collect();
-        let names = Arc::new(Names {
-            table: format!("{}.{}", def.schema_name, def.name),
-            database: db.db.name.clone(),
-            full: format!("{}.{}.{}", db.db.name, def.schema_name, def.name),
-        });
         StoredTable {
-            ignores: def.indexes.iter().any(|i| i.options.ignore_dup_key),
-            generates: columns.iter().any(TableColumn::is_generated),
+            shape: db.shapes.of(&db.db.name, &def),
             db,
             def,
-            columns,
-            paths,
             computed: OnceLock::new(),
-            names,
             checked: AtomicU64::new(0),
+            size: OnceLock::new(),
+            statistics: OnceLock::new(),
         }
     }
 
@@ -168,7 +114,7 @@ impl StoredTable {
 
     /// A row as stored: the columns, and room for the uniquifier.
     fn stored(&self, mut row: Row) -> Row {
-        if self.generates {
+        if self.shape.generates {
             for (value, column) in row.iter_mut().zip(&self.def.columns) {
                 if !column.is_stored() {
                     *value = Value::Null;
@@ -199,7 +145,7 @@ impl StoredTable {
     fn named(&self, e: StorageError, row: &[Value]) -> SqlError {
         let index_id = match e {
             StorageError::DuplicateKey { index_id, .. } => index_id,
-            StorageError::Sql(e) => return self.names.in_words(e),
+            StorageError::Sql(e) => return self.shape.names.in_words(e),
         };
         let Some(index) = self.def.indexes.iter().find(|i| i.id == index_id) else {
             return e.into();
@@ -332,11 +278,11 @@ impl Table for StoredTable {
     }
 
     fn full_name(&self) -> &str {
-        &self.names.full
+        &self.shape.names.full
     }
 
     fn place(&self) -> (&str, &str) {
-        (&self.names.database, &self.names.table)
+        (&self.shape.names.database, &self.shape.names.table)
     }
 
     fn triggers(&self, event: Event) -> Vec<i32> {
@@ -351,7 +297,7 @@ impl Table for StoredTable {
     }
 
     fn generates(&self) -> bool {
-        self.generates
+        self.shape.generates
     }
 
     fn generate(&self, row: &mut Row, cx: &mut Cx<'_>) -> SqlResult<()> {
@@ -359,11 +305,15 @@ impl Table for StoredTable {
     }
 
     fn columns(&self) -> &[TableColumn] {
-        &self.columns
+        &self.shape.columns
+    }
+
+    fn out_columns(&self) -> Columns {
+        self.shape.out.clone()
     }
 
     fn paths(&self) -> &[AccessPath] {
-        &self.paths
+        &self.shape.paths
     }
 
     fn rows_about(&self) -> u64 {
@@ -371,18 +321,29 @@ impl Table for StoredTable {
     }
 
     fn statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
-        let made = self.db.statistics.of(&self.db, &self.def, column)?;
-        Some(made.statistics)
+        let of = |column| {
+            let made = self.db.statistics.of(&self.db, &self.def, column)?;
+            Some(made.statistics)
+        };
+        let all = self.statistics.get_or_init(|| {
+            let columns = self.def.columns.iter();
+            columns.map(|_| OnceLock::new()).collect()
+        });
+        match all.get(column) {
+            Some(known) => known.get_or_init(|| of(column)).clone(),
+            None => of(column),
+        }
     }
 
     fn size(&self) -> TableSize {
-        let data = self.data();
-        let rows = data.row_count().unwrap_or(0);
-        let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
-        TableSize {
-            rows,
-            pages: pages.max(1),
-        }
+        *self.size.get_or_init(|| {
+            let rows = self.data().row_count().unwrap_or(0);
+            let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
+            TableSize {
+                rows,
+                pages: pages.max(1),
+            }
+        })
     }
 
     fn open(
@@ -406,13 +367,13 @@ impl Table for StoredTable {
         let index = bounds
             .and_then(|b| self.def.indexes.get(b.path))
             .filter(|i| !i.clustered);
-        let width = self.columns.len();
+        let width = self.shape.columns.len();
         match index {
             None => {
                 let cursor = self.data().scan(&tx, spec(bounds, &reading));
                 self.check_definition(&tx, &reading)?;
                 let cursor = cursor?;
-                let names = self.names.clone();
+                let names = self.shape.names.clone();
                 let rows = DataCursor {
                     cursor,
                     tx,
@@ -436,7 +397,7 @@ impl Table for StoredTable {
                         held: held.collect(),
                         tx,
                         width,
-                        names: self.names.clone(),
+                        names: self.shape.names.clone(),
                     }));
                 }
                 let heap = self.def.is_heap();
@@ -448,7 +409,7 @@ impl Table for StoredTable {
                     reading,
                     tx,
                     width,
-                    names: self.names.clone(),
+                    names: self.shape.names.clone(),
                 };
                 self.completed(Box::new(rows), cx)
             }
@@ -498,7 +459,7 @@ impl Table for StoredTable {
         self.check_writable()?;
         let tx = transaction(cx)?;
         let row = self.stored(row);
-        if self.ignores && self.is_duplicate(&tx, &row)? {
+        if self.shape.ignores && self.is_duplicate(&tx, &row)? {
             return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
         }
         rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
@@ -527,7 +488,7 @@ impl Table for StoredTable {
         let tx = transaction(cx)?;
         let old = self.stored(old.clone());
         rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
-            .map_err(|e| self.names.in_words(e))
+            .map_err(|e| self.shape.names.in_words(e))
     }
 }
 

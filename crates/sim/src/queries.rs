@@ -44,16 +44,38 @@ pub struct Report {
     pub differences: Vec<String>,
 }
 
-/// Asks `count` queries, world after world from `seed`. Without SQLite only the three-part queries are asked.
-pub fn run(seed: u64, count: u64, mut other: Option<Sqlite>, keep_going: bool) -> Report {
+impl Report {
+    /// Queries asked so far.
+    pub fn asked(&self) -> u64 {
+        self.compared + self.partitioned + self.changes + self.refused
+    }
+
+    /// Counts what another thread has found too.
+    pub fn add(&mut self, other: Report) {
+        self.compared += other.compared;
+        self.partitioned += other.partitioned;
+        self.changes += other.changes;
+        self.refused += other.refused;
+        self.differences.extend(other.differences);
+    }
+}
+
+/// Asks `count` queries, world after world from the seed, every `step`th. Without SQLite only the three-part queries are
+/// asked. After each world `told` hears what has been found so far.
+pub fn run(
+    (mut seed, step): (u64, u64),
+    count: u64,
+    mut other: Option<Sqlite>,
+    keep_going: bool,
+    mut told: impl FnMut(&Report),
+) -> Report {
     let mut report = Report::default();
     let instance = world::instance();
-    let mut seed = seed;
-    let asked = |r: &Report| r.compared + r.partitioned + r.changes + r.refused;
-    while asked(&report) < count && (keep_going || report.differences.is_empty()) {
-        let left = (count - asked(&report)).min(PER_WORLD);
+    while report.asked() < count && (keep_going || report.differences.is_empty()) {
+        let left = (count - report.asked()).min(PER_WORLD);
         one_world(seed, left, &instance, other.as_mut(), &mut report);
-        seed += 1;
+        seed += step;
+        told(&report);
     }
     report
 }

@@ -190,17 +190,40 @@ pub const RESERVED: &[&str] = &[
 /// The longest reserved word, in bytes.
 const LONGEST: usize = 32;
 
+/// Where the words of each letter begin, and where the last ones end.
+const LETTERS: [usize; 27] = {
+    let mut starts = [RESERVED.len(); 27];
+    let mut i = RESERVED.len();
+    while i > 0 {
+        i -= 1;
+        starts[(RESERVED[i].as_bytes()[0] - b'A') as usize] = i;
+    }
+    let mut letter = 26;
+    while letter > 0 {
+        letter -= 1;
+        if starts[letter] > starts[letter + 1] {
+            starts[letter] = starts[letter + 1];
+        }
+    }
+    starts
+};
+
 /// Whether `word` (any case) is reserved.
 pub fn is_reserved(word: &str) -> bool {
     let bytes = word.as_bytes();
-    if bytes.len() > LONGEST {
+    let Some(first) = bytes.first().filter(|b| b.is_ascii_alphabetic()) else {
+        return false;
+    };
+    // No reserved word ends in a digit.
+    if bytes.len() > LONGEST || bytes[bytes.len() - 1].is_ascii_digit() {
         return false;
     }
+    let letter = usize::from(first.to_ascii_uppercase() - b'A');
     let mut upper = [0u8; LONGEST];
     let upper = &mut upper[..bytes.len()];
     upper.copy_from_slice(bytes);
     upper.make_ascii_uppercase();
-    RESERVED
+    RESERVED[LETTERS[letter]..LETTERS[letter + 1]]
         .binary_search_by(|known| known.as_bytes().cmp(upper))
         .is_ok()
 }

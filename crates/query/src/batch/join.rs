@@ -608,8 +608,3 @@ fn with_unmatched(probe: &Probe, probed: &mut Vec<u32>, built: &mut Vec<u32>) {
     probed.extend(pairs.iter().map(|p| p.0));
     built.extend(pairs.iter().map(|p| p.1));
 }
-
-/// Whether a join is one that can be hashed.
-pub fn hashes(node: &Node) -> bool {
-    matches!(node, Node::Join { hash, apply: false, merge: false, .. } if !hash.is_empty())
-}

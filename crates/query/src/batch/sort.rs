@@ -37,9 +37,6 @@ struct Direction {
 /// Rows with their sort keys beside them, sorted when all have come.
 struct Sorter<'p> {
     store: Store,
-    /// As given, to begin anew.
-    columns: Vec<OutColumn>,
-    kept: Vec<bool>,
     exprs: Vec<BatchExpr<'p>>,
     directions: Vec<Direction>,
     keys: Vec<Column>,
@@ -62,8 +59,6 @@ impl<'p> Sorter<'p> {
         };
         Sorter {
             store: Store::new(columns, kept),
-            columns: columns.to_vec(),
-            kept: kept.to_vec(),
             directions: by.iter().map(direction).collect(),
             keys: by.iter().map(|(e, _)| Column::of(&e.ty)).collect(),
             exprs: BatchExpr::all(by.into_iter().map(|(e, _)| e)),
@@ -131,7 +126,6 @@ impl<'p> Sorter<'p> {
                 writer.put(run, &columns, some)?;
             }
         }
-        self.store = Store::new(&self.columns, &self.kept);
         self.keys = keys.iter().map(|k| k.column.like()).collect();
         self.bytes = 0;
         self.grant.hold(0);
@@ -376,8 +370,7 @@ pub fn window<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult
     }
     let mut source = super::open(input, kept.last().map_or(&[], Vec::as_slice), cx)?;
     for (i, call) in calls.iter().enumerate() {
-        let mut columns = input.columns.clone();
-        columns.extend_from_slice(&plan.columns[width..width + i]);
+        let columns = [&input.columns[..], &plan.columns[width..width + i]].concat();
         let mut own = kept[calls.len() - 1 - i].clone();
         own.resize(width + i, true);
         let mut sorter = Sorter::new((&columns, &own), by(call), u64::MAX, cx);

@@ -139,6 +139,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Begins again.
+    pub fn rewind(&mut self) {
+        self.next = 0;
+    }
+
     pub fn next(&mut self) -> SqlResult<Option<Batch>> {
         let Some(block) = self.blocks.get(self.next) else {
             return Ok(None);

@@ -42,11 +42,18 @@ impl Store {
         columns.map(|c| Arc::new(c.gather(rows))).collect()
     }
 
-    /// The columns, which go.
+    /// The columns, which go: others may come.
     pub fn take_columns(&mut self) -> Vec<Arc<Column>> {
         self.rows = 0;
+        let absent = Arc::new(Column::absent());
         let columns = self.columns.iter_mut();
-        let take = |c: &mut Column| Arc::new(std::mem::replace(c, Column::absent()));
+        let take = |c: &mut Column| match c.is_absent() {
+            true => absent.clone(),
+            false => {
+                let empty = c.like();
+                Arc::new(std::mem::replace(c, empty))
+            }
+        };
         columns.map(take).collect()
     }
 
@@ -62,9 +69,10 @@ impl Store {
 /// `n` rows of NULLs in the marked columns.
 pub fn nothing(columns: &[OutColumn], kept: &[bool], n: usize) -> Vec<Arc<Column>> {
     let none = vec![NO_ROW; n];
+    let absent = Arc::new(Column::absent());
     let fresh = columns.iter().zip(kept).map(|(c, kept)| match kept {
-        true => Column::of(&c.ty).gather(&none),
-        false => Column::absent(),
+        true => Arc::new(Column::of(&c.ty).gather(&none)),
+        false => absent.clone(),
     });
-    fresh.map(Arc::new).collect()
+    fresh.collect()
 }

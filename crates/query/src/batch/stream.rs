@@ -1,5 +1,4 @@
-//! Operators that hand each batch on, or some of it: filter, projection, TOP and OFFSET, DISTINCT, UNION ALL, EXCEPT
-//! and INTERSECT.
+//! Operators that hand each batch on, or some of it: filter, projection, TOP and OFFSET, DISTINCT and UNION ALL.
 
 use std::sync::Arc;
 
@@ -231,64 +230,6 @@ fn new_rows(batch: Batch, seen: &mut KeyTable) -> Batch {
     match fresh.len() == batch.rows() {
         true => batch,
         false => batch.gather(&fresh),
-    }
-}
-
-/// EXCEPT and INTERSECT: different rows that the other side has, or has not.
-pub struct Compared<'p> {
-    input: Boxed<'p>,
-    other: KeyTable,
-    seen: KeyTable,
-    keep_common: bool,
-}
-
-impl<'p> Compared<'p> {
-    pub fn new(
-        input: Boxed<'p>,
-        columns: &[OutColumn],
-        mut other: Boxed<'_>,
-        keep_common: bool,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<Compared<'p>> {
-        let mut table = row_keys(columns);
-        let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
-        while let Some(batch) = other.next(cx)? {
-            table.number(
-                batch.columns(),
-                batch.rows(),
-                true,
-                &mut numbers,
-                &mut fresh,
-            );
-        }
-        Ok(Compared {
-            input,
-            other: table,
-            seen: row_keys(columns),
-            keep_common,
-        })
-    }
-}
-
-impl BatchOperator for Compared<'_> {
-    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
-        let (mut numbers, mut fresh) = (Vec::new(), Vec::new());
-        while let Some(batch) = self.input.next(cx)? {
-            let n = batch.rows();
-            self.other
-                .number(batch.columns(), n, false, &mut numbers, &mut fresh);
-            let there = numbers.iter().map(|k| *k != NONE);
-            let kept: Vec<u32> = there
-                .enumerate()
-                .filter(|(_, there)| *there == self.keep_common)
-                .map(|(i, _)| i as u32)
-                .collect();
-            let batch = new_rows(batch.gather(&kept), &mut self.seen);
-            if batch.rows() > 0 {
-                return Ok(Some(batch));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -129,7 +129,7 @@ impl Binder<'_> {
             c.0.clone_from(name);
         }
         let mut names: Vec<String> = columns.iter().map(|c| c.0.clone()).collect();
-        names.extend(plan.columns[width..].iter().map(|c| c.name.clone()));
+        names.extend(plan.columns[width..].iter().map(|c| c.name.to_string()));
         Ok(Located {
             table,
             plan,

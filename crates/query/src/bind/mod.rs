@@ -27,25 +27,18 @@ use crate::expr::{Expr, Kind};
 use crate::host::Host;
 use crate::locking::ScanLock;
 use crate::optimize::Hints;
-use crate::plan::{Aggregate, Plan};
+use crate::plan::{Aggregate, Columns, Plan};
 
 /// One source of FROM: its exposed name and where its columns start in the joined row.
 #[derive(Clone, Debug)]
 pub struct ScopeSource {
     pub alias: String,
-    pub columns: Vec<ScopeColumn>,
+    pub columns: Columns,
     pub offset: usize,
 }
 
-#[derive(Clone, Debug)]
-pub struct ScopeColumn {
-    pub name: String,
-    pub ty: SqlType,
-    pub nullable: bool,
-    pub identity: bool,
-    /// A plain column of a base table.
-    pub updatable: bool,
-}
+/// A column as names find it.
+pub use crate::plan::OutColumn as ScopeColumn;
 
 /// The names an expression can see: the sources at hand, then those of enclosing queries.
 #[derive(Default)]
@@ -206,5 +199,6 @@ pub(crate) fn unsupported(what: &str, line: u32) -> SqlError {
 }
 
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
-    a == b || a.to_lowercase() == b.to_lowercase()
+    a.eq_ignore_ascii_case(b)
+        || !(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase()
 }

@@ -9,10 +9,10 @@ use duramen_tsql::ast;
 
 use super::expr::mark_correlated;
 use super::source::join;
-use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name};
+use super::{Binder, Scope, ScopeSource, same_name};
 use crate::expr::{Expr, Kind, UserCall};
 use crate::host::{FunctionParameter, Host, InlineFunction, UserFunction, View};
-use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::plan::{Columns, JoinKind, Node, OutColumn, Plan};
 
 /// The source that holds the arguments of an inline function; no identifier is spelt like this.
 const PARAMETERS: &str = "\0parameters";
@@ -130,34 +130,22 @@ impl Binder<'_> {
         }
         let exprs = self.arguments(&function.name, &function.parameters, given)?;
         let parameters = function.parameters.iter();
-        let columns: Vec<OutColumn> = parameters
+        let columns: Columns = parameters
             .map(|p| OutColumn {
-                name: p.name.clone(),
-                ty: p.ty,
-                nullable: true,
-                identity: false,
-                updatable: false,
+                name: p.name.as_str().into(),
+                ..OutColumn::unnamed(p.ty, true)
             })
             .collect();
         let row = ScopeSource {
             alias: PARAMETERS.to_owned(),
-            columns: columns
-                .iter()
-                .map(|c| ScopeColumn {
-                    name: c.name.clone(),
-                    ty: c.ty,
-                    nullable: true,
-                    identity: false,
-                    updatable: false,
-                })
-                .collect(),
+            columns: columns.clone(),
             offset: 0,
         };
         let correlated = outside.correlated.get();
         let width = columns.len();
         let one_row = Plan {
             node: Node::OneRow,
-            columns: Vec::new(),
+            columns: Columns::default(),
             correlated: false,
         };
         let left = Plan {

@@ -1,12 +1,13 @@
 //! Recursive common table expressions: an anchor, and members that read what the last round gave.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, QueryExpr, SetOp};
 
 use super::{Binder, same_name};
-use crate::plan::{Node, OutColumn, Plan};
+use crate::plan::{Columns, Node, OutColumn, Plan};
 
 /// Tells work tables of one statement apart, wherever they are bound.
 static NEXT_WORK_TABLE: AtomicU64 = AtomicU64::new(0);
@@ -18,7 +19,7 @@ pub(super) const DEFAULT_MAX_RECURSION: u64 = 100;
 #[derive(Clone, Debug)]
 pub(super) struct Recursion {
     pub name: String,
-    pub columns: Vec<OutColumn>,
+    pub columns: Columns,
     id: u64,
 }
 
@@ -94,12 +95,12 @@ impl Binder<'_> {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let mut columns = anchor.columns.clone();
-        for (i, c) in columns.iter_mut().enumerate() {
+        for (i, c) in Arc::make_mut(&mut columns).iter_mut().enumerate() {
             c.nullable = true;
             c.identity = false;
             c.updatable = false;
             if let Some(name) = cte.columns.get(i) {
-                c.name.clone_from(name);
+                c.name = name.as_str().into();
             }
         }
         let id = NEXT_WORK_TABLE.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! Binding of queries.
 
+use std::sync::Arc;
+
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
@@ -7,12 +9,12 @@ use duramen_types::{SqlType, Value};
 use super::window::Windows;
 use super::{Aggregates, Binder, Scope, literal, same_name, unsupported};
 use crate::expr::{Expr, Kind};
-use crate::plan::{Aggregate, Node, OutColumn, Plan, SortKey, WindowCall};
+use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey, WindowCall};
 
 /// A select list, bound.
 struct Item {
     expr: Expr,
-    name: String,
+    name: Arc<str>,
     identity: bool,
     updatable: bool,
     /// `@x = expr`
@@ -111,17 +113,11 @@ impl Binder<'_> {
             for (row, e) in bound.iter_mut().zip(column) {
                 row[c] = e;
             }
-            columns.push(OutColumn {
-                name: String::new(),
-                ty,
-                nullable,
-                identity: false,
-                updatable: false,
-            });
+            columns.push(OutColumn::unnamed(ty, nullable));
         }
         Ok(Plan {
             node: Node::Values(bound),
-            columns,
+            columns: columns.into(),
             correlated: scope.correlated.get(),
         })
     }
@@ -137,7 +133,7 @@ impl Binder<'_> {
             return Err(SqlError::new(&messages::UNION_COLUMN_COUNT, &[]));
         }
         let mut types = Vec::new();
-        for (l, r) in left.columns.iter().zip(&right.columns) {
+        for (l, r) in left.columns.iter().zip(&*right.columns) {
             let at = types.len();
             types.push(if bare_null(&left, at) {
                 r.ty
@@ -168,14 +164,14 @@ impl Binder<'_> {
         let nullable: Vec<bool> = left
             .columns
             .iter()
-            .zip(&right.columns)
+            .zip(&*right.columns)
             .map(|(l, r)| l.nullable || r.nullable)
             .collect();
         let left = self.convert_columns(left, &types)?;
         let right = self.convert_columns(right, &types)?;
         let correlated = left.correlated || right.correlated;
         let mut columns = left.columns.clone();
-        for (c, n) in columns.iter_mut().zip(nullable) {
+        for (c, n) in Arc::make_mut(&mut columns).iter_mut().zip(nullable) {
             c.nullable = n;
             c.identity = false;
             c.updatable = false;
@@ -214,7 +210,8 @@ impl Binder<'_> {
             });
         }
         let mut columns = plan.columns.clone();
-        columns.iter_mut().zip(types).for_each(|(c, t)| c.ty = *t);
+        let own = Arc::make_mut(&mut columns).iter_mut();
+        own.zip(types).for_each(|(c, t)| c.ty = *t);
         let correlated = plan.correlated;
         Ok(Plan {
             node: Node::Project {
@@ -440,12 +437,12 @@ impl Binder<'_> {
                     let bound = self.expr(expr, scope, &mut Aggregates::Collect(aggregates))?;
                     let plain = plain_column(&bound, scope);
                     let own = match &expr.kind {
-                        ast::ExprKind::Column(n) => n.name().to_owned(),
-                        _ => String::new(),
+                        ast::ExprKind::Column(n) => n.name(),
+                        _ => "",
                     };
                     items.push(Item {
                         expr: bound,
-                        name: alias.clone().unwrap_or(own),
+                        name: alias.as_deref().unwrap_or(own).into(),
                         identity: plain.is_some_and(|c| c.0),
                         updatable: plain.is_some_and(|c| c.1),
                         slot: None,
@@ -473,7 +470,7 @@ impl Binder<'_> {
                     let bound = self.coerce(bound, ty)?;
                     items.push(Item {
                         expr: bound,
-                        name: variable.clone(),
+                        name: variable.as_str().into(),
                         identity: false,
                         updatable: false,
                         slot: Some(slot),
@@ -656,7 +653,7 @@ fn project(plan: Plan, items: Vec<Item>) -> Plan {
         };
         return Plan {
             node,
-            columns: Vec::new(),
+            columns: Columns::default(),
             correlated,
         };
     }
@@ -689,13 +686,7 @@ struct Groups {
 }
 
 fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
-    let out = |ty, nullable| OutColumn {
-        name: String::new(),
-        ty,
-        nullable,
-        identity: false,
-        updatable: false,
-    };
+    let out = OutColumn::unnamed;
     let Groups { by, kept } = groups;
     let mut columns: Vec<OutColumn> = plan.columns[..kept].to_vec();
     columns.extend(by.iter().map(|g| out(g.ty, g.nullable)));
@@ -708,7 +699,7 @@ fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
             aggregates,
             kept,
         },
-        columns,
+        columns: columns.into(),
         correlated,
     }
 }
@@ -734,14 +725,10 @@ fn window_columns(e: &mut Expr, width: usize) {
 }
 
 fn windowed(plan: Plan, calls: Vec<WindowCall>) -> Plan {
-    let mut columns = plan.columns.clone();
-    columns.extend(calls.iter().map(|c| OutColumn {
-        name: String::new(),
-        ty: c.ty,
-        nullable: true,
-        identity: false,
-        updatable: false,
-    }));
+    let own = plan.columns.iter().cloned();
+    let columns = own
+        .chain(calls.iter().map(|c| OutColumn::unnamed(c.ty, true)))
+        .collect();
     let correlated = plan.correlated;
     Plan {
         node: Node::Window {
@@ -777,7 +764,10 @@ fn over_groups(
             let index = *index;
             let source = scope.sources.iter().rev().find(|s| s.offset <= index);
             let (table, column) = source.map_or((String::new(), String::new()), |s| {
-                (s.alias.clone(), s.columns[index - s.offset].name.clone())
+                (
+                    s.alias.clone(),
+                    s.columns[index - s.offset].name.to_string(),
+                )
             });
             Err(SqlError::new(message, &[&table, &column]))
         }

@@ -7,11 +7,11 @@ use duramen_tsql::ast;
 
 use super::hints::scan_hint;
 use super::recursive::names_table;
-use super::{Binder, Scope, ScopeColumn, ScopeSource, same_name, unsupported};
+use super::{Binder, Scope, ScopeSource, same_name, unsupported};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::{ScanHint, Source, Table, TableColumn, TableSource, VirtualTable};
+use crate::host::{ScanHint, Source, Table, TableSource, VirtualTable};
 use crate::locking::{ScanLock, lock_of};
-use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::plan::{Columns, JoinKind, Node, OutColumn, Plan};
 use crate::table_functions;
 
 impl Binder<'_> {
@@ -31,7 +31,7 @@ impl Binder<'_> {
         }
         Ok(plan.unwrap_or(Plan {
             node: Node::OneRow,
-            columns: Vec::new(),
+            columns: Columns::default(),
             correlated: false,
         }))
     }
@@ -288,7 +288,8 @@ impl Binder<'_> {
             } else {
                 nullable_right
             } {
-                source.columns.iter_mut().for_each(|c| c.nullable = true);
+                let columns = Arc::make_mut(&mut source.columns);
+                columns.iter_mut().for_each(|c| c.nullable = true);
             }
         }
         Ok(join(left, right, kind, on, apply))
@@ -339,16 +340,15 @@ impl Binder<'_> {
                 &[&alias],
             ));
         }
-        let names = plan.columns.iter().enumerate().map(|(i, c)| ScopeColumn {
-            name: columns.get(i).unwrap_or(&c.name).clone(),
-            ty: c.ty,
-            nullable: c.nullable,
-            identity: c.identity,
-            updatable: c.updatable,
-        });
+        let mut named = plan.columns.clone();
+        if !columns.is_empty() {
+            let own = Arc::make_mut(&mut named).iter_mut();
+            own.zip(columns)
+                .for_each(|(c, name)| c.name = name.as_str().into());
+        }
         let source = ScopeSource {
             alias: alias.to_owned(),
-            columns: names.collect(),
+            columns: named,
             offset: scope.width(),
         };
         scope.sources.push(source);
@@ -356,32 +356,16 @@ impl Binder<'_> {
     }
 }
 
-fn out_column(c: &TableColumn, updatable: bool) -> OutColumn {
-    OutColumn {
-        name: c.name.clone(),
-        ty: c.ty,
-        nullable: c.nullable,
-        identity: c.identity,
-        updatable,
-    }
-}
-
 /// A scan of every row; `locators` adds the column that says where each lies.
 fn scan_plan(table: Arc<dyn Table>, alias: &str, lock: ScanLock, locators: bool) -> Plan {
-    let mut columns: Vec<OutColumn> = table
-        .columns()
-        .iter()
-        .map(|c| out_column(c, true))
-        .collect();
+    let mut columns = table.out_columns();
     if locators {
-        columns.push(OutColumn {
+        let place = OutColumn {
             // No identifier is spelt like this: nothing can name the column.
-            name: "\0locator".to_owned(),
-            ty: duramen_types::SqlType::BIGINT,
-            nullable: false,
-            identity: false,
-            updatable: false,
-        });
+            name: "\0locator".into(),
+            ..OutColumn::unnamed(duramen_types::SqlType::BIGINT, false)
+        };
+        columns = columns.iter().cloned().chain([place]).collect();
     }
     let node = Node::Scan {
         table: TableSource {
@@ -405,7 +389,10 @@ fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
     let columns = table
         .columns()
         .iter()
-        .map(|c| out_column(c, false))
+        .map(|c| OutColumn {
+            updatable: false,
+            ..c.out()
+        })
         .collect();
     Plan {
         node: Node::Virtual { table, args },
@@ -431,12 +418,14 @@ pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         _ => Some(Expr::predicate(Kind::And(rest))),
     };
     let (nullable_left, nullable_right) = optional_sides(kind);
-    let mut columns = left.columns.clone();
-    columns.iter_mut().for_each(|c| c.nullable |= nullable_left);
-    columns.extend(right.columns.iter().cloned().map(|mut c| {
-        c.nullable |= nullable_right;
-        c
-    }));
+    let sides = [(&left, nullable_left), (&right, nullable_right)];
+    let columns = sides.into_iter().flat_map(|(side, optional)| {
+        side.columns.iter().map(move |c| OutColumn {
+            nullable: c.nullable || optional,
+            ..c.clone()
+        })
+    });
+    let columns = columns.collect();
     let correlated = left.correlated || right.correlated;
     let node = Node::Join {
         left: Box::new(left),

@@ -4,7 +4,7 @@ use super::{Action, ColumnValue, Dml, InsertSource};
 use crate::expr::Expr;
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate};
-use crate::plan::{Node, OutColumn, Plan};
+use crate::plan::{Columns, Node, OutColumn, Plan};
 use crate::showplan::{PlanLine, Tree, object};
 
 /// What writing a row costs in each of a table's indexes. *Assumed*: a page out of turn and a row.
@@ -51,7 +51,7 @@ impl Dml {
                     node: Node::Values(rows.clone()),
                     columns: rows
                         .first()
-                        .map_or(Vec::new(), |r| r.iter().map(column_of).collect()),
+                        .map_or_else(Columns::default, |r| r.iter().map(column_of).collect()),
                     correlated: false,
                 };
                 (Some(&values), None)
@@ -133,11 +133,5 @@ impl Dml {
 }
 
 fn column_of(e: &Expr) -> OutColumn {
-    OutColumn {
-        name: String::new(),
-        ty: e.ty,
-        nullable: e.nullable,
-        identity: false,
-        updatable: false,
-    }
+    OutColumn::unnamed(e.ty, e.nullable)
 }

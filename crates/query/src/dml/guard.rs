@@ -22,7 +22,7 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{CollationId, SqlType, Value};
 
 use super::row::{self, moves_keys, write_changes};
-use crate::bind::{Binder, Scope, ScopeColumn, ScopeSource};
+use crate::bind::{Binder, Scope, ScopeSource};
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::host::{Bounds, Host, Locator, Source, Table};
@@ -583,17 +583,10 @@ pub fn bind_computed_as(host: &dyn Host, table: &dyn Table, text: &str) -> SqlRe
 
 /// The columns of one table, for expressions over its rows.
 pub(crate) fn scope_of(table: &dyn Table) -> Scope<'static> {
-    let columns = table.columns().iter().map(|c| ScopeColumn {
-        name: c.name.clone(),
-        ty: c.ty,
-        nullable: c.nullable,
-        identity: c.identity,
-        updatable: true,
-    });
     Scope {
         sources: vec![ScopeSource {
             alias: table.name().to_owned(),
-            columns: columns.collect(),
+            columns: table.out_columns(),
             offset: 0,
         }],
         ..Scope::default()

@@ -74,7 +74,7 @@ pub fn hash(build: f64, probe: f64, bytes: f64) -> Cost {
 pub fn merge(left: f64, right: f64) -> Cost {
     Cost {
         io: 0.0,
-        cpu: 0.005_6 + (left + right) * 0.000_006,
+        cpu: 0.005_6 + (left + right) * 0.000_002_5,
     }
 }
 

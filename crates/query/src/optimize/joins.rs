@@ -13,7 +13,7 @@ use super::cost;
 use super::estimate::{GUESS_RANGE, estimate, join_share};
 use super::{Hints, Method, filtered, push};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::plan::{JoinKind, Node, OutColumn, Plan};
+use crate::plan::{Columns, JoinKind, Node, Plan};
 
 /// With more inputs than this only the best next step is looked for.
 const EXHAUSTIVE: usize = 8;
@@ -171,12 +171,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
 }
 
 /// More inputs than the search can hold: joined from left to right.
-fn as_written(
-    inputs: Vec<Input>,
-    parts: Vec<Expr>,
-    columns: Vec<OutColumn>,
-    correlated: bool,
-) -> Plan {
+fn as_written(inputs: Vec<Input>, parts: Vec<Expr>, columns: Columns, correlated: bool) -> Plan {
     let plans = inputs.into_iter().map(|i| i.plan);
     let joined = plans.reduce(|l, r| crate::bind::join(l, r, JoinKind::Inner, None, false));
     let mut plan = joined.unwrap_or_else(super::nothing);
@@ -523,20 +518,23 @@ fn place(places: &[usize], column: usize) -> usize {
 }
 
 /// The row in the query's own order.
-fn restored((plan, places): (Plan, Vec<usize>), columns: &[OutColumn]) -> Plan {
+fn restored((plan, places): (Plan, Vec<usize>), columns: &Columns) -> Plan {
     if places.iter().enumerate().all(|(i, c)| i == *c) {
         return Plan {
-            columns: columns.to_vec(),
+            columns: columns.clone(),
             ..plan
         };
     }
-    let exprs = (0..columns.len()).map(|c| {
-        let at = place(&places, c);
+    let mut at = vec![0; columns.len()];
+    for (i, c) in places.iter().enumerate() {
+        at[*c] = i;
+    }
+    let exprs = at.into_iter().map(|at| {
         let column = &plan.columns[at];
         Expr::column(at, column.ty, column.nullable)
     });
     Plan {
-        columns: columns.to_vec(),
+        columns: columns.clone(),
         correlated: plan.correlated,
         node: Node::Project {
             exprs: exprs.collect(),

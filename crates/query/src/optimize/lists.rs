@@ -114,13 +114,7 @@ pub fn seek_list(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Plan> {
 
 /// The values as rows without duplicates.
 fn rows_of(values: Vec<&Expr>, ty: SqlType) -> Plan {
-    let column = OutColumn {
-        name: String::new(),
-        ty,
-        nullable: true,
-        identity: false,
-        updatable: false,
-    };
+    let column = OutColumn::unnamed(ty, true);
     let known: Option<Vec<&Value>> = values
         .iter()
         .map(|e| match &e.kind {
@@ -140,7 +134,7 @@ fn rows_of(values: Vec<&Expr>, ty: SqlType) -> Plan {
     };
     let plan = Plan {
         node: Node::Values(rows),
-        columns: vec![column],
+        columns: [column].into(),
         correlated: false,
     };
     match distinct {

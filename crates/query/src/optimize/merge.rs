@@ -5,11 +5,15 @@
 
 use super::access::{self, Want};
 use super::columns::is_movable;
+use super::cost;
+use super::estimate::estimate;
 use super::{Hints, Method, gives_places, order, over, parts};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Node, Plan, Seek, SortKey};
+use crate::seek_join::FEW_ROWS;
 
-/// A join as it will run: merged when the hints ask for it. Sides that cannot be read in order are sorted.
+/// A join as it will run: merged when the hints ask for it, sides that cannot be read in order sorted below; without hints
+/// where both sides can be read in order and hashing would cost more.
 pub fn decided(mut plan: Plan, hints: &Hints) -> Plan {
     let asked = hints.method == Some(Method::Merge);
     let Node::Join {
@@ -28,7 +32,11 @@ pub fn decided(mut plan: Plan, hints: &Hints) -> Plan {
     if !usable && asked {
         hints.impossible.set(true);
     }
-    if !usable || !asked {
+    if !usable || !asked && hints.method.is_some() {
+        return plan;
+    }
+    if !asked {
+        *merge = pays(left, right, hash);
         return plan;
     }
     arrange(left, right, hash);
@@ -38,6 +46,43 @@ pub fn decided(mut plan: Plan, hints: &Hints) -> Plan {
     in_order(right, of_right);
     *merge = true;
     plan
+}
+
+/// Whether merging costs less than hashing; then both sides are read in order. Otherwise they stay as they are.
+fn pays(left: &mut Plan, right: &mut Plan, pairs: &mut Vec<(Expr, Expr)>) -> bool {
+    let (l, r) = (estimate(left), estimate(right));
+    // Few rows on the left seek their partners when the join runs.
+    if l.rows.min(r.rows) <= FEW_ROWS as f64 || gives_places(left) || gives_places(right) {
+        return false;
+    }
+    let hashed = l.cost + r.cost + cost::hash(r.rows, l.rows, r.bytes).total();
+    let merged = cost::merge(l.rows, r.rows).total();
+    if l.cost + r.cost + merged >= hashed {
+        return false;
+    }
+    let before = (seek_now(left), seek_now(right));
+    arrange(left, right, pairs);
+    let keys = |f: fn(&(Expr, Expr)) -> &Expr| pairs.iter().map(|p| f(p).clone()).collect();
+    let (of_left, of_right): (Vec<Expr>, Vec<Expr>) = (keys(|p| &p.0), keys(|p| &p.1));
+    let found = is_in_order(left, &of_left)
+        && is_in_order(right, &of_right)
+        && estimate(left).cost + estimate(right).cost + merged < hashed;
+    if !found {
+        put_back(left, before.0);
+        put_back(right, before.1);
+    }
+    found
+}
+
+/// How the scan that a plan is reads its table; `None` for other plans.
+fn seek_now(plan: &mut Plan) -> Option<Option<Seek>> {
+    scan_of(plan).and_then(seek_of).map(|s| s.clone())
+}
+
+fn put_back(plan: &mut Plan, before: Option<Option<Seek>>) {
+    if let (Some(seek), Some(before)) = (scan_of(plan).and_then(seek_of), before) {
+        *seek = before;
+    }
 }
 
 /// The keys as columns of a plan, ascending, if its order can be theirs.
@@ -54,11 +99,14 @@ fn columns_of(plan: &Plan, keys: &[Expr]) -> Option<Vec<(usize, bool)>> {
     keys.iter().map(one).collect()
 }
 
+/// Whether a plan gives its rows in the order of the keys, or does now that its table is read in order.
+fn is_in_order(plan: &mut Plan, keys: &[Expr]) -> bool {
+    columns_of(plan, keys).is_some_and(|by| order::of(plan).gives(&by) || reads_in_order(plan, &by))
+}
+
 /// Makes a plan give its rows in the order of the keys, by reading its table in order or by a sort.
 fn in_order(plan: &mut Box<Plan>, keys: Vec<Expr>) {
-    if let Some(by) = columns_of(plan, &keys)
-        && (order::of(plan).gives(&by) || reads_in_order(plan, &by))
-    {
+    if is_in_order(plan, &keys) {
         return;
     }
     let input = std::mem::replace(&mut **plan, super::nothing());

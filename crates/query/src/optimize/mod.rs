@@ -12,7 +12,7 @@
 //! 4. A condition stays in a filter above the scan that a seek narrows by it.
 
 mod access;
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod cost;
 pub(crate) mod estimate;
 mod joins;
@@ -115,7 +115,7 @@ fn over(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
 fn nothing() -> Plan {
     Plan {
         node: Node::OneRow,
-        columns: Vec::new(),
+        columns: Default::default(),
         correlated: false,
     }
 }

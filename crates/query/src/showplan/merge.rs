@@ -1,6 +1,7 @@
 //! Merge joins as plans show them.
 
-use super::{Tree, join_name, parts_of};
+use super::join::join_name;
+use super::{Tree, parts_of};
 use crate::expr::Expr;
 use crate::optimize::{estimate::estimate, merge::is_unique};
 use crate::plan::{Node, Plan};

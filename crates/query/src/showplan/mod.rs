@@ -4,6 +4,7 @@
 //! SEEK and not in WHERE; a projection that computes nothing has no line. The upper input of a hash operator is the one
 //! that is kept in memory, as SQL Server draws it.
 
+mod join;
 mod merge;
 mod text;
 
@@ -14,7 +15,7 @@ use crate::host::{Table, TableSource};
 use crate::optimize::answered;
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate, looks_up, row_bytes};
-use crate::plan::{JoinKind, Node, Plan, Seek, SortKey, WindowKind};
+use crate::plan::{Node, Plan, Seek, SortKey, WindowKind};
 use text::Names;
 
 /// One operator of an estimated plan.
@@ -88,11 +89,11 @@ pub fn lines(plan: &Plan, variables: &[String]) -> Vec<PlanLine> {
 pub fn of_expression(e: Expr, variables: &[String]) -> Vec<PlanLine> {
     let row = Plan {
         node: Node::OneRow,
-        columns: Vec::new(),
+        columns: Default::default(),
         correlated: false,
     };
     let plan = Plan {
-        columns: Vec::new(),
+        columns: Default::default(),
         correlated: false,
         node: Node::Project {
             input: Box::new(row),
@@ -108,24 +109,6 @@ pub(crate) struct Tree<'v> {
     /// Columns of the rows around the operator at hand, innermost last.
     outer: Vec<Vec<String>>,
     next: usize,
-}
-
-fn join_name(kind: JoinKind) -> &'static str {
-    match kind {
-        JoinKind::Inner => "Inner Join",
-        JoinKind::Left => "Left Outer Join",
-        JoinKind::Right => "Right Outer Join",
-        JoinKind::Full => "Full Outer Join",
-    }
-}
-
-/// The kind of a join whose inputs change places.
-fn mirrored(kind: JoinKind) -> JoinKind {
-    match kind {
-        JoinKind::Left => JoinKind::Right,
-        JoinKind::Right => JoinKind::Left,
-        same => same,
-    }
 }
 
 /// `[db].[schema].[table]`, or a table variable's name.
@@ -655,128 +638,6 @@ impl<'v> Tree<'v> {
             side(&seek.upper, CompareOp::Le, CompareOp::Lt);
         }
         parts.join(" AND ")
-    }
-
-    fn join(&mut self, plan: &Plan, (parent, times): (Option<usize>, f64)) -> Vec<String> {
-        let Node::Join {
-            left,
-            right,
-            kind,
-            hash,
-            on,
-            apply,
-            merge,
-        } = &plan.node
-        else {
-            return Vec::new();
-        };
-        if *merge {
-            return self.merge(plan, (parent, times));
-        }
-        let e = estimate(plan);
-        let inner = estimate(left).rows;
-        if *apply || hash.is_empty() {
-            let at = self.line(parent, "Nested Loops", join_name(*kind), (e, times));
-            let mut own = self.plan(left, Some(at), times);
-            let mut argument = Vec::new();
-            if *apply {
-                self.outer.push(own.clone());
-                let below = self.plan(right, Some(at), times * inner);
-                self.outer.pop();
-                let used: Vec<String> = outer_columns(right)
-                    .into_iter()
-                    .filter_map(|i| own.get(i).cloned())
-                    .collect();
-                if !used.is_empty() {
-                    argument.push(format!("OUTER REFERENCES:({})", used.join(", ")));
-                }
-                own.extend(below);
-            } else {
-                // The inner side is read once and kept.
-                own.extend(self.plan(right, Some(at), times));
-            }
-            if let Some(on) = on {
-                let parts: Vec<&Expr> = parts_of(on).iter().collect();
-                argument.push(format!("WHERE:({})", self.condition(&parts, &own)));
-            }
-            self.fill(at, argument.join(", "), &own);
-            self.inside(on, &own, (at, e.rows));
-            return own;
-        }
-        let at = self.line(parent, "Hash Match", join_name(mirrored(*kind)), (e, times));
-        let build = self.plan(right, Some(at), times);
-        let mut own = self.plan(left, Some(at), times);
-        let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| {
-            let all: Vec<String> = hash.iter().map(|p| names.expr(f(p))).collect();
-            all.join(", ")
-        };
-        let keys = format!(
-            "HASH:({})=({})",
-            side(&self.names(&build), |p| &p.1),
-            side(&self.names(&own), |p| &p.0)
-        );
-        own.extend(build);
-        let residual = on.as_ref().map_or(String::new(), |on| {
-            let parts: Vec<&Expr> = parts_of(on).iter().collect();
-            format!(", RESIDUAL:({})", self.condition(&parts, &own))
-        });
-        self.fill(at, keys + &residual, &own);
-        self.inside(on, &own, (at, e.rows));
-        own
-    }
-}
-
-/// The columns of the row around it that a plan reads itself (subqueries within aside), in order.
-fn outer_columns(plan: &Plan) -> Vec<usize> {
-    let mut out = std::collections::BTreeSet::new();
-    collect_outer(plan, 1, &mut out);
-    out.into_iter().collect()
-}
-
-fn collect_outer(plan: &Plan, depth: usize, out: &mut std::collections::BTreeSet<usize>) {
-    let mut note = |e: &Expr| {
-        e.visit_columns(&mut |d, i| {
-            if d == depth {
-                out.insert(i);
-            }
-        });
-    };
-    match &plan.node {
-        Node::Scan { seek: Some(s), .. } => {
-            s.equal.iter().for_each(&mut note);
-            let bounds = s.lower.iter().chain(&s.upper);
-            bounds.for_each(|(e, _)| note(e));
-        }
-        Node::Virtual { args, .. } => args.iter().for_each(note),
-        Node::Filter { input, predicate } => {
-            note(predicate);
-            collect_outer(input, depth, out);
-        }
-        Node::Project { input, exprs } => {
-            exprs.iter().for_each(note);
-            collect_outer(input, depth, out);
-        }
-        Node::Aggregate { input, .. }
-        | Node::Sort { input, .. }
-        | Node::Distinct { input }
-        | Node::Window { input, .. } => collect_outer(input, depth, out),
-        Node::Top { input, count, .. } | Node::Skip { input, count } => {
-            note(count);
-            collect_outer(input, depth, out);
-        }
-        Node::Join {
-            left,
-            right,
-            on,
-            apply,
-            ..
-        } => {
-            on.iter().for_each(note);
-            collect_outer(left, depth, out);
-            collect_outer(right, depth + usize::from(*apply), out);
-        }
-        Node::Values(rows) => rows.iter().flatten().for_each(note),
-        _ => {}
     }
 }
 

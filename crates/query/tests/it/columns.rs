@@ -242,13 +242,14 @@ fn join(dice: &mut Dice) -> String {
         0 => ("a", "b"),
         _ => ("b", "a"),
     };
+    let how = dice.of(&["", "option (merge join)"]);
     match dice.below(2) {
         0 => format!(
-            "select x.id, y.id, {} from {left} x {kind} {right} y on {on} {condition}",
+            "select x.id, y.id, {} from {left} x {kind} {right} y on {on} {condition} {how}",
             scalar(dice, "y", 1)
         ),
         _ => format!(
-            "select x.k, count(*), count(y.id) from {left} x {kind} {right} y on {on} {condition} group by x.k"
+            "select x.k, count(*), count(y.id) from {left} x {kind} {right} y on {on} {condition} group by x.k {how}"
         ),
     }
 }
@@ -342,7 +343,7 @@ fn answer(toy: &Toy, sql: &str, row_by_row: bool) -> Option<String> {
         Err(e) => format!("error {} {} state {}", e.number, e.message, e.state),
         Ok(rows) => {
             let shown = rows.iter().map(|row| {
-                let cells = row.iter().zip(&plan.columns).map(|(v, c)| match v {
+                let cells = row.iter().zip(&*plan.columns).map(|(v, c)| match v {
                     Value::Null => "NULL".to_owned(),
                     v => format!("{v:?}={}", to_display(v, &c.ty)),
                 });

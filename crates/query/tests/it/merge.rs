@@ -1,6 +1,7 @@
 //! Merge joins: duplicates on both sides, NULL keys, every kind of join, and what a hash join says of the same.
 
 use duramen_base::messages;
+use duramen_query::spill::Workspace;
 
 use crate::world;
 
@@ -77,6 +78,42 @@ fn groups_larger_than_a_batch_come_out_whole() {
         ),
         "90000|90000"
     );
+}
+
+/// Thousands of rows, in groups of all sizes: some go on over batches, and without memory through a file.
+#[test]
+fn batches_and_files_end_within_groups() {
+    let mut toy = world();
+    toy.text("delete emp");
+    for i in 0..60 {
+        toy.text(&format!("insert emp values ({i}, N'', 0, 0, NULL)"));
+    }
+    // 3,600 rows: dept 0..3 have about 900 each, pay 0..599 six each, grade as dept or NULL.
+    toy.text("insert emp select 1000 + a.id * 60 + b.id, N'', (a.id * 60 + b.id) / 900, (a.id * 60 + b.id) % 600, NULL from emp a cross join emp b");
+    toy.text("delete emp where id < 1000");
+    let plenty = toy.workspace.clone();
+    for kind in ["inner", "left", "right", "full"] {
+        for on in [
+            "a.pay = b.pay",
+            "a.dept = b.dept and b.pay < 3",
+            "a.dept = b.dept and a.pay < 4",
+            "a.dept = b.dept + 2 and a.pay % 300 = 7",
+            "a.dept = b.dept and a.pay = b.pay and a.id < b.id",
+            "a.id = b.id + 1700",
+        ] {
+            let sql = |method: &str| {
+                format!(
+                    "select count(*), count(a.id), count(b.id), sum(a.id), sum(b.id), sum(a.id % 97 * (b.id % 89)) from emp a {kind} join emp b on {on} option ({method} join)"
+                )
+            };
+            let expected = toy.text(&sql("hash"));
+            assert_eq!(toy.text(&sql("merge")), expected, "{kind} {on}");
+            toy.workspace = Workspace::with_floor(0, 0);
+            assert_eq!(toy.text(&sql("merge")), expected, "tight: {kind} {on}");
+            assert_eq!(toy.workspace.used(), 0);
+            toy.workspace = plenty.clone();
+        }
+    }
 }
 
 #[test]

@@ -252,14 +252,14 @@ impl Toy {
                 StatementKind::Select(s) => {
                     let plan = Binder::new(self).select(s)?;
                     for row in plan.rows(&mut cx)? {
-                        for (v, c) in row.iter().zip(&plan.columns) {
+                        for (v, c) in row.iter().zip(&*plan.columns) {
                             assert!(
                                 c.nullable || !v.is_null(),
                                 "{} is said to be NOT NULL",
                                 c.name
                             );
                         }
-                        let shown = row.iter().zip(&plan.columns).map(|(v, c)| show(v, &c.ty));
+                        let shown = row.iter().zip(&*plan.columns).map(|(v, c)| show(v, &c.ty));
                         out.push(shown.collect::<Vec<_>>().join("|"));
                     }
                     continue;

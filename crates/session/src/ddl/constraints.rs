@@ -69,7 +69,7 @@ pub(super) struct Referring<'t> {
 /// The names of the columns as a condition over the table sees them.
 fn scope(table: &str, columns: &[Declared]) -> Scope<'static> {
     let columns = columns.iter().map(|c| ScopeColumn {
-        name: c.name.clone(),
+        name: c.name.as_str().into(),
         ty: c.ty,
         nullable: c.nullable,
         identity: false,

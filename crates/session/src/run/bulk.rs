@@ -90,7 +90,7 @@ impl Session {
 impl Announced {
     fn program(&self) -> SqlResult<Program> {
         let batch = duramen_tsql::parse_batch(&self.text, &ParseOptions::default())?;
-        let mut program = compile(&self.text, &batch.statements, Vec::new(), BodyOf::Batch)?;
+        let mut program = compile(&self.text, batch.statements, Vec::new(), BodyOf::Batch)?;
         program.tables = vec![MemoryTableDef {
             name: CHUNK.to_owned(),
             columns: self.columns.clone(),

@@ -497,14 +497,14 @@ impl Run<'_> {
         let Some(StatementKind::CreateModule(stmt)) = first else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
-        let ModuleKind::Procedure { params, body } = &stmt.kind else {
+        let ModuleKind::Procedure { params, body } = stmt.kind else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let types = TypesOf {
             session: &*self.session,
             database: &database,
         };
-        let mut callable = callable(&module.text, params, body, BodyOf::Procedure, &types)?;
+        let mut callable = callable(&module.text, &params, body, BodyOf::Procedure, &types)?;
         callable.schema = callable.program.is_typed().then_some(version);
         Ok(Some((key, database, callable)))
     }
@@ -565,7 +565,7 @@ impl Session {
             session: self,
             database: &self.database,
         };
-        let mut callable = callable(text, &params, &batch.statements, BodyOf::Batch, &types)?;
+        let mut callable = callable(text, &params, batch.statements, BodyOf::Batch, &types)?;
         callable.schema = callable.program.is_typed().then_some(version);
         Ok(callable)
     }
@@ -604,7 +604,7 @@ fn parameter_error(e: SqlError, from: &SqlType, to: &SqlType) -> SqlError {
 pub(crate) fn callable(
     text: &str,
     params: &[ast::Parameter],
-    body: &[ast::Statement],
+    body: Vec<ast::Statement>,
     body_of: BodyOf,
     types: &dyn TableTypes,
 ) -> SqlResult<Callable> {

@@ -21,11 +21,8 @@ struct Capture<'a> {
 impl ResultSink for Capture<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) {
         let columns = columns.iter().map(|c| OutColumn {
-            name: c.name.clone(),
-            ty: c.ty,
-            nullable: c.nullable,
-            identity: false,
-            updatable: false,
+            name: c.name.as_str().into(),
+            ..OutColumn::unnamed(c.ty, c.nullable)
         });
         self.sets.push((columns.collect(), Vec::new()));
     }

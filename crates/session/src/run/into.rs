@@ -177,7 +177,7 @@ fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec
         });
         let identity = mine.map(|(_, identity)| *identity).or(inherited);
         columns.push(NewColumn {
-            name: c.name.clone(),
+            name: c.name.to_string(),
             ty: c.ty,
             nullable: c.nullable && identity.is_none(),
             identity,

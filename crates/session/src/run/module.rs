@@ -193,7 +193,13 @@ impl Run<'_> {
                     session: &*self.session,
                     database: &self.session.database,
                 };
-                callable(&self.program.text, params, body, BodyOf::Procedure, &types)?;
+                callable(
+                    &self.program.text,
+                    params,
+                    body.clone(),
+                    BodyOf::Procedure,
+                    &types,
+                )?;
             }
             ModuleKind::View {
                 columns,
@@ -214,7 +220,7 @@ impl Run<'_> {
                 callable(
                     &self.program.text,
                     params,
-                    &[],
+                    Vec::new(),
                     BodyOf::Batch,
                     &NoTableTypes,
                 )?;
@@ -277,14 +283,14 @@ pub(super) fn view_columns(found: &[OutColumn], named: &[String], view: &str) ->
         };
         return Err(SqlError::new(message, &[&view]));
     }
-    let name = |i: usize| named.get(i).unwrap_or(&found[i].name);
+    let name = |i: usize| named.get(i).map_or(&*found[i].name, String::as_str);
     for i in 0..found.len() {
         if name(i).is_empty() {
             return Err(SqlError::new(&messages::VIEW_NO_COLUMN_NAME, &[&(i + 1)]));
         }
         let twice = (0..i).any(|o| name(o).to_lowercase() == name(i).to_lowercase());
         if twice {
-            let args: [&dyn std::fmt::Display; 2] = [name(i), &view];
+            let args: [&dyn std::fmt::Display; 2] = [&name(i), &view];
             return Err(SqlError::new(&messages::VIEW_DUPLICATE_COLUMN, &args));
         }
     }

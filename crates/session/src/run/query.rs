@@ -40,7 +40,7 @@ impl Run<'_> {
         at: usize,
         stmt: &ast::SelectStmt,
         assigns: bool,
-        sent: &mut Option<Vec<(String, SqlType)>>,
+        sent: &mut Option<Vec<(Arc<str>, SqlType)>>,
     ) -> SqlResult<()> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p, _)) => p,
@@ -273,7 +273,7 @@ pub(super) fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
     let name = if c.name.starts_with('@') {
         String::new()
     } else {
-        c.name.clone()
+        c.name.to_string()
     };
     ColumnMeta {
         name,

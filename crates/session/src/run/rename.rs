@@ -188,7 +188,7 @@ impl Run<'_> {
         let plan = self.with_host(None, |h| Binder::new(h).select(query))?;
         super::module::view_columns(&plan.columns, named, view)?;
         let columns = plan.columns.iter().enumerate().map(|(i, c)| ModuleColumn {
-            name: named.get(i).unwrap_or(&c.name).clone(),
+            name: named.get(i).map_or(&*c.name, String::as_str).to_owned(),
             ty: c.ty,
             nullable: c.nullable,
         });

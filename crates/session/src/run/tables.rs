@@ -173,7 +173,7 @@ impl Run<'_> {
             def.name
         );
         let batch = duramen_tsql::parse_batch(&text, &ParseOptions::default())?;
-        let mut program = compile(&text, &batch.statements, Vec::new(), BodyOf::Batch)?;
+        let mut program = compile(&text, batch.statements, Vec::new(), BodyOf::Batch)?;
         let staged = sent.iter().map(|(c, ty)| TableColumn {
             name: c.name.clone(),
             ty: *ty,

@@ -154,7 +154,7 @@ impl Run<'_> {
             session: &*self.session,
             database,
         };
-        callable(text, &[], body, BodyOf::Procedure, &types)
+        callable(text, &[], body.clone(), BodyOf::Procedure, &types)
     }
 
     /// What a trigger's definition is refused for before it is stored.

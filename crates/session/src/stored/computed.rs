@@ -35,7 +35,7 @@ impl StoredTable {
         for (at, e) in self.expressions(cx)?.iter() {
             row[*at] = e.eval(row, cx)?;
         }
-        for (at, column) in self.columns.iter().enumerate() {
+        for (at, column) in self.shape.columns.iter().enumerate() {
             if column.generated == Generated::RowVersion {
                 let n = self.db.catalog.next_rowversion()?;
                 row[at] = Value::Binary(n.to_be_bytes().to_vec());

@@ -20,7 +20,7 @@ fn random_queries_agree() {
     if other.is_none() {
         println!("skipped: no Python with SQLite 3.39");
     }
-    let report = run(1, 400, other, false);
+    let report = run((1, 1), 400, other, false, |_| {});
     assert_eq!(report.differences, Vec::<String>::new());
     assert!(report.partitioned > 50, "{report:?}");
 }

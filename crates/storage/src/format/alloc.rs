@@ -227,6 +227,10 @@ pub fn bit_find(b: &PageBytes, from: u32, limit: u32) -> Option<u32> {
             return (found < limit).then_some(found);
         }
         e = (e / 8 + 1) * 8;
+        // Most of an IAM page is empty: 64 bytes at a time.
+        let rest = &b[(base + (e / 8) as usize).min(b.len())..];
+        let empty = |run: &&[u8]| run.iter().fold(0, |all, byte| all | byte) == 0;
+        e += rest.chunks_exact(64).take_while(empty).count() as u32 * 512;
     }
     None
 }

@@ -1,0 +1,101 @@
+//! The rows that an INSERT takes from a query.
+//!
+//! A query that cannot see what the statement writes gives its rows one batch after the other. Any other is read to its end
+//! before the first row is written; what finds no room in memory meanwhile waits in a file.
+
+use std::collections::VecDeque;
+
+use duramen_base::SqlResult;
+use duramen_types::Value;
+
+use crate::batch::{Keeper, Kept};
+use crate::cx::Cx;
+use crate::exec::Operator;
+use crate::expr::{Expr, Kind};
+use crate::host::Table;
+use crate::optimize::columns::{each_expr, each_input, is_volatile};
+use crate::plan::{Node, Plan, Row};
+use crate::spill::Grant;
+
+pub(super) enum Rows<'p> {
+    Stream(Operator<'p>),
+    Read {
+        first: VecDeque<Vec<Row>>,
+        rest: Option<Kept>,
+        _grant: Grant,
+    },
+}
+
+impl<'p> Rows<'p> {
+    pub fn open(plan: &'p Plan, target: &dyn Table, cx: &mut Cx<'_>) -> SqlResult<Rows<'p>> {
+        let mut input = plan.start(cx)?;
+        if !sees(plan, target) {
+            return Ok(Rows::Stream(input));
+        }
+        let mut grant = Grant::new(cx.host.workspace());
+        let (mut first, mut bytes) = (VecDeque::new(), 0);
+        let mut rest: Option<Keeper<'_>> = None;
+        while let Some(rows) = input.next(cx)? {
+            cx.check_cancelled()?;
+            if rest.is_none() {
+                bytes += rows.iter().map(row_bytes).sum::<usize>();
+                if !grant.hold(bytes) {
+                    rest = Some(Keeper::new(plan, cx)?);
+                }
+            }
+            match &mut rest {
+                Some(file) => file.put(rows)?,
+                None => first.push_back(rows),
+            }
+        }
+        Ok(Rows::Read {
+            first,
+            rest: rest.map(Keeper::finish).transpose()?,
+            _grant: grant,
+        })
+    }
+
+    /// Some rows; `None` at the end.
+    pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
+        match self {
+            Rows::Stream(input) => input.next(cx),
+            Rows::Read { first, rest, .. } => match (first.pop_front(), rest) {
+                (Some(rows), _) => Ok(Some(rows)),
+                (None, Some(file)) => file.next(),
+                (None, None) => Ok(None),
+            },
+        }
+    }
+}
+
+/// About how many bytes a row takes in memory.
+fn row_bytes(row: &Row) -> usize {
+    let own = row.len() * size_of::<Value>() + size_of::<Row>();
+    own + row.iter().map(Value::heap_bytes).sum::<usize>()
+}
+
+/// Whether a query may read what the target holds: by its name, or in ways that a plan does not show.
+fn sees(plan: &Plan, target: &dyn Table) -> bool {
+    let own = match &plan.node {
+        Node::Scan { table, .. } => table.def.full_name() == target.full_name(),
+        Node::Virtual { .. } => true,
+        _ => false,
+    };
+    let mut found = own;
+    each_input(&plan.node, &mut |p| found |= sees(p, target));
+    each_expr(plan, &mut |e| found |= expr_sees(e, target));
+    found
+}
+
+fn expr_sees(e: &Expr, target: &dyn Table) -> bool {
+    let mut found = is_volatile(e);
+    if let Kind::Scalar(p)
+    | Kind::Exists(p)
+    | Kind::InQuery { plan: p, .. }
+    | Kind::Quantified { plan: p, .. } = &e.kind
+    {
+        found |= sees(p, target);
+    }
+    e.for_each_child(&mut |c| found |= expr_sees(c, target));
+    found
+}

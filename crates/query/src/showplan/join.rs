@@ -1,0 +1,105 @@
+//! Joins as plans show them.
+
+use std::collections::BTreeSet;
+
+use super::text::Names;
+use super::{Tree, parts_of};
+use crate::expr::Expr;
+use crate::optimize::columns::outer_of;
+use crate::optimize::estimate::estimate;
+use crate::plan::{JoinKind, Node, Plan};
+
+pub(super) fn join_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner Join",
+        JoinKind::Left => "Left Outer Join",
+        JoinKind::Right => "Right Outer Join",
+        JoinKind::Full => "Full Outer Join",
+    }
+}
+
+/// The kind of a join whose inputs change places.
+fn mirrored(kind: JoinKind) -> JoinKind {
+    match kind {
+        JoinKind::Left => JoinKind::Right,
+        JoinKind::Right => JoinKind::Left,
+        same => same,
+    }
+}
+
+impl Tree<'_> {
+    /// Loops and hash joins; merge joins are drawn by [`Tree::merge`].
+    pub(super) fn join(
+        &mut self,
+        plan: &Plan,
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        let Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            apply,
+            merge,
+        } = &plan.node
+        else {
+            return Vec::new();
+        };
+        if *merge {
+            return self.merge(plan, (parent, times));
+        }
+        let e = estimate(plan);
+        let inner = estimate(left).rows;
+        if *apply || hash.is_empty() {
+            let at = self.line(parent, "Nested Loops", join_name(*kind), (e, times));
+            let mut own = self.plan(left, Some(at), times);
+            let mut argument = Vec::new();
+            if *apply {
+                self.outer.push(own.clone());
+                let below = self.plan(right, Some(at), times * inner);
+                self.outer.pop();
+                let mut used = BTreeSet::new();
+                outer_of(right, 1, &mut used);
+                let used: Vec<String> = used
+                    .into_iter()
+                    .filter_map(|i| own.get(i).cloned())
+                    .collect();
+                if !used.is_empty() {
+                    argument.push(format!("OUTER REFERENCES:({})", used.join(", ")));
+                }
+                own.extend(below);
+            } else {
+                // The inner side is read once and kept.
+                own.extend(self.plan(right, Some(at), times));
+            }
+            if let Some(on) = on {
+                let parts: Vec<&Expr> = parts_of(on).iter().collect();
+                argument.push(format!("WHERE:({})", self.condition(&parts, &own)));
+            }
+            self.fill(at, argument.join(", "), &own);
+            self.inside(on, &own, (at, e.rows));
+            return own;
+        }
+        let at = self.line(parent, "Hash Match", join_name(mirrored(*kind)), (e, times));
+        let build = self.plan(right, Some(at), times);
+        let mut own = self.plan(left, Some(at), times);
+        let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| {
+            let all: Vec<String> = hash.iter().map(|p| names.expr(f(p))).collect();
+            all.join(", ")
+        };
+        let keys = format!(
+            "HASH:({})=({})",
+            side(&self.names(&build), |p| &p.1),
+            side(&self.names(&own), |p| &p.0)
+        );
+        own.extend(build);
+        let residual = on.as_ref().map_or(String::new(), |on| {
+            let parts: Vec<&Expr> = parts_of(on).iter().collect();
+            format!(", RESIDUAL:({})", self.condition(&parts, &own))
+        });
+        self.fill(at, keys + &residual, &own);
+        self.inside(on, &own, (at, e.rows));
+        own
+    }
+}
