@@ -125,6 +125,14 @@ fn rows_of_all_kinds_arrive() {
     let insert = "INSERT BULK dbo.u (id int, n int, w char(4))";
     assert_eq!(load(&mut client, insert, &body), ["done F0 n=1"]);
     run(&mut client, "INSERT u VALUES (1, 'x')");
+    // Triggers sleep unless they are asked for, which is refused where there are any.
+    run(&mut client, "CREATE TRIGGER tr ON u FOR INSERT AS DELETE u");
+    assert_eq!(
+        load(&mut client, insert, &stream(&[text; 3], &[], true)),
+        ["done F0 n=0"]
+    );
+    let refused = batch(&mut client, &format!("{insert} WITH (FIRE_TRIGGERS)"));
+    assert!(refused[0].contains("40517"), "{refused:?}");
     let seen = batch(&mut client, "SELECT id, n, w FROM u ORDER BY id");
     assert_eq!(seen[1..3], ["row 100,42,ab  ", "row 101,1,x   "]);
     stack.close();

@@ -2,14 +2,15 @@
 //!
 //! The rows go through the same INSERT as any others, in chunks of a bounded size: a chunk stands in a table in memory,
 //! and `INSERT ... SELECT` from it is bound once. All chunks are one statement: it succeeds as a whole, or the
-//! transaction is as it was before. Constraints are checked as for any INSERT, whether CHECK_CONSTRAINTS is said or not.
+//! transaction is as it was before. Constraints are checked as for any INSERT, whether CHECK_CONSTRAINTS is said or not;
+//! triggers do not fire, and FIRE_TRIGGERS is refused where there are any.
 
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Expr;
 use duramen_query::dml;
-use duramen_query::host::{Host, Source, Table, TableColumn};
+use duramen_query::host::{Event, Host, Source, Table, TableColumn};
 use duramen_query::memory::MemoryTableDef;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, StatementKind};
@@ -329,6 +330,9 @@ impl Run<'_> {
             }
         };
         let says = |word: &str| stmt.options.iter().any(|o| o == word);
+        if says("FIRE_TRIGGERS") && !table.triggers(Event::Insert).is_empty() {
+            return Err(not_supported("FIRE_TRIGGERS"));
+        }
         let chosen = chosen(&table, &stmt.columns)?;
         let keep_nulls = says("KEEP_NULLS");
         let identity_of = chosen.iter().find(|c| c.identity);
