@@ -41,11 +41,23 @@ impl<'s> Admin<'s> {
         }
     }
 
-    fn instance(&self) -> Arc<Instance> {
+    pub(crate) fn session(&self) -> &Session {
+        self.session
+    }
+
+    pub(crate) fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    pub(crate) fn instance(&self) -> Arc<Instance> {
         self.session.instance.clone()
     }
 
-    fn note(&mut self, message: &'static messages::Message, args: &[&dyn std::fmt::Display]) {
+    pub(crate) fn note(
+        &mut self,
+        message: &'static messages::Message,
+        args: &[&dyn std::fmt::Display],
+    ) {
         self.notes.push(SqlError::new(message, args));
     }
 

@@ -34,6 +34,7 @@ pub mod option {
     pub const INHERITED: u64 = READ_COMMITTED_SNAPSHOT
         | ALLOW_SNAPSHOT
         | RECOVERY_FULL
+        | BULK_LOGGED
         | DELAYED_ALLOWED
         | DELAYED_FORCED
         | 0xfff << 16;
@@ -45,6 +46,11 @@ pub mod option {
     pub const READ_ONLY: u64 = 1 << 7;
     pub const SINGLE_USER: u64 = 1 << 8;
     pub const RESTRICTED_USER: u64 = 1 << 9;
+    /// A restore has begun and not ended.
+    pub const RESTORING: u64 = 1 << 10;
+    pub const BULK_LOGGED: u64 = 1 << 11;
+    /// Restored files wait beside those whose places they take: the next start goes on.
+    pub const SWAPPING: u64 = 1 << 12;
     // From 1 << 16 on: `database_ddl::options::SWITCHES`.
 }
 
@@ -215,6 +221,7 @@ impl Databases {
             data,
             log,
             sector: self.config.sector,
+            restored: false,
         }
     }
 
@@ -228,7 +235,7 @@ impl Databases {
         if let Some(log) = db.log() {
             self.gate.attach(db.id, log);
         }
-        // Without a log backup chain, which nothing can begin yet, FULL truncates at checkpoints as SIMPLE does.
+        db.start_recovery_model(crate::backup::model_of(entry.options));
         db.set_truncate_on_checkpoint(true);
         db.transactions
             .set_delayed_durability(durability_of(entry.options));

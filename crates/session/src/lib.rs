@@ -4,6 +4,7 @@
 
 mod activity;
 mod admission;
+mod backup;
 mod database_ddl;
 pub mod databases;
 mod dbcc;

@@ -493,7 +493,7 @@ fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(c.sort_id()))))
         }),
         "edition" => variant_text("Duramen"),
-        "recovery" => word(entry.options & option::RECOVERY_FULL != 0, "FULL", "SIMPLE"),
+        "recovery" => variant_text(crate::backup::model_name(entry.options)),
         "status" => variant_text(match s.instance.databases.state(entry.id) {
             DatabaseState::Online => "ONLINE",
             DatabaseState::Offline => "OFFLINE",

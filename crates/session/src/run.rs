@@ -1,5 +1,6 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
+mod backup;
 mod bind;
 mod bulk;
 mod dbcc;
@@ -662,6 +663,8 @@ impl<'r> Run<'r> {
                 Ok(())
             }
             StatementKind::Dbcc(stmt) => self.dbcc(at, stmt),
+            StatementKind::Backup(stmt) => self.backup(at, stmt),
+            StatementKind::Restore(stmt) => self.restore(at, stmt),
             StatementKind::Kill {
                 session,
                 status_only,

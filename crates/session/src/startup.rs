@@ -211,8 +211,19 @@ impl Databases {
                 DbId::MASTER => master_entry = entry,
                 DbId::TEMPDB => {}
                 _ if bits & (option::CREATING | option::DROPPING) != 0 => unfinished.push(entry),
+                _ if bits & option::RESTORING != 0 => {
+                    if bits & option::SWAPPING != 0 {
+                        self.swap_files(&entry)?;
+                        entry.options &= !option::SWAPPING;
+                    }
+                    self.set_restoring(entry);
+                }
                 _ if bits & option::OFFLINE != 0 => self.set_offline(entry),
                 _ => {
+                    if bits & option::SWAPPING != 0 {
+                        self.swap_files(&entry)?;
+                        entry.options &= !option::SWAPPING;
+                    }
                     jobs.push(self.open_job(&entry));
                     entries.push(entry);
                 }

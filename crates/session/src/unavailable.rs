@@ -1,6 +1,6 @@
 //! Databases that `master` lists and that are not open: the server starts without them and says why.
 //!
-//! OFFLINE ones were closed by ALTER DATABASE and wait for SET ONLINE (942). The others could not be opened.
+//! RESTORING ones wait for the next backup, or for RECOVERY (927). OFFLINE ones were closed by ALTER DATABASE and wait for SET ONLINE (942). The others could not be opened.
 //! As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
 //! it), a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
 //! `master` and `model` are not among them: without those there is no server.
@@ -21,6 +21,7 @@ use crate::databases::{Databases, OpenDb, os_error};
 #[repr(u8)]
 pub enum DatabaseState {
     Online = 0,
+    Restoring = 1,
     RecoveryPending = 3,
     Suspect = 4,
     Offline = 6,
@@ -31,6 +32,7 @@ impl DatabaseState {
     pub fn name(self) -> &'static str {
         match self {
             DatabaseState::Online => "ONLINE",
+            DatabaseState::Restoring => "RESTORING",
             DatabaseState::RecoveryPending => "RECOVERY_PENDING",
             DatabaseState::Suspect => "SUSPECT",
             DatabaseState::Offline => "OFFLINE",
@@ -83,6 +85,7 @@ impl Unavailable {
     pub fn refusal(&self) -> SqlError {
         let message = match self.state {
             DatabaseState::Offline => &messages::DATABASE_OFFLINE,
+            DatabaseState::Restoring => &messages::DATABASE_RESTORING,
             DatabaseState::Suspect => &messages::DATABASE_SUSPECT,
             DatabaseState::Online | DatabaseState::RecoveryPending => {
                 &messages::DATABASE_FILES_INACCESSIBLE
@@ -174,7 +177,10 @@ impl Databases {
         self.in_master(&master.catalog, |r, tx| r.remove(tx, gone.entry.id))?;
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.unavailable.write().remove(&gone.entry.id);
-        if gone.state == DatabaseState::Suspect {
+        if matches!(
+            gone.state,
+            DatabaseState::Suspect | DatabaseState::Restoring
+        ) {
             for f in &gone.entry.files {
                 let path = self.resolve(&f.path);
                 match self.engine.env.disk.remove(&path) {

@@ -2,7 +2,7 @@
 //!
 //! All of them live in the schema `sys` of every database. `db.sys.view` shows the view as that database sees it.
 
-mod column;
+pub(crate) mod column;
 mod columns;
 mod constraints;
 mod counters;

@@ -30,7 +30,7 @@ use duramen_os::{thread, time};
 use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
 
 use crate::engine::Database;
-use crate::format::boot::BOOT_PAGE;
+use crate::format::boot::{BOOT_PAGE, Boot};
 use crate::pool::Why;
 
 /// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
@@ -157,26 +157,8 @@ impl Database {
         } else {
             self.write_boot_checkpoint(begin)?;
         }
-        if let Some(log) = &self.log {
-            log.set_reuse_reason(if min < begin {
-                "ACTIVE_TRANSACTION"
-            } else {
-                "NOTHING"
-            });
-        }
-        if self.store.temporary {
-            self.access.truncate(min);
-        } else if self.truncate_on_checkpoint.load(Ordering::SeqCst) {
-            for other in self.engine.open_databases() {
-                let owed = other.transactions.commits.last_full();
-                if other.id != self.id && other.access.flush(owed).is_err() {
-                    // Its recovery may need decisions of this log: nothing is let go of.
-                    return Ok(written);
-                }
-            }
-            let too_far = planted::on(Bug::TruncatedTooFar);
-            self.access.truncate(if too_far { begin } else { min });
-        }
+        self.checkpoint_taken(begin, min);
+        self.truncate_log();
         self.release_leftovers();
         Ok(written)
     }
@@ -197,12 +179,6 @@ impl Database {
         self.engine.pool.flush_page(self.id, id)
     }
 
-    /// Keeps the log until a backup takes it (FULL) instead of freeing it at checkpoints (SIMPLE, and before the first
-    /// full backup).
-    pub fn set_truncate_on_checkpoint(&self, on: bool) {
-        self.truncate_on_checkpoint.store(on, Ordering::SeqCst);
-    }
-
     /// TARGET_RECOVERY_TIME in seconds; 0 means automatic checkpoints by the server's recovery interval.
     pub fn target_recovery_time(&self) -> u32 {
         let boot = self.boot.lock();
@@ -211,13 +187,17 @@ impl Database {
 
     /// ALTER DATABASE ... SET TARGET_RECOVERY_TIME; kept in the boot page, logged, durable when it returns.
     pub fn set_target_recovery_time(&self, seconds: u32) -> SqlResult<()> {
-        let tx = self.own_transaction("TargetRecoveryTime");
-        let set = self.update_boot(&tx, |b| {
+        self.change_boot("TargetRecoveryTime", |b| {
             if let Some(own) = &mut b.own {
                 own.target_recovery_seconds = seconds;
             }
-        });
-        match set {
+        })
+    }
+
+    /// Changes fields of the boot page in a transaction of its own, durable when it returns.
+    pub(crate) fn change_boot(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
+        let tx = self.own_transaction(name);
+        match self.update_boot(&tx, f) {
             Ok(()) => self.engine.commit(&tx, None)?,
             Err(e) => {
                 self.engine.rollback(&tx, None)?;

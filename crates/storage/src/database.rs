@@ -12,6 +12,7 @@ use duramen_txn::txlog::{self, TransactionLog};
 use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction, TxnKind};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
+use crate::backup::Backups;
 use crate::checkpoint::NEW_TARGET_SECONDS;
 use crate::configuration::{first_options, profile_number, profile_of};
 use crate::dblog::DbLog;
@@ -30,6 +31,7 @@ use crate::log_files::log_header;
 use crate::recovery::RecoverySummary;
 use crate::row_counts::CountState;
 use crate::tempdb;
+use crate::truncation::Truncation;
 
 /// CREATE DATABASE, as storage needs it.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub struct OpenDatabase {
     pub data: Vec<DataFileSpec>,
     pub log: Vec<LogFileSpec>,
     pub sector: u32,
+    /// The files come from a backup: a transaction that was prepared and whose end the backup does not have is undone.
+    pub restored: bool,
 }
 
 impl Database {
@@ -93,6 +97,7 @@ impl Database {
                 log_profile: profile_number(spec.profile),
                 options: first_options(spec.id, spec.profile),
                 database_guid: guid,
+                family: guid,
                 next_xdes: 1,
                 target_recovery_seconds: NEW_TARGET_SECONDS,
                 ..OwnBoot::default()
@@ -187,7 +192,7 @@ impl Database {
             Some(log),
             next,
         )?;
-        let _ = db.recovered.set(db.recover()?);
+        let _ = db.recovered.set(db.recover(spec.restored)?);
         for f in &spec.data {
             if db.store.files.read().iter().all(|open| open.path != f.path) {
                 db.delete_leftover_file(&f.path, f.file_id);
@@ -396,6 +401,8 @@ fn assemble(
         checkpoint_waiters: AtomicU32::new(0),
         recovered: OnceLock::new(),
         truncate_on_checkpoint: AtomicBool::new(true),
+        truncation: Truncation::default(),
+        backups: Backups::default(),
         in_doubt: Mutex::new(Vec::new()),
         closed: AtomicBool::new(false),
         log: Some(log),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duramen_base::{Lsn, SqlResult};
 use duramen_txn::RecordLog;
-use duramen_wal::Log;
+use duramen_wal::{Log, LogHolds};
 
 use crate::engine::LogAccess;
 
@@ -55,7 +55,12 @@ impl LogAccess for DbLog {
         Ok(())
     }
 
-    fn truncate(&self, min: Lsn) {
-        self.log.truncate(min);
+    fn truncate(&self, holds: LogHolds, free: bool) {
+        match free {
+            true => {
+                self.log.truncate_to(holds);
+            }
+            false => self.log.note_holds(holds),
+        }
     }
 }

@@ -13,9 +13,11 @@ use duramen_os::sync::{Mutex, RwLock};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{RecordLog, Transaction, VersionStore};
+use duramen_wal::LogHolds;
 use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
 
 use crate::alloc::DroppedChain;
+use crate::backup::Backups;
 use crate::btree::keys::KeyInfo;
 use crate::change::{PageOp, Role};
 use crate::checkpoint::RedoSpeed;
@@ -30,6 +32,7 @@ use crate::free_space::{FreeSpace, class_of, has_class};
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 use crate::recovery::RecoverySummary;
 use crate::row_counts::{CountState, RowCount};
+use crate::truncation::Truncation;
 
 /// What the engine is started with.
 #[derive(Clone, Debug)]
@@ -141,7 +144,8 @@ pub(crate) trait LogAccess: RecordLog {
         from: Lsn,
         each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<bool>,
     ) -> SqlResult<()>;
-    fn truncate(&self, min: Lsn);
+    /// Lets go of what nobody holds; with `free` false only says who holds what.
+    fn truncate(&self, holds: LogHolds, free: bool);
 }
 
 /// First pages of an allocation unit, as sysallocunits has them.
@@ -268,6 +272,8 @@ pub struct Database {
     pub(crate) checkpoint_waiters: AtomicU32,
     pub(crate) recovered: OnceLock<RecoverySummary>,
     pub(crate) truncate_on_checkpoint: AtomicBool,
+    pub(crate) truncation: Truncation,
+    pub(crate) backups: Backups,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.
     pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,
     pub(crate) closed: AtomicBool,
@@ -301,6 +307,7 @@ impl Database {
         context: Lcx,
         role: Role,
     ) -> SqlResult<Lsn> {
+        let epoch = self.changed.epoch();
         self.mark_changed(id)?;
         let mut class = None;
         if has_class(context) && !matches!(op, PageOp::Format { .. }) {
@@ -328,6 +335,9 @@ impl Database {
             }
         };
         self.apply(id, page, op, context, lsn)?;
+        if self.changed.epoch() != epoch {
+            self.mark_changed(id)?;
+        }
         self.count_change(tx, page.page().alloc_unit(), lsn, op, context);
         if let Some(before) = class {
             let after = class_of(page.page());
@@ -346,12 +356,17 @@ impl Database {
         op: &PageOp<'_>,
         context: Lcx,
     ) -> SqlResult<Lsn> {
+        let epoch = self.changed.epoch();
         self.mark_changed(id)?;
         let mut record = op.record(id, page.page(), context, Role::Normal);
         record[14..16].fill(0);
         page.mark_dirty();
         let lsn = self.access.append(&record, 0)?;
-        self.apply(id, page, op, context, lsn)
+        self.apply(id, page, op, context, lsn)?;
+        if self.changed.epoch() != epoch {
+            self.mark_changed(id)?;
+        }
+        Ok(lsn)
     }
 
     fn apply(
@@ -362,6 +377,9 @@ impl Database {
         context: Lcx,
         lsn: Lsn,
     ) -> SqlResult<Lsn> {
+        if let (PageOp::SetBit { bit, value: true }, Lcx::GAM) = (op, context) {
+            self.backups.extent_freed(id, *bit);
+        }
         let mut p = page.change();
         op.apply(id, context, &mut p)
             .map_err(|e| self.corrupt(id, e))?;

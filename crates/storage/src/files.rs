@@ -3,7 +3,7 @@
 mod admin;
 pub(crate) mod changed;
 pub(crate) mod fill;
-mod grow;
+pub(crate) mod grow;
 pub(crate) mod log_header;
 pub(crate) mod make;
 pub(crate) mod table;

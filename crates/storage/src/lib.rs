@@ -13,7 +13,9 @@
 //! | `free_space` | which heap and text pages have room |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
-//! | `checkpoint` | how, when and at what pace pages go down and log is let go of |
+//! | `checkpoint` | how, when and at what pace pages go down |
+//! | `truncation` | what of the log is let go of, and who keeps the rest |
+//! | `backup` | backup sets: taken while others work, read, restored |
 //! | `undo`, `recovery` | rollback, crash recovery |
 //! | `ghosts` | cleanup of deleted B-tree rows |
 //!
@@ -24,6 +26,7 @@
 
 mod alloc;
 mod anchor;
+pub mod backup;
 mod btree;
 mod change;
 pub mod check;
@@ -54,6 +57,7 @@ mod sample;
 mod tempdb;
 #[cfg(test)]
 mod tests;
+mod truncation;
 mod undo;
 mod versioned;
 
@@ -72,3 +76,4 @@ pub use pool::PoolStats;
 pub use reading::{Grain, Reading};
 pub use recovery::RecoverySummary;
 pub use rowset::Rowset;
+pub use truncation::RecoveryModel;

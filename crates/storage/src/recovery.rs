@@ -83,8 +83,9 @@ pub(crate) fn is_system_name(name: &str) -> bool {
 }
 
 impl Database {
-    /// Analysis, redo, undo, checkpoint.
-    pub(crate) fn recover(self: &Arc<Database>) -> SqlResult<RecoverySummary> {
+    /// Analysis, redo, undo, checkpoint. The source of a restored database acknowledged no commit whose record is not in
+    /// its log: what is merely prepared is undone.
+    pub(crate) fn recover(self: &Arc<Database>, restored: bool) -> SqlResult<RecoverySummary> {
         let begun = time::now();
         let start = self.boot.lock().checkpoint_lsn;
         let from = self.scan_start(start)?;
@@ -140,6 +141,7 @@ impl Database {
             });
             self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
             if let Some(decision) = loser.decision
+                && !restored
                 && !planted::on(Bug::PreparedIsAborted)
             {
                 self.in_doubt.lock().push((tx, decision));

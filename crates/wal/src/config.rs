@@ -123,6 +123,36 @@ pub struct LogSpace {
     pub reserved: u64,
 }
 
+/// What keeps a log from being truncated: from which LSN on it is needed, by whom. NULL: by nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogHolds {
+    /// Recovery would begin here.
+    pub checkpoint: Lsn,
+    /// The oldest transaction that was active then.
+    pub transaction: Lsn,
+    /// No log backup has taken what follows.
+    pub log_backup: Lsn,
+    /// A backup is being taken.
+    pub backup: Lsn,
+}
+
+impl LogHolds {
+    /// Who needs the oldest record, and its LSN; NULL when nobody needs any.
+    pub fn oldest(&self) -> (Lsn, &'static str) {
+        // Who comes later in the list is named only when it needs more than those before.
+        let all = [
+            (self.checkpoint, "CHECKPOINT"),
+            (self.transaction, "ACTIVE_TRANSACTION"),
+            (self.log_backup, "LOG_BACKUP"),
+            (self.backup, "ACTIVE_BACKUP_OR_RESTORE"),
+        ];
+        let needed = all.into_iter().filter(|(lsn, _)| !lsn.is_null());
+        needed
+            .reduce(|a, b| if b.0 < a.0 { b } else { a })
+            .unwrap_or((Lsn::NULL, "NOTHING"))
+    }
+}
+
 /// What a log tells those who wait for durability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DurableState {

@@ -21,8 +21,10 @@ pub use block::{
     open as open_block,
 };
 pub use config::{
-    DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogScan, LogShrink,
-    LogSpace, ShrinkLimit, VlfInfo,
+    DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogHolds, LogScan,
+    LogShrink, LogSpace, ShrinkLimit, VlfInfo,
 };
-pub use log::{Log, LogFinding, LogReader, LogRecord, LogReport, verify_file};
+pub use log::{
+    BlockRange, LaidLog, Log, LogFinding, LogReader, LogRecord, LogReport, VlfSlot, verify_file,
+};
 pub use vlf::{Growth, LogProfile};

@@ -158,6 +158,8 @@ pub struct VlfHeader {
     pub offset: u64,
     /// When a growth made the VLF: the LSN of that moment.
     pub create_lsn: Lsn,
+    /// Ours: where its first block stands, in units of 512 bytes, when what comes before was not restored; else 0.
+    pub first_block: u32,
 }
 
 impl VlfHeader {
@@ -170,7 +172,7 @@ impl VlfHeader {
         }
     }
 
-    /// Writes the header over the first bytes of `out`, which must be all zero and at least 42 bytes long.
+    /// Writes the header over the first bytes of `out`, which must be all zero and at least 52 bytes long.
     pub fn encode(&self, out: &mut [u8]) {
         out[0] = SIGNATURE;
         out[1] = self.parity();
@@ -180,12 +182,16 @@ impl VlfHeader {
         out[16..24].copy_from_slice(&self.size.to_le_bytes());
         out[24..32].copy_from_slice(&self.offset.to_le_bytes());
         out[32..42].copy_from_slice(&self.create_lsn.to_bytes());
+        if self.first_block != 0 {
+            out[44..48].copy_from_slice(&self.first_block.to_le_bytes());
+            out[48..52].copy_from_slice(&(!self.first_block).to_le_bytes());
+        }
     }
 
     /// Reads a header; `None` when the bytes are none: wrong signature, a parity that does not follow from the use
     /// count, a size that is no multiple of 8 KB or too small to hold a block.
     pub fn decode(b: &[u8]) -> Option<VlfHeader> {
-        let b = b.get(..42)?;
+        let b = b.get(..52)?;
         let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         let header = VlfHeader {
@@ -195,6 +201,11 @@ impl VlfHeader {
             size: u64_at(16),
             offset: u64_at(24),
             create_lsn: Lsn::from_bytes(&b[32..])?,
+            first_block: if u32_at(44) == !u32_at(48) {
+                u32_at(44)
+            } else {
+                0
+            },
         };
         let sound = b[0] == SIGNATURE
             && b[1] == header.parity()

@@ -95,6 +95,7 @@ impl World {
             data: vec![self.data()],
             log: vec![self.log()],
             sector: 512,
+            restored: false,
         };
         CatalogDb::open(&Database::open(&self.engine, &spec).expect("database opens"))
     }

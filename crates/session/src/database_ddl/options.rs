@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_storage::RecoveryModel;
 use duramen_tsql::ast::{NamedOption, OptionValue, Termination};
 
 use super::{Admin, refuse};
@@ -83,11 +84,13 @@ impl Wish {
         };
         let not_here = || refuse(format!("ALTER DATABASE SET {} {word}", o.name).trim_end());
         let delayed = option::DELAYED_ALLOWED | option::DELAYED_FORCED;
+        let models = option::RECOVERY_FULL | option::BULK_LOGGED;
         let access = option::SINGLE_USER | option::RESTRICTED_USER;
         let replace = |mask: u64, bit: u64| (self.bits & !mask) | bit;
         self.bits = match (o.name.as_str(), word.as_str()) {
-            ("RECOVERY", "SIMPLE") => replace(option::RECOVERY_FULL, 0),
-            ("RECOVERY", "FULL") => replace(0, option::RECOVERY_FULL),
+            ("RECOVERY", "SIMPLE") => replace(models, 0),
+            ("RECOVERY", "FULL") => replace(models, option::RECOVERY_FULL),
+            ("RECOVERY", "BULK_LOGGED") => replace(models, option::BULK_LOGGED),
             ("DELAYED_DURABILITY", "DISABLED") => replace(delayed, 0),
             ("DELAYED_DURABILITY", "ALLOWED") => replace(delayed, option::DELAYED_ALLOWED),
             ("DELAYED_DURABILITY", "FORCED") => replace(delayed, option::DELAYED_FORCED),
@@ -192,7 +195,11 @@ impl Admin<'_> {
             () if wish.bits & option::READ_ONLY != 0 => "READ_ONLY",
             () if wish.bits & option::SINGLE_USER != 0 => "SINGLE_USER",
             () if wish.bits & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
-            () if db.db.id.0 == 2 && wish.bits & option::RECOVERY_FULL != 0 => "RECOVERY",
+            () if db.db.id.0 == 2
+                && crate::backup::model_of(wish.bits) != RecoveryModel::Simple =>
+            {
+                "RECOVERY"
+            }
             () => return Ok(()),
         };
         let name = &db.db.name;
@@ -239,6 +246,8 @@ impl Admin<'_> {
             e.options = wish.bits;
             e.compatibility_level = wish.compatibility.unwrap_or(e.compatibility_level);
         })?;
+        db.db
+            .set_recovery_model(crate::backup::model_of(wish.bits))?;
         let transactions = &db.db.transactions;
         transactions.set_delayed_durability(durability_of(wish.bits));
         Ok(())

@@ -140,7 +140,7 @@ impl Databases {
         self.in_master(&master.catalog, |r, tx| r.remove(tx, entry.id))
     }
 
-    fn close(&self, db: &OpenDb) {
+    pub(crate) fn close(&self, db: &OpenDb) {
         self.open.write().remove(&db.db.id);
         self.gate.detach(db.db.id);
         self.generation.fetch_add(1, Ordering::AcqRel);
@@ -204,7 +204,7 @@ impl Databases {
         self.open_again(entry)
     }
 
-    fn open_again(&self, entry: DatabaseEntry) -> SqlResult<()> {
+    pub(crate) fn open_again(&self, entry: DatabaseEntry) -> SqlResult<()> {
         let opened = Database::open(&self.engine, &self.open_spec(&entry));
         match opened {
             Ok(db) => {

@@ -28,7 +28,7 @@ macro_rules! columns {
         }
     };
 }
-pub(super) use columns;
+pub(crate) use columns;
 
 pub fn text(s: &str) -> Value {
     Value::nvarchar(s)

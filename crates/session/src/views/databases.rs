@@ -10,6 +10,7 @@ use duramen_types::{CollationId, SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use crate::backup::{model_name, model_of};
 use crate::database_ddl::switch;
 use crate::databases::{OpenDb, durability_of, option};
 use crate::unavailable::DatabaseState;
@@ -22,10 +23,6 @@ pub struct Source {
 }
 
 impl Source {
-    fn full(&self) -> bool {
-        self.entry.options & option::RECOVERY_FULL != 0
-    }
-
     fn snapshots(&self) -> SnapshotState {
         let db = self.db.as_ref();
         db.map_or(SnapshotState::Off, |d| {
@@ -97,8 +94,8 @@ columns! { Source;
     "snapshot_isolation_state", T::TINYINT, NULL, |d| tiny(d.snapshots() as u8);
     "snapshot_isolation_state_desc", DESC, NULL, |d| text(d.snapshots().name());
     "is_read_committed_snapshot_on", T::BIT, NULL, |d| bit(d.entry.options & option::READ_COMMITTED_SNAPSHOT != 0);
-    "recovery_model", T::TINYINT, NULL, |d| tiny(if d.full() { 1 } else { 3 });
-    "recovery_model_desc", DESC, NULL, |d| text(if d.full() { "FULL" } else { "SIMPLE" });
+    "recovery_model", T::TINYINT, NULL, |d| tiny(model_of(d.entry.options) as u8);
+    "recovery_model_desc", DESC, NULL, |d| text(model_name(d.entry.options));
     "page_verify_option", T::TINYINT, NULL, |_| tiny(2);
     "page_verify_option_desc", DESC, NULL, |_| text("CHECKSUM");
     "is_auto_create_stats_on", T::BIT, NULL, |d| d.switch("AUTO_CREATE_STATISTICS");

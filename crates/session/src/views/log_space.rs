@@ -1,5 +1,6 @@
 //! `sys.dm_db_log_space_usage`: how full the log of the current database is.
 
+use duramen_base::Lsn;
 use duramen_types::{SqlType as T, Value};
 use duramen_wal::LogSpace;
 
@@ -9,6 +10,8 @@ use super::column::*;
 pub struct Source {
     database: u16,
     space: LogSpace,
+    /// `None` without a chain of log backups.
+    since_backup: Option<u64>,
 }
 
 impl Source {
@@ -25,8 +28,9 @@ columns! { Source;
     "used_log_space_in_percent", T::REAL, NOT_NULL, |s| {
         Value::Real((s.used() as f64 * 100.0 / s.space.total.max(1) as f64) as f32)
     };
-    // No backup can be taken yet.
-    "log_space_in_bytes_since_last_backup", T::BIGINT, NULL, |_| Value::Null;
+    "log_space_in_bytes_since_last_backup", T::BIGINT, NULL, |s| {
+        s.since_backup.map_or(Value::Null, big)
+    };
 }
 
 pub const VIEW: View = View::new("dm_db_log_space_usage", COLUMNS, |cx, _| {
@@ -35,6 +39,10 @@ pub const VIEW: View = View::new("dm_db_log_space_usage", COLUMNS, |cx, _| {
         Some(Source {
             database: d.db.id.0,
             space: d.db.log()?.space(),
+            since_backup: match d.db.log_backup_lsn() {
+                Lsn::NULL => None,
+                lsn => Some(d.db.log()?.bytes_since(lsn)),
+            },
         })
     });
     Ok(source.iter().map(row).collect())

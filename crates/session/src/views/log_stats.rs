@@ -1,6 +1,6 @@
 //! `sys.dm_db_log_stats(database_id)`: a database's log in one row.
 //!
-//! Columns about log backups are NULL: none can be taken yet.
+//! `log_backup_time` is NULL: when the last log backup was taken is not kept.
 
 use duramen_base::Lsn;
 use duramen_types::{SqlType as T, Value};
@@ -8,11 +8,14 @@ use duramen_wal::{LogSpace, VlfInfo};
 
 use super::column::*;
 use super::{View, database_argument};
-use crate::databases::{OpenDb, option};
+use crate::databases::OpenDb;
 
 pub struct Source {
     database: u16,
-    full: bool,
+    model: &'static str,
+    /// Where the next log backup begins; NULL without a chain.
+    backed_up: Lsn,
+    since_backup: u64,
     vlfs: Vec<VlfInfo>,
     space: LogSpace,
     reason: &'static str,
@@ -28,13 +31,16 @@ impl Source {
     fn of(db: &OpenDb) -> Option<Source> {
         let log = db.db.log()?;
         let checkpoint = db.db.boot().checkpoint_lsn;
+        let backed_up = db.db.log_backup_lsn();
         let oldest = db.db.transactions.table.oldest_lsn();
         let recovery = oldest
             .filter(|l| !l.is_null())
             .map_or(checkpoint, |l| l.min(checkpoint));
         Some(Source {
             database: db.db.id.0,
-            full: db.entry.read().options & option::RECOVERY_FULL != 0,
+            model: crate::backup::model_name(db.entry.read().options),
+            backed_up,
+            since_backup: log.bytes_since(backed_up),
             vlfs: log.vlfs(),
             space: log.space(),
             reason: log.reuse_reason(),
@@ -59,7 +65,7 @@ const LSN_TEXT: T = T::nvarchar(24);
 
 columns! { Source;
     "database_id", T::INT, NOT_NULL, |s| int(s.database);
-    "recovery_model", DESC, NULL, |s| text(if s.full { "FULL" } else { "SIMPLE" });
+    "recovery_model", DESC, NULL, |s| text(s.model);
     "log_min_lsn", LSN_TEXT, NULL, |s| lsn_text(s.recovery);
     "log_end_lsn", LSN_TEXT, NULL, |s| lsn_text(s.end);
     "current_vlf_sequence_number", T::BIGINT, NULL, |s| {
@@ -72,8 +78,14 @@ columns! { Source;
     "active_log_size_mb", T::FLOAT, NULL, |s| mb(s.space.used);
     "log_truncation_holdup_reason", DESC, NULL, |s| text(s.reason);
     "log_backup_time", T::DATETIME, NULL, |_| Value::Null;
-    "log_backup_lsn", LSN_TEXT, NULL, |_| Value::Null;
-    "log_since_last_log_backup_mb", T::FLOAT, NULL, |_| Value::Null;
+    "log_backup_lsn", LSN_TEXT, NULL, |s| match s.backed_up.is_null() {
+        true => Value::Null,
+        false => lsn_text(s.backed_up),
+    };
+    "log_since_last_log_backup_mb", T::FLOAT, NULL, |s| match s.backed_up.is_null() {
+        true => Value::Null,
+        false => mb(s.since_backup),
+    };
     "log_checkpoint_lsn", LSN_TEXT, NULL, |s| lsn_text(s.checkpoint);
     "log_since_last_checkpoint_mb", T::FLOAT, NULL, |s| mb(s.since_checkpoint);
     "log_recovery_lsn", LSN_TEXT, NULL, |s| lsn_text(s.recovery);

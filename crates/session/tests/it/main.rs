@@ -1,6 +1,7 @@
 //! Batches over an instance, results as text.
 
 mod alter_table;
+mod backups;
 mod commit_wait;
 mod constraints;
 mod database_files;

@@ -5,28 +5,62 @@
 //! remembered, so that a change costs one comparison. The extents of the maps themselves have their bit from the
 //! beginning. tempdb has no backups and keeps no DIFF map.
 //!
-//! Nothing clears the bits yet: that is for a full backup to do, which has to forget what is remembered here and to keep
-//! changes out while it does. The ML map stays empty: no operation is minimally logged.
+//! A full backup clears the bits, of what has not changed since it began: from then on changes are noted here as well, and
+//! at its end the maps become what was noted. First the boot page says, durably, that the backup is the base; a crash
+//! after that leaves bits that are set for nothing. Who notes an extent does it before he looks at its bit, so the map
+//! is either cleared before, and he sets it, or after, with what he has noted.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use duramen_base::{PageId, SqlResult};
+use duramen_base::{AllocUnitId, PageId, SqlResult};
+use duramen_os::sync::Mutex;
 use duramen_wal::record::Lcx;
 
 use crate::change::PageOp;
 use crate::engine::Database;
 use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of};
+use crate::format::page::page_type;
+use crate::pool::PageWrite;
 
 /// Extents remembered.
 const REMEMBERED: usize = 256;
 
-/// Extents whose bit is known to be set, each at the place that its number has: 1 + file << 32 + extent.
+/// Extents whose bit is known to be set, each at the place that its number has.
 #[derive(Debug)]
-pub(crate) struct ChangedExtents([AtomicU64; REMEMBERED]);
+pub(crate) struct ChangedExtents {
+    known: [AtomicU64; REMEMBERED],
+    /// Goes up when nothing that is remembered may be believed any more: what was remembered before has another key.
+    epoch: AtomicU64,
+    /// What has changed since a full backup began; `None` when none runs.
+    since: Mutex<Option<BTreeSet<(u16, u32)>>>,
+}
 
 impl Default for ChangedExtents {
     fn default() -> ChangedExtents {
-        ChangedExtents([const { AtomicU64::new(0) }; REMEMBERED])
+        ChangedExtents {
+            known: [const { AtomicU64::new(0) }; REMEMBERED],
+            epoch: AtomicU64::new(1),
+            since: Mutex::new(None),
+        }
+    }
+}
+
+impl ChangedExtents {
+    /// A change that was marked in one epoch and made in another has to be marked again, before its page's latch goes.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// From now on every extent that changes is noted, whatever was remembered.
+    pub fn begin_notes(&self) {
+        *self.since.lock() = Some(BTreeSet::new());
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn end_notes(&self) {
+        *self.since.lock() = None;
+        self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -34,8 +68,8 @@ impl Database {
     /// Says that the extent of `id` changes. Called with the page latched, before its change is logged.
     pub(crate) fn mark_changed(&self, id: PageId) -> SqlResult<()> {
         let extent = id.page / 8;
-        let key = 1 + (u64::from(id.file) << 32 | u64::from(extent));
-        let known = &self.changed.0[extent as usize % REMEMBERED];
+        let key = self.changed.epoch() << 48 | u64::from(id.file) << 32 | u64::from(extent);
+        let known = &self.changed.known[extent as usize % REMEMBERED];
         if known.load(Ordering::Relaxed) == key || self.store.temporary {
             return Ok(());
         }
@@ -43,20 +77,68 @@ impl Database {
         if extent.is_multiple_of(GAM_EXTENTS) {
             return Ok(());
         }
+        if let Some(since) = &mut *self.changed.since.lock() {
+            since.insert((id.file, extent));
+        }
         let map = PageId::new(id.file, diff_page_of(id.page));
         let bit = id.page % GAM_INTERVAL / 8;
         let set = bit_get(self.read_page(map)?.bytes(), bit);
         if !set {
             let mut page = self.write_page(map)?;
             if !bit_get(page.bytes(), bit) {
-                let op = PageOp::SetBit {
-                    bit: bit as u16,
-                    value: true,
-                };
-                self.change_alone(map, &mut page, &op, Lcx::DIFF_MAP)?;
+                self.set_diff_bit(map, &mut page, bit)?;
             }
         }
         known.store(key, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn set_diff_bit(&self, map: PageId, page: &mut PageWrite<'_>, bit: u32) -> SqlResult<()> {
+        let op = PageOp::SetBit {
+            bit: bit as u16,
+            value: true,
+        };
+        self.change_alone(map, page, &op, Lcx::DIFF_MAP).map(|_| ())
+    }
+
+    /// The DIFF maps become what has been noted since [`ChangedExtents::begin_notes`]; nothing is noted any more.
+    pub(crate) fn clear_diff_maps(&self) -> SqlResult<()> {
+        let cleared = self.diff_maps().into_iter().try_for_each(|map| {
+            let mut page = self.write_page(map)?;
+            let start = map.page / GAM_INTERVAL * GAM_INTERVAL;
+            let noted: Vec<u32> = match &*self.changed.since.lock() {
+                Some(since) => {
+                    let first = start / 8;
+                    let range = (map.file, first)..(map.file, first + GAM_EXTENTS);
+                    since.range(range).map(|(_, e)| e - first).collect()
+                }
+                None => return Ok(()),
+            };
+            let op = PageOp::Format {
+                kind: page_type::DIFF_MAP,
+                level: 0,
+                pminlen: 0,
+                au: AllocUnitId::from_parts(0, 99),
+                start: PageId::new(map.file, start),
+                extra: 0,
+            };
+            self.change_alone(map, &mut page, &op, Lcx::DIFF_MAP)?;
+            noted
+                .into_iter()
+                .try_for_each(|bit| self.set_diff_bit(map, &mut page, bit))
+        });
+        self.changed.end_notes();
+        cleared
+    }
+
+    fn diff_maps(&self) -> Vec<PageId> {
+        let mut maps = Vec::new();
+        for file in self.store.files.read().iter() {
+            let size = file.size.load(Ordering::SeqCst);
+            let starts = (0..size).step_by(GAM_INTERVAL as usize);
+            let pages = starts.map(diff_page_of).filter(|n| *n < size);
+            maps.extend(pages.map(|n| PageId::new(file.id, n)));
+        }
+        maps
     }
 }

@@ -28,6 +28,10 @@ const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
 const TARGET_AT: usize = MARK_AT + 64;
 const CLOSED_AT: usize = MARK_AT + 68;
+/// Our fields before the mark, where real boot pages of 2008 to 2022 have zeros.
+const FAMILY_AT: usize = MARK_AT - 96;
+const LOG_BACKUP_AT: usize = MARK_AT - 80;
+const BASE_GUID_AT: usize = MARK_AT - 64;
 const NAME_AT: usize = 52;
 const NAME_UNITS: usize = 128;
 /// What the name is padded with, U+2020: two bytes 0x20.
@@ -71,6 +75,12 @@ pub struct OwnBoot {
     pub database_guid: [u8; 16],
     /// TARGET_RECOVERY_TIME; 0: automatic checkpoints.
     pub target_recovery_seconds: u32,
+    /// Shared by a database and the copies that were restored from its backups; zero: `database_guid`.
+    pub family: [u8; 16],
+    /// Where the next log backup begins; NULL: there is no chain of log backups.
+    pub log_backup_lsn: Lsn,
+    /// The backup set that is the differential base.
+    pub differential_base: [u8; 16],
     /// The database was closed: nothing is left for recovery to do, and the counts in base tables are right.
     pub closed: bool,
 }
@@ -167,21 +177,30 @@ impl Boot {
             put(GUID_AT, &own.database_guid);
             put(TARGET_AT, &own.target_recovery_seconds.to_le_bytes());
             put(CLOSED_AT, &[u8::from(own.closed)]);
+            put(FAMILY_AT, &own.family);
+            put(LOG_BACKUP_AT, &own.log_backup_lsn.to_bytes());
+            put(BASE_GUID_AT, &own.differential_base);
         }
         Ok(())
     }
 }
 
 fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
-    let mut guid = [0; 16];
-    guid.copy_from_slice(&row[GUID_AT..GUID_AT + 16]);
+    let guid = |at: usize| {
+        let mut guid = [0; 16];
+        guid.copy_from_slice(&row[at..at + 16]);
+        guid
+    };
     Ok(OwnBoot {
         log_epoch: u32_at(row, EPOCH_AT)?,
         log_profile: u32_at(row, PROFILE_AT)?,
         options: super::u64_at(row, OPTIONS_AT)?,
         next_xdes: super::u64_at(row, XDES_AT)?,
         next_alloc_unit: super::u64_at(row, NEXT_AU_AT)?,
-        database_guid: guid,
+        database_guid: guid(GUID_AT),
+        family: guid(FAMILY_AT),
+        log_backup_lsn: Lsn::from_bytes(&row[LOG_BACKUP_AT..]).unwrap_or_default(),
+        differential_base: guid(BASE_GUID_AT),
         target_recovery_seconds: u32_at(row, TARGET_AT)?,
         closed: row[CLOSED_AT] == 1,
     })

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, Lsn, PageId, SqlResult};
+use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_observe::{Counter, count};
 use duramen_os::time;
 
 use super::{Pin, Pool, db_of, key_of, page_of, shard_of};
 use crate::doublewrite::Batch;
-use crate::files::DbStore;
+use crate::error::io_error;
+use crate::files::{DataFile, DbStore};
 use crate::format::page::{PageRef, seal};
 
 /// Pages of one write batch: one megabyte, which most disks take at their full speed.
@@ -121,6 +122,28 @@ impl Pool {
         }
         temporary.write_in_place()?;
         self.doublewrite.write_batch(lasting)
+    }
+
+    /// Reads pages as they stand on the disk, none of them half written: writers wait. What the file does not have yet
+    /// reads as zeros.
+    pub fn read_quietly(
+        &self,
+        store: &DbStore,
+        file: &DataFile,
+        first: u32,
+        into: &mut [u8],
+    ) -> SqlResult<()> {
+        let _writers = self.write_lock.lock();
+        let id = PageId::new(file.id, first);
+        let name = file.path.display().to_string();
+        let fail = |e| io_error(&e, "read", id, &name);
+        let at = u64::from(first) * PAGE_BYTES as u64;
+        let there = file.handle.len().map_err(fail)?.saturating_sub(at);
+        let n = usize::try_from(there).unwrap_or(into.len()).min(into.len());
+        into[n..].fill(0);
+        file.handle.read_at(&mut into[..n], at).map_err(fail)?;
+        duramen_observe::file_io(store.id, FileId(file.id)).read(n as u64, Duration::ZERO);
+        Ok(())
     }
 
     /// Writes one page, if it is dirty. Must not be called with its latch held.

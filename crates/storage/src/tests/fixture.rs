@@ -117,6 +117,7 @@ pub fn open_as(engine: &Arc<Engine>, id: u16, name: &str) -> SqlResult<Arc<Datab
         data: data_files(name),
         log: log_files(name),
         sector: 512,
+        restored: false,
     };
     Database::open(engine, &spec)
 }

@@ -102,7 +102,14 @@ impl World {
 
     fn open(&self, env: &Env) -> Result<(Arc<Log>, LogScan), LogError> {
         let specs = std::slice::from_ref(&self.spec);
-        let opened = Log::open_planted(env, self.cfg.clone(), specs, Lsn::NULL, self.planted)?;
+        let opened = Log::open_planted(
+            env,
+            self.cfg.clone(),
+            specs,
+            Lsn::NULL,
+            Lsn::NULL,
+            self.planted,
+        )?;
         // Several small writes at once: the order of completion is what the prefix rule is about.
         opened.0.lock().parallel_bytes = 0;
         Ok(opened)

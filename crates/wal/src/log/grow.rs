@@ -51,6 +51,7 @@ impl Log {
             self.progress.wait(&mut s);
             return Ok(s);
         }
+        s.note_shortage();
         let plan = s.plan_growth().ok_or_else(|| LogError::Full {
             db_name: self.cfg.db_name.clone(),
             reason: s.reuse_reason,
@@ -61,9 +62,9 @@ impl Log {
 
     /// Grows in the background, when that is still needed.
     pub(super) fn prepare_growth(&self) {
-        let s = self.lock();
+        let mut s = self.lock();
+        s.note_shortage();
         if s.growing || s.check().is_err() || !s.runs_short() {
-            let mut s = s;
             s.prepare = false;
             return;
         }

@@ -20,10 +20,12 @@
 //! 6. `free_bytes` is the room of the reusable VLFs, and an append that could not be undone within the room that is
 //!    left is refused (or grows the log) before it is made.
 
+mod copy;
 mod flush;
 mod grow;
 #[allow(unsafe_code, reason = "appends copy into disjoint parts of one buffer")]
 mod head;
+mod lay;
 mod open;
 mod read;
 mod scan;
@@ -46,12 +48,16 @@ use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
 
 use crate::block::MAX_RECORD_BYTES;
-use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, LogScan, LogSpace, VlfInfo};
+use crate::config::{
+    DurableState, LogConfig, LogError, LogFileSpec, LogHolds, LogScan, LogSpace, VlfInfo,
+};
 use crate::planted::Planted;
 use crate::record::RecordView;
 use crate::vlf::HEADER_BYTES;
 
+pub use copy::{BlockRange, VlfSlot};
 use head::Head;
+pub use lay::LaidLog;
 pub use read::{LogReader, LogRecord};
 use state::{Room, State};
 pub use verify::{LogFinding, LogReport, verify_file};
@@ -120,7 +126,19 @@ impl Log {
         files: &[LogFileSpec],
         start: Lsn,
     ) -> Result<(Arc<Log>, LogScan), LogError> {
-        Log::open_planted(env, cfg, files, start, Planted::default())
+        Log::open_planted(env, cfg, files, start, Lsn::NULL, Planted::default())
+    }
+
+    /// [`Log::open`] of a restored log: it ends before the block of `stop`, whatever an interrupted restore has left
+    /// behind it. `Damaged` when it does not reach that far.
+    pub fn open_restored(
+        env: &Env,
+        cfg: LogConfig,
+        files: &[LogFileSpec],
+        start: Lsn,
+        stop: Lsn,
+    ) -> Result<(Arc<Log>, LogScan), LogError> {
+        Log::open_planted(env, cfg, files, start, stop, Planted::default())
     }
 
     /// Appends a complete record (see [`crate::record`]) and gives its LSN; it is not yet durable.
@@ -262,11 +280,23 @@ impl Log {
         self.head.release(bytes);
     }
 
-    /// What 9002 reports while the log is full (`log_reuse_wait_desc`).
-    pub fn set_reuse_reason(&self, reason: &'static str) {
-        self.state.lock().reuse_reason = reason;
+    /// Says what is needed of the log, lets go of the rest and records what kept it from letting go of more.
+    /// Returns how many VLFs have become reusable.
+    pub fn truncate_to(&self, holds: LogHolds) -> usize {
+        self.state.lock().holds = holds;
+        let freed = self.truncate(holds.oldest().0);
+        self.note_holds(holds);
+        freed
     }
 
+    /// As [`Log::truncate_to`], and lets go of nothing.
+    pub fn note_holds(&self, holds: LogHolds) {
+        let mut s = self.state.lock();
+        s.holds = holds;
+        s.reuse_reason = s.holder();
+    }
+
+    /// What kept the log from being truncated when that was tried last (`log_reuse_wait_desc`); 9002 names it.
     pub fn reuse_reason(&self) -> &'static str {
         self.state.lock().reuse_reason
     }

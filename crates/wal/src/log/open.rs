@@ -52,6 +52,7 @@ impl Log {
         cfg: LogConfig,
         specs: &[LogFileSpec],
         start: Lsn,
+        stop: Lsn,
         planted: Planted,
     ) -> Result<(Arc<Log>, LogScan), LogError> {
         let mut files = Vec::new();
@@ -74,6 +75,7 @@ impl Log {
             files: &files,
             vlfs: &vlfs,
             planted,
+            stop,
         }
         .run(start)?;
         if !planted.on(Bug::NoEpochBump) {

@@ -74,14 +74,13 @@ impl LogReader {
     pub(super) fn new(log: Arc<Log>, from: Lsn) -> LogReader {
         let (next, last) = {
             let s = log.lock();
-            let oldest = s
-                .vlfs
-                .iter()
-                .filter(|v| v.active)
-                .map(|v| v.header.seq)
+            let active = s.vlfs.iter().filter(|v| v.active);
+            let (seq, block) = active
+                .map(|v| (v.header.seq, v.header.first_block))
                 .min()
                 .unwrap_or_default();
-            (from.max(Lsn::new(oldest, FIRST_BLOCK, 1)), s.last())
+            let oldest = Lsn::new(seq, block.max(FIRST_BLOCK), 1);
+            (from.max(oldest), s.last())
         };
         let next = Lsn {
             block: next.block.max(FIRST_BLOCK),

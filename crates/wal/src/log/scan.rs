@@ -139,6 +139,8 @@ pub(super) struct Scan<'a> {
     pub files: &'a [FileState],
     pub vlfs: &'a [Vlf],
     pub planted: Planted,
+    /// A restored log ends here, whatever stands behind: NULL for others.
+    pub stop: Lsn,
 }
 
 impl Scan<'_> {
@@ -177,6 +179,9 @@ impl Scan<'_> {
                 let Some(&next) = run.get(at) else { break };
                 (end.vlf, end.offset) = (next, HEADER_BYTES);
             }
+            if !self.stop.is_null() && self.place(&end) >= (self.stop.vlf, self.stop.block) {
+                break;
+            }
             let Some(found) = self.read(&mut reader, end.vlf, end.offset, check)? else {
                 break;
             };
@@ -200,7 +205,15 @@ impl Scan<'_> {
         if !start.is_null() && blocks == 0 {
             return Err(self.damaged(start, "the checkpoint's record is missing"));
         }
-        if chained {
+        if !self.stop.is_null() {
+            // At the end of a VLF the next block's place is in the one after.
+            let full = end.offset >= self.vlfs[end.vlf].header.size;
+            let next = (self.seq(end.vlf) + 1, (HEADER_BYTES / UNIT64) as u32);
+            let stop = (self.stop.vlf, self.stop.block);
+            if self.place(&end) < stop && !(full && next == stop) {
+                return Err(self.damaged(self.stop, "the log was not restored whole"));
+            }
+        } else if chained {
             self.look_behind(&run[at.min(run.len() - 1)..], &end, &mut reader)?;
         }
         Ok(end)
@@ -242,7 +255,11 @@ impl Scan<'_> {
 
     /// The VLFs whose sequence numbers run without a gap up to the highest, oldest first.
     fn contiguous_run(&self) -> Result<Vec<usize>, LogError> {
-        let mut used: Vec<usize> = (0..self.vlfs.len()).filter(|i| self.seq(*i) != 0).collect();
+        let ours = |i: &usize| {
+            // A restore that was cut short may have left VLFs behind the end, and not all of them.
+            self.seq(*i) != 0 && (self.stop.is_null() || self.seq(*i) <= self.stop.vlf)
+        };
+        let mut used: Vec<usize> = (0..self.vlfs.len()).filter(ours).collect();
         used.sort_by_key(|i| self.seq(*i));
         if let Some(pair) = used.windows(2).find(|p| self.seq(p[0]) == self.seq(p[1])) {
             let at = Lsn::new(self.seq(pair[0]), 0, 0);
@@ -270,6 +287,10 @@ impl Scan<'_> {
                 path: file.spec.path.clone(),
                 cause,
             })
+    }
+
+    fn place(&self, end: &End) -> (u32, u32) {
+        (self.seq(end.vlf), (end.offset / UNIT64) as u32)
     }
 
     fn seq(&self, vlf: usize) -> u32 {

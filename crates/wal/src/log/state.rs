@@ -11,7 +11,7 @@ use super::head::{Head, Sealer};
 use super::sleepers::Sleepers;
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
 use crate::block::{self, MAX_BYTES, UNIT};
-use crate::config::{LogError, LogFileSpec, LogSpace, VlfInfo};
+use crate::config::{LogError, LogFileSpec, LogHolds, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader};
 
 /// Room that only records without reserve may use: commits and a checkpoint must fit a full log, and each flush may
@@ -165,6 +165,7 @@ pub(super) struct State {
     /// Increments per growth: doubles whenever somebody had to wait for one.
     pub ahead: u64,
     pub reuse_reason: &'static str,
+    pub holds: LogHolds,
     pub poisoned: Option<LogError>,
     pub closed: bool,
 }
@@ -208,6 +209,7 @@ impl State {
             start_growth: false,
             ahead: 1,
             reuse_reason: "NOTHING",
+            holds: LogHolds::default(),
             poisoned: None,
             closed: false,
         };
@@ -400,6 +402,7 @@ impl State {
         vlf.header.version = u16::from(FORMAT_VERSION);
         vlf.header.seq = seq;
         vlf.header.use_count += 1;
+        vlf.header.first_block = 0;
         self.free_bytes = self
             .free_bytes
             .saturating_sub(usable_bytes(vlf.header.size));
@@ -427,6 +430,23 @@ impl State {
         self.sealer.set_budget(self.budget());
         self.prepare &= freed == 0;
         freed
+    }
+
+    /// Who keeps a whole VLF from being reused, now: what is needed of the current one alone keeps nothing.
+    pub fn holder(&self) -> &'static str {
+        let (oldest, who) = self.holds.oldest();
+        match oldest.vlf < self.vlfs[self.current].header.seq {
+            true => who,
+            false => "NOTHING",
+        }
+    }
+
+    /// The log is short of room: an attempt to truncate it would find this. Only a checkpoint knows of transactions.
+    pub fn note_shortage(&mut self) {
+        let who = self.holder();
+        if matches!(who, "LOG_BACKUP" | "ACTIVE_BACKUP_OR_RESTORE") {
+            self.reuse_reason = who;
+        }
     }
 
     /// Drops durable blocks from the cache beyond its size.

@@ -12,7 +12,7 @@ use duramen_os::sim::DiskOp;
 use duramen_os::{Env, IoError, OpenOptions};
 
 use super::Log;
-use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, ShrinkLimit};
+use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, LogHolds, ShrinkLimit};
 use crate::record::{Lcx, Lop, RecordBuilder};
 use crate::vlf::{Growth, LogProfile};
 
@@ -165,7 +165,12 @@ fn grows_by_the_profile_and_then_is_full() {
     let mut f = Fixture::new(1 << 20, Growth::Bytes(1 << 20), Some(3 << 20));
     f.cfg.profile = LogProfile::V2012;
     let log = f.create();
-    log.set_reuse_reason("ACTIVE_TRANSACTION");
+    log.note_holds(LogHolds {
+        checkpoint: Lsn::new(43, 17, 1),
+        log_backup: Lsn::new(43, 16, 1),
+        ..LogHolds::default()
+    });
+    assert_eq!(log.reuse_reason(), "NOTHING");
     let mut last = Lsn::NULL;
     let error = loop {
         match log.append(&record(5, 4000), 4000) {
@@ -175,7 +180,7 @@ fn grows_by_the_profile_and_then_is_full() {
     };
     assert_eq!(
         error.to_sql("t").message,
-        "The transaction log for database 't' is full due to 'ACTIVE_TRANSACTION'."
+        "The transaction log for database 't' is full due to 'LOG_BACKUP'."
     );
     assert_eq!(log.vlfs().len(), 12);
     assert_eq!(log.file_sizes(), [(FileId(2), 3 << 20)]);

@@ -152,7 +152,7 @@ impl Check {
 
     fn vlf(&mut self, vlf: &Vlf, newest: bool) -> Result<(), IoError> {
         let header = vlf.header;
-        let mut offset = HEADER_BYTES;
+        let mut offset = HEADER_BYTES.max(u64::from(header.first_block) * UNIT64);
         while offset < header.size {
             let Some(found) = self.reader.block(&self.file, vlf, offset, true)? else {
                 return self.stopped(vlf, offset, newest);

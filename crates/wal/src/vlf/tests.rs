@@ -118,6 +118,7 @@ fn header_round_trip_and_refusals() {
         size: 253_952,
         offset: 8192,
         create_lsn: Lsn::new(42, 16, 1),
+        first_block: 24,
     };
     let mut b = [0; 64];
     h.encode(&mut b);
@@ -134,7 +135,9 @@ fn header_round_trip_and_refusals() {
         bad[at] ^= 0x41;
         assert_eq!(VlfHeader::decode(&bad), None, "byte {at}");
     }
-    assert_eq!(VlfHeader::decode(&b[..41]), None);
-    assert_eq!(VlfHeader::decode(&[STAMP; 42]), None);
-    assert_eq!(VlfHeader::decode(&[0; 42]), None);
+    b[48] ^= 1;
+    assert_eq!(VlfHeader::decode(&b).map(|h| h.first_block), Some(0));
+    assert_eq!(VlfHeader::decode(&b[..51]), None);
+    assert_eq!(VlfHeader::decode(&[STAMP; 64]), None);
+    assert_eq!(VlfHeader::decode(&[0; 64]), None);
 }

@@ -27,6 +27,9 @@ fn boot_page_round_trip() {
             next_alloc_unit: 300,
             database_guid: [9; 16],
             target_recovery_seconds: 60,
+            family: [8; 16],
+            log_backup_lsn: Lsn::new(7, 6, 1),
+            differential_base: [5; 16],
             closed: true,
         }),
     };

@@ -1,0 +1,150 @@
+//! Files that backups go to and come from.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::{DiskFile, IoError, OpenOptions};
+use duramen_storage::backup::{Device, Media, Medium, TapeTime, cannot_open};
+
+use crate::databases::Databases;
+
+/// The device that takes everything and keeps nothing.
+pub fn is_null(shown: &str) -> bool {
+    shown.eq_ignore_ascii_case("nul") || shown.eq_ignore_ascii_case("nul:")
+}
+
+/// Where a new set goes.
+pub struct Place {
+    pub device: Device,
+    pub at: u64,
+    pub position: u32,
+    pub media: Media,
+    path: Option<PathBuf>,
+    file: Option<Arc<dyn DiskFile>>,
+    /// The file was not there.
+    fresh: bool,
+}
+
+impl Databases {
+    /// Below the directory of backups, when it is no full path.
+    pub(crate) fn backup_path(&self, shown: &str) -> PathBuf {
+        let drive = shown.as_bytes().get(1) == Some(&b':');
+        if drive || Path::new(shown).is_absolute() {
+            return self.resolve(shown);
+        }
+        let dir = self.backup_dir();
+        // A directory that cannot be made is found missing when the file is made.
+        let _ = self.engine.env.disk.create_dir_all(&dir);
+        dir.join(shown.replace('\\', "/"))
+    }
+
+    /// `SERVERPROPERTY('InstanceDefaultBackupPath')`
+    pub(crate) fn backup_dir(&self) -> PathBuf {
+        self.config.data_dir.join("backup")
+    }
+
+    /// 3201, 3203, 3241.
+    pub(crate) fn open_medium(&self, shown: &str) -> SqlResult<Medium> {
+        if is_null(shown) {
+            return Err(cannot_open(&IoError::NotFound, shown));
+        }
+        let path = self.backup_path(shown);
+        Medium::open(&*self.engine.env.disk, &path, shown)
+    }
+
+    /// Opens a device to write a set, over what is there or behind it.
+    pub(crate) fn place_set(
+        &self,
+        shown: &str,
+        overwrite: bool,
+        (name, description): (String, String),
+    ) -> SqlResult<Place> {
+        let mut family = [0; 4];
+        let guid = duramen_os::random::guid();
+        family.copy_from_slice(&guid[..4]);
+        let mut place = Place {
+            device: Device {
+                file: None,
+                shown: shown.to_owned(),
+            },
+            at: 0,
+            position: 1,
+            media: Media {
+                set_guid: guid,
+                family: u32::from_le_bytes(family),
+                name,
+                description,
+                software: String::new(),
+                written: TapeTime::default(),
+                families: 1,
+                number: 1,
+            },
+            path: None,
+            file: None,
+            fresh: false,
+        };
+        if is_null(shown) {
+            return Ok(place);
+        }
+        let path = self.backup_path(shown);
+        let disk = &self.engine.env.disk;
+        place.fresh = !disk.exists(&path);
+        let options = OpenOptions {
+            create: true,
+            ..OpenOptions::default()
+        };
+        let fail = |e: &IoError| cannot_open(e, shown);
+        let file = disk.open(&path, &options).map_err(|e| fail(&e))?;
+        if !file.try_lock().map_err(|e| fail(&e))? {
+            let code = "32(The process cannot access the file because it is being used by another process.)";
+            return Err(SqlError::new(
+                &messages::CANNOT_OPEN_BACKUP_DEVICE,
+                &[&shown, &code],
+            ));
+        }
+        let length = file.len().map_err(|e| fail(&e))?;
+        if !overwrite && length > 0 {
+            let medium = Medium::open(&**disk, &path, shown)?;
+            if medium.compressed || medium.media.families != 1 {
+                let what = "BACKUP to a compressed or striped media set";
+                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+            }
+            place.at = medium.end();
+            place.position = medium.sets.len() as u32 + 1;
+            place.media = medium.media;
+        }
+        // What is overwritten is gone, and what an interrupted backup has left behind the last set.
+        file.set_len(place.at).map_err(|e| fail(&e))?;
+        place.device.file = Some(file.clone());
+        place.file = Some(file);
+        place.path = Some(path);
+        Ok(place)
+    }
+
+    /// After the set is written: the file's name is durable, too.
+    pub(crate) fn keep_set(&self, place: &Place) -> SqlResult<()> {
+        let dir = place.path.as_deref().and_then(Path::parent);
+        match dir {
+            Some(dir) => self
+                .engine
+                .env
+                .disk
+                .sync_dir(dir)
+                .map_err(|e| cannot_open(&e, &place.device.shown)),
+            None => Ok(()),
+        }
+    }
+
+    /// After a failure: the device is as it was, as far as that is possible.
+    pub(crate) fn give_up_set(&self, place: &Place) {
+        let disk = &self.engine.env.disk;
+        let cleaned = match (&place.path, &place.file) {
+            (Some(path), _) if place.fresh => disk.remove(path),
+            (_, Some(file)) => file.set_len(place.at),
+            _ => Ok(()),
+        };
+        // What stays has no end, and nobody takes it for a set.
+        let _ = cleaned;
+    }
+}

@@ -1,0 +1,51 @@
+//! BACKUP and RESTORE: what their options mean, who may run them on what, what they tell.
+//!
+//! The sets themselves are `duramen_storage::backup`'s. An option takes effect, is so anyway, or is refused by its name:
+//! [`BACKUP_OPTIONS`] and [`RESTORE_OPTIONS`] say which. Every error but a refused option is followed by 3013.
+
+mod device;
+mod options;
+mod restore;
+pub mod show;
+mod take;
+
+use duramen_base::{SqlError, messages};
+use duramen_storage::RecoveryModel;
+
+use crate::databases::option;
+
+pub use options::{Given, Options};
+
+/// The model that option bits say.
+pub fn model_of(options: u64) -> RecoveryModel {
+    match options & (option::RECOVERY_FULL | option::BULK_LOGGED) {
+        0 => RecoveryModel::Simple,
+        bits if bits & option::BULK_LOGGED != 0 => RecoveryModel::BulkLogged,
+        _ => RecoveryModel::Full,
+    }
+}
+
+/// `sys.databases.recovery_model_desc`
+pub fn model_name(options: u64) -> &'static str {
+    match model_of(options) {
+        RecoveryModel::Full => "FULL",
+        RecoveryModel::BulkLogged => "BULK_LOGGED",
+        RecoveryModel::Simple => "SIMPLE",
+    }
+}
+
+/// A statement with its variables filled in.
+#[derive(Clone, Debug, Default)]
+pub struct Statement {
+    /// Empty for RESTORE HEADERONLY and its like.
+    pub database: String,
+    /// The files that DISK names.
+    pub devices: Vec<String>,
+    pub options: Options,
+    /// Logical name and path.
+    pub moves: Vec<(String, String)>,
+}
+
+fn refuse(what: &str) -> SqlError {
+    SqlError::new(&messages::NOT_SUPPORTED, &[&what])
+}

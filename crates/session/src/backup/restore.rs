@@ -1,0 +1,582 @@
+//! RESTORE.
+//!
+//! Order against crashes and failures:
+//! * The set is read through and checked before anything is made of it.
+//! * A full backup goes to new files: where they shall be, or beside files that are there. master lists them as being
+//!   made, so that a start that finds them deletes them. With RECOVERY they are opened and recovered there. Only then
+//!   master's list says, at once, that they are the database, and names files that have to take the places of others;
+//!   a start goes on with that. Until then the database that is replaced is as it was.
+//! * Log and differential backups are added to the files of a database that is RESTORING (`duramen_storage::backup`).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
+use duramen_os::time;
+use duramen_storage::RecoveryModel;
+use duramen_storage::backup::{BackupSet, Medium, RestoreFiles, SetFile, SetHeader, SetKind};
+use duramen_storage::{Database, OpenDatabase};
+
+use super::options::RESTORE_OPTIONS;
+use super::{Statement, model_of, refuse};
+use crate::database_ddl::Admin;
+use crate::databases::{Databases, NewFile, option};
+use crate::unavailable::{DatabaseState, Unavailable};
+
+/// Files that wait to take the place of others.
+const BESIDE: &str = "~restoring";
+
+impl Admin<'_> {
+    /// RESTORE DATABASE and RESTORE LOG. Whatever goes wrong is followed by 3013.
+    pub fn restore(&mut self, log: bool, stmt: &Statement) -> SqlResult<()> {
+        let what = if log {
+            "RESTORE LOG"
+        } else {
+            "RESTORE DATABASE"
+        };
+        let result = self.restore_checked(log, what, stmt);
+        self.with_3013(result, what)
+    }
+
+    fn restore_checked(&mut self, log: bool, what: &str, stmt: &Statement) -> SqlResult<()> {
+        let started = time::now();
+        stmt.options.check(what, RESTORE_OPTIONS)?;
+        if self.session().in_transaction() {
+            return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
+        }
+        match self
+            .instance()
+            .databases
+            .find(&stmt.database)
+            .map(|d| d.db.id)
+        {
+            Some(DbId::TEMPDB) => return Err(SqlError::new(&messages::BACKUP_OF_TEMPDB, &[])),
+            Some(DbId::MASTER) => return Err(SqlError::new(&messages::RESTORE_MASTER, &[])),
+            Some(DbId(..=4)) => return Err(refuse("RESTORE of model or msdb")),
+            _ => {}
+        }
+        if stmt.devices.is_empty() {
+            let gone = self.restoring(&stmt.database)?;
+            if !stmt.options.has("NORECOVERY") {
+                self.instance().databases.recover_restored(&gone)?;
+            }
+            self.tell_processed(what, 0, started.elapsed());
+            return Ok(());
+        }
+        let (medium, set) = self.chosen_set(stmt)?;
+        if !set.header.own {
+            return Err(refuse("RESTORE of a backup that SQL Server has made"));
+        }
+        if log != (set.header.kind == SetKind::Log) {
+            // *assumed*: which error SQL Server has for a set of the other kind.
+            return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
+        }
+        if stmt.options.has("CHECKSUM") && !set.header.checksums {
+            return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
+        }
+        medium.verify(&set)?;
+        match set.header.kind {
+            SetKind::Database => self.restore_full(stmt, &medium, &set)?,
+            _ => self.roll_forward(stmt, &medium, &set)?,
+        }
+        self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
+        Ok(())
+    }
+
+    /// The set that FILE names.
+    fn chosen_set(&mut self, stmt: &Statement) -> SqlResult<(Medium, BackupSet)> {
+        let [device] = stmt.devices.as_slice() else {
+            return Err(refuse("RESTORE from several devices"));
+        };
+        let medium = self.instance().databases.open_medium(device)?;
+        let families = medium.media.families;
+        if families > 1 {
+            return Err(SqlError::new(
+                &messages::MEDIA_FAMILIES_MISSING,
+                &[&families, &1],
+            ));
+        }
+        let position = stmt.options.int("FILE").unwrap_or(1);
+        let set = medium
+            .sets
+            .iter()
+            .find(|s| i64::from(s.position) == position);
+        match set {
+            Some(set) => {
+                let set = set.clone();
+                Ok((medium, set))
+            }
+            None => {
+                let args: [&dyn std::fmt::Display; 2] = [&position, device];
+                Err(SqlError::new(&messages::BACKUP_FILE_MISSING, &args))
+            }
+        }
+    }
+
+    /// RESTORE VERIFYONLY
+    pub fn verify_backup(&mut self, stmt: &Statement) -> SqlResult<()> {
+        let result = self.verify_checked(stmt);
+        self.with_3013(result, "VERIFY DATABASE")
+    }
+
+    fn verify_checked(&mut self, stmt: &Statement) -> SqlResult<()> {
+        stmt.options.check("RESTORE VERIFYONLY", RESTORE_OPTIONS)?;
+        let (medium, set) = self.chosen_set(stmt)?;
+        if stmt.options.has("CHECKSUM") && !set.header.checksums {
+            return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
+        }
+        medium.verify(&set)?;
+        self.note(&messages::BACKUP_SET_VALID, &[&set.position]);
+        Ok(())
+    }
+
+    /// The database that is being restored. 3117 when it is not, 3118 when there is none.
+    fn restoring(&mut self, name: &str) -> SqlResult<Unavailable> {
+        let databases = &self.instance().databases;
+        match databases.find_unavailable(name) {
+            Some(gone) if gone.state == DatabaseState::Restoring => Ok((*gone).clone()),
+            Some(_) => Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[])),
+            None if databases.find(name).is_some() => {
+                Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]))
+            }
+            None => Err(SqlError::new(&messages::RESTORE_DATABASE_MISSING, &[&name])),
+        }
+    }
+
+    fn roll_forward(
+        &mut self,
+        stmt: &Statement,
+        medium: &Medium,
+        set: &BackupSet,
+    ) -> SqlResult<()> {
+        let gone = self.restoring(&stmt.database)?;
+        let databases = &self.instance().databases;
+        let files = databases.restore_files(&gone.entry);
+        let cancel = self.cancel_token().clone();
+        let mut progress = |_| match cancel.is_set() {
+            true => Err(duramen_query::cancelled()),
+            false => Ok(()),
+        };
+        {
+            let _one = databases.admin.lock();
+            let engine = &databases.engine;
+            match set.header.kind {
+                SetKind::Log => engine.lay_log(&files, medium, set, &mut progress)?,
+                _ => engine.lay_differential(&files, medium, set, &mut progress)?,
+            }
+        }
+        match stmt.options.has("NORECOVERY") {
+            true => Ok(()),
+            false => databases.recover_restored(&gone),
+        }
+    }
+
+    fn restore_full(
+        &mut self,
+        stmt: &Statement,
+        medium: &Medium,
+        set: &BackupSet,
+    ) -> SqlResult<()> {
+        let instance = self.instance();
+        let databases = &instance.databases;
+        let replaced = self.may_be_replaced(stmt, &set.header)?;
+        let result = {
+            let files = self.files_of(stmt, &set.header, replaced.as_ref());
+            files.and_then(|files| {
+                let cancel = self.cancel_token().clone();
+                databases.restore_full(
+                    &stmt.database,
+                    (medium, set),
+                    &files,
+                    replaced.as_ref(),
+                    stmt.options.has("NORECOVERY"),
+                    &mut |_| match cancel.is_set() {
+                        true => Err(duramen_query::cancelled()),
+                        false => Ok(()),
+                    },
+                )
+            })
+        };
+        self.session().among_others();
+        result
+    }
+
+    /// The database of that name, when there is one and it may go: 3102, 3101, 3154, 3159. It is locked then.
+    fn may_be_replaced(
+        &mut self,
+        stmt: &Statement,
+        header: &SetHeader,
+    ) -> SqlResult<Option<DatabaseEntry>> {
+        let databases = &self.instance().databases;
+        let name = &stmt.database;
+        let replace = stmt.options.has("REPLACE");
+        let other = || SqlError::new(&messages::BACKUP_OTHER_DATABASE, &[name]).with_state(4);
+        if let Some(gone) = databases.find_unavailable(name) {
+            if gone.state != DatabaseState::Restoring && !replace {
+                return Err(gone.refusal());
+            }
+            let engine = &databases.engine;
+            let state = engine.restore_state(&databases.restore_files(&gone.entry));
+            if !replace && state.is_ok_and(|s| s.family != header.family) {
+                return Err(other());
+            }
+            return Ok(Some(gone.entry.clone()));
+        }
+        let Some(db) = databases.find(name) else {
+            return Ok(None);
+        };
+        if self.session().database().eq_ignore_ascii_case(&db.db.name) {
+            let args: [&dyn std::fmt::Display; 2] = [&"RESTORE", name];
+            return Err(SqlError::new(&messages::RESTORE_IN_USE_BY_SESSION, &args));
+        }
+        if !replace && db.db.family() != header.family {
+            return Err(other());
+        }
+        let keeps = db.db.recovery_model() != RecoveryModel::Simple;
+        if !replace && keeps && !db.db.log_backup_lsn().is_null() {
+            return Err(SqlError::new(&messages::TAIL_NOT_BACKED_UP, &[name]));
+        }
+        if self.session().try_alone(&db, Some(Duration::ZERO)).is_err() {
+            return Err(SqlError::new(&messages::EXCLUSIVE_ACCESS, &[]));
+        }
+        Ok(Some(db.entry.read().clone()))
+    }
+
+    /// Where every file of the set goes: 3234 for a MOVE of none, 3176, 1834, 5133 and 3142 for places that are not free;
+    /// those are followed by 3156 or 3119.
+    fn files_of(
+        &mut self,
+        stmt: &Statement,
+        header: &SetHeader,
+        replaced: Option<&DatabaseEntry>,
+    ) -> SqlResult<Vec<FileEntry>> {
+        for (logical, _) in &stmt.moves {
+            if !header
+                .files
+                .iter()
+                .any(|f| fold(&f.logical_name) == fold(logical))
+            {
+                let args: [&dyn std::fmt::Display; 2] = [logical, &header.database];
+                return Err(SqlError::new(&messages::LOGICAL_FILE_NOT_IN_BACKUP, &args));
+            }
+        }
+        let databases = &self.instance().databases;
+        let mut out: Vec<FileEntry> = Vec::new();
+        for f in &header.files {
+            let moved = stmt
+                .moves
+                .iter()
+                .find(|m| fold(&m.0) == fold(&f.logical_name));
+            let path = moved.map_or(&f.path, |m| &m.1);
+            let resolved = databases.resolve(path);
+            if let Some(twin) = out.iter().find(|o| databases.resolve(&o.path) == resolved) {
+                let args: [&dyn std::fmt::Display; 5] = [
+                    path,
+                    &f.logical_name,
+                    &f.id,
+                    &twin.logical_name,
+                    &twin.file_id,
+                ];
+                return self.planned(SqlError::new(&messages::RESTORE_FILE_CLAIMED_TWICE, &args));
+            }
+            let free = databases.place_is_free(path, &resolved, replaced);
+            let free = match free {
+                Err(e)
+                    if e.number == messages::RESTORE_OVER_FILE.number
+                        && stmt.options.has("REPLACE") =>
+                {
+                    Ok(())
+                }
+                free => free,
+            };
+            if let Err(e) = free {
+                if e.number != messages::RESTORE_OVER_FILE.number {
+                    self.notes.push(e);
+                    let args: [&dyn std::fmt::Display; 2] = [&f.logical_name, path];
+                    return self.planned(SqlError::new(&messages::RESTORE_FILE_PLACE, &args));
+                }
+                return self.planned(e);
+            }
+            out.push(entry_of(f, path));
+        }
+        Ok(out)
+    }
+
+    /// 3119 after an error of planning.
+    fn planned<T>(&mut self, e: SqlError) -> SqlResult<T> {
+        self.notes.push(e);
+        Err(SqlError::new(&messages::RESTORE_PLANNING, &[]))
+    }
+
+    fn tell_restored(
+        &mut self,
+        what: &str,
+        stmt: &Statement,
+        header: &SetHeader,
+        position: u32,
+        took: Duration,
+    ) {
+        if let Some(step) = stmt.options.stats() {
+            for percent in (1..=100).filter(|p| p % step == 0 || *p == 100) {
+                self.note(&messages::PERCENT_PROCESSED, &[&percent]);
+            }
+        }
+        let mut pages = 0;
+        for f in &header.files {
+            let n = f.backup_bytes.div_ceil(8192);
+            let args: [&dyn std::fmt::Display; 4] =
+                [&n, &stmt.database, &f.logical_name, &position];
+            self.note(&messages::PROCESSED_PAGES, &args);
+            pages += n;
+        }
+        self.tell_processed(what, pages, took);
+    }
+}
+
+fn entry_of(f: &SetFile, path: &str) -> FileEntry {
+    let pages = |bytes: u64| i32::try_from(bytes / 8192).unwrap_or(i32::MAX);
+    FileEntry {
+        file_id: f.id,
+        kind: if f.is_log {
+            FileKind::Log
+        } else {
+            FileKind::Data
+        },
+        filegroup: i32::from(f.filegroup),
+        logical_name: f.logical_name.clone(),
+        path: path.to_owned(),
+        size: pages(f.size),
+        max_size: f.max_size.map_or(-1, pages),
+        growth: match f.growth_percent {
+            true => i32::try_from(f.growth).unwrap_or(10),
+            false => pages(f.growth),
+        },
+        growth_percent: f.growth_percent,
+        adding: false,
+    }
+}
+
+impl Databases {
+    /// The files of an entry, as a restore knows them.
+    pub(crate) fn restore_files(&self, entry: &DatabaseEntry) -> RestoreFiles {
+        let of = |kind| entry.files.iter().filter(move |f| f.kind == kind);
+        RestoreFiles {
+            name: entry.name.clone(),
+            id: entry.id.0,
+            data: of(FileKind::Data)
+                .map(|f| self.data_spec(&NewFile::of(f)))
+                .collect(),
+            log: of(FileKind::Log)
+                .map(|f| self.log_spec(&NewFile::of(f)))
+                .collect(),
+        }
+    }
+
+    /// 1834 for a file of another database, 5133 for a directory that is not there, 3142 for a file that is nobody's.
+    fn place_is_free(
+        &self,
+        shown: &str,
+        path: &PathBuf,
+        replaced: Option<&DatabaseEntry>,
+    ) -> SqlResult<()> {
+        for (entry, _) in self.listed() {
+            let its = entry.files.iter().any(|f| self.resolve(&f.path) == *path);
+            if its && replaced.is_some_and(|r| r.id == entry.id) {
+                return Ok(());
+            }
+            if its {
+                let args: [&dyn std::fmt::Display; 2] = [&shown, &entry.name];
+                return Err(SqlError::new(&messages::FILE_IN_USE_BY_DATABASE, &args));
+            }
+        }
+        match crate::databases::os_exists(self, shown) {
+            Err(e) if e.number == messages::FILE_ALREADY_EXISTS.number => {
+                let args: [&dyn std::fmt::Display; 2] = [&shown, &shown];
+                Err(SqlError::new(&messages::RESTORE_OVER_FILE, &args))
+            }
+            other => other,
+        }
+    }
+
+    /// A full backup, to new files; see the order in this module's head.
+    fn restore_full(
+        &self,
+        name: &str,
+        (medium, set): (&Medium, &BackupSet),
+        files: &[FileEntry],
+        replaced: Option<&DatabaseEntry>,
+        no_recovery: bool,
+        progress: &mut dyn FnMut(u32) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let _one = self.admin.lock();
+        let disk = &self.engine.env.disk;
+        let header = &set.header;
+        let mut laid = DatabaseEntry {
+            id: self.next_id(),
+            name: match replaced {
+                Some(_) => format!("{name}{BESIDE}"),
+                None => name.to_owned(),
+            },
+            created: duramen_catalog::now(),
+            compatibility_level: header.compatibility_level.max(100),
+            options: option::CREATING,
+            files: files.to_vec(),
+        };
+        let mut beside = false;
+        for f in &mut laid.files {
+            if disk.exists(&self.resolve(&f.path)) {
+                f.path.push_str(BESIDE);
+                beside = true;
+                // Of a restore that did not come to its end.
+                self.delete_file(&f.path);
+            }
+        }
+        let master = self.master()?;
+        self.in_master(&master.catalog, |r, tx| r.add(tx, &laid))?;
+        let made = self.lay_and_recover(name, (medium, set), &laid, no_recovery, progress);
+        if let Err(e) = made {
+            self.delete_files(&laid);
+            self.in_master(&master.catalog, |r, tx| r.remove(tx, laid.id))?;
+            return Err(e);
+        }
+        let mut entry = DatabaseEntry {
+            id: replaced.map_or(laid.id, |r| r.id),
+            name: name.to_owned(),
+            files: files.to_vec(),
+            options: header.options,
+            ..laid.clone()
+        };
+        entry.options |= if no_recovery { option::RESTORING } else { 0 };
+        entry.options |= if beside { option::SWAPPING } else { 0 };
+        if let Some(old) = replaced {
+            if let Some(open) = self.get(old.id) {
+                self.close(&open);
+                open.db.detach();
+            }
+            self.unavailable.write().remove(&old.id);
+        }
+        self.in_master(&master.catalog, |r, tx| {
+            r.remove(tx, laid.id)?;
+            r.replace(tx, &entry)
+        })?;
+        if let Some(old) = replaced {
+            let kept = |f: &&FileEntry| !entry.files.iter().any(|n| n.path == f.path);
+            old.files
+                .iter()
+                .filter(kept)
+                .for_each(|f| self.delete_file(&f.path));
+        }
+        if beside {
+            self.swap_files(&entry)?;
+            entry.options &= !option::SWAPPING;
+            self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        }
+        match no_recovery {
+            true => {
+                self.set_restoring(entry);
+                Ok(())
+            }
+            false => self.open_again(entry),
+        }
+    }
+
+    fn lay_and_recover(
+        &self,
+        name: &str,
+        (medium, set): (&Medium, &BackupSet),
+        laid: &DatabaseEntry,
+        no_recovery: bool,
+        progress: &mut dyn FnMut(u32) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let mut files = self.restore_files(laid);
+        files.name = name.to_owned();
+        self.engine.lay_backup(&files, medium, set, progress)?;
+        if no_recovery {
+            return Ok(());
+        }
+        let spec = OpenDatabase {
+            restored: true,
+            name: name.to_owned(),
+            ..self.open_spec(laid)
+        };
+        let state = self.engine.end_restore(&files)?;
+        let db = Database::open(&self.engine, &spec)?;
+        let keeps = model_of(set.header.options) != RecoveryModel::Simple;
+        // The catalog is looked at, so that what cannot be used is not taken for a database.
+        let catalog = CatalogDb::open(&db);
+        let settled = catalog
+            .snapshot()
+            .and_then(|_| db.after_restore(&state, keeps));
+        let closed = settled.and_then(|()| db.close());
+        if closed.is_err() {
+            db.detach();
+        }
+        duramen_observe::forget_db(laid.id);
+        closed?;
+        self.engine.forget_restore(&files)
+    }
+
+    /// Files that wait beside take their places; done before, or begun before, it goes on.
+    pub(crate) fn swap_files(&self, entry: &DatabaseEntry) -> SqlResult<()> {
+        let disk = &self.engine.env.disk;
+        for f in &entry.files {
+            let path = self.resolve(&f.path);
+            let beside = self.resolve(&format!("{}{BESIDE}", f.path));
+            if disk.exists(&beside) {
+                disk.rename(&beside, &path)
+                    .and_then(|()| match path.parent() {
+                        Some(dir) => disk.sync_dir(dir),
+                        None => Ok(()),
+                    })
+                    .map_err(|e| crate::databases::os_error(&e, &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// RECOVERY of a database that is RESTORING.
+    fn recover_restored(&self, gone: &Unavailable) -> SqlResult<()> {
+        let files = self.restore_files(&gone.entry);
+        let state = self.engine.end_restore(&files)?;
+        let mut entry = gone.entry.clone();
+        entry.options &= !option::RESTORING;
+        {
+            let _one = self.admin.lock();
+            let master = self.master()?;
+            self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        }
+        let spec = OpenDatabase {
+            restored: true,
+            ..self.open_spec(&entry)
+        };
+        let keeps = model_of(entry.options) != RecoveryModel::Simple;
+        let opened = Database::open(&self.engine, &spec).and_then(|db| {
+            db.after_restore(&state, keeps)?;
+            db.close()
+        });
+        if let Err(e) = opened {
+            self.unavailable.write().remove(&entry.id);
+            self.set_aside(entry, e.clone())?;
+            return Err(e);
+        }
+        self.engine.forget_restore(&files)?;
+        self.open_again(entry)
+    }
+
+    /// Remembers a database as one that is being restored.
+    pub(crate) fn set_restoring(&self, entry: DatabaseEntry) {
+        let error = SqlError::new(&messages::DATABASE_RESTORING, &[&entry.name]);
+        let unavailable = Unavailable {
+            state: DatabaseState::Restoring,
+            error,
+            entry,
+        };
+        let id = unavailable.entry.id;
+        self.unavailable
+            .write()
+            .insert(id, std::sync::Arc::new(unavailable));
+        self.generation
+            .fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+    }
+}

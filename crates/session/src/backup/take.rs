@@ -1,0 +1,218 @@
+//! BACKUP DATABASE and BACKUP LOG.
+
+use std::sync::Arc;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::FileKind;
+use duramen_storage::RecoveryModel;
+use duramen_storage::backup::{Backed, BackupRequest, SetFile, SetHeader, SetKind};
+
+use super::options::BACKUP_OPTIONS;
+use super::{Statement, model_of, refuse};
+use crate::database_ddl::Admin;
+use crate::databases::{OpenDb, option};
+
+/// Bits of a database that say how it is just now, not how it is set up.
+const STATE_BITS: u64 = option::CREATING
+    | option::DROPPING
+    | option::OFFLINE
+    | option::READ_ONLY
+    | option::SINGLE_USER
+    | option::RESTRICTED_USER
+    | option::RESTORING;
+
+impl Admin<'_> {
+    /// BACKUP. Whatever goes wrong is followed by 3013.
+    pub fn backup(&mut self, log: bool, stmt: &Statement) -> SqlResult<()> {
+        let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
+        let result = self.backup_checked(log, what, stmt);
+        self.with_3013(result, what)
+    }
+
+    pub(super) fn with_3013(&mut self, result: SqlResult<()>, what: &str) -> SqlResult<()> {
+        result.map_err(|e| match e.number {
+            // What is not supported is one error, as everywhere; a cancelled statement says nothing.
+            n if n == messages::NOT_SUPPORTED.number || n == 0 => e,
+            _ => {
+                self.notes.push(e);
+                SqlError::new(&messages::TERMINATING_ABNORMALLY, &[&what])
+            }
+        })
+    }
+
+    fn backup_checked(&mut self, log: bool, what: &str, stmt: &Statement) -> SqlResult<()> {
+        stmt.options.check(what, BACKUP_OPTIONS)?;
+        if log && stmt.options.has("DIFFERENTIAL") {
+            return Err(SqlError::new(
+                &messages::BACKUP_OPTION_NOT_SUPPORTED,
+                &[&"differential"],
+            ));
+        }
+        if self.session().in_transaction() {
+            return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
+        }
+        let [device] = stmt.devices.as_slice() else {
+            return Err(refuse("BACKUP to several devices"));
+        };
+        let databases = &self.instance().databases;
+        let db = match (
+            databases.find(&stmt.database),
+            databases.find_unavailable(&stmt.database),
+        ) {
+            (Some(db), _) => db,
+            (None, Some(gone)) => return Err(gone.refusal()),
+            (None, None) => {
+                let name = &stmt.database;
+                let error = SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[name]);
+                return Err(error.with_state(11));
+            }
+        };
+        if db.db.id == DbId::TEMPDB {
+            return Err(SqlError::new(&messages::BACKUP_OF_TEMPDB, &[]));
+        }
+        if log {
+            if db.db.id == DbId::MASTER {
+                return Err(SqlError::new(&messages::BACKUP_LOG_OF_MASTER, &[]));
+            }
+            if db.db.recovery_model() == RecoveryModel::Simple {
+                return Err(SqlError::new(
+                    &messages::BACKUP_LOG_SIMPLE,
+                    &[&"BACKUP LOG"],
+                ));
+            }
+            if db.db.log_backup_lsn().is_null() {
+                return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
+            }
+        }
+        // Nobody drops or closes it meanwhile.
+        self.session().take_seat(db.db.id)?;
+        let result = self.backup_of(&db, log, stmt, device);
+        self.session().leave_seat(db.db.id);
+        result
+    }
+
+    fn backup_of(
+        &mut self,
+        db: &Arc<OpenDb>,
+        log: bool,
+        stmt: &Statement,
+        device: &str,
+    ) -> SqlResult<()> {
+        let options = &stmt.options;
+        let databases = &self.instance().databases;
+        let overwrite = options.has("INIT") || options.has("FORMAT");
+        let names = (options.text("MEDIANAME"), options.text("MEDIADESCRIPTION"));
+        let place = databases.place_set(device, overwrite, names)?;
+        let kind = match (log, options.has("DIFFERENTIAL")) {
+            (true, _) => SetKind::Log,
+            (_, true) => SetKind::Differential,
+            _ => SetKind::Database,
+        };
+        let entry = db.entry.read().clone();
+        let request = BackupRequest {
+            device: place.device.clone(),
+            at: place.at,
+            position: place.position,
+            media: place.media.clone(),
+            header: SetHeader {
+                kind,
+                copy_only: options.has("COPY_ONLY"),
+                checksums: options.has("CHECKSUM"),
+                name: options.text("NAME"),
+                description: options.text("DESCRIPTION"),
+                user: self.session().login.user.clone(),
+                server: self.instance().server_name().to_owned(),
+                database: entry.name.clone(),
+                compatibility_level: entry.compatibility_level,
+                product: crate::version::VERSION,
+                recovery_model: model_of(entry.options) as u8,
+                options: entry.options & !STATE_BITS,
+                ..SetHeader::default()
+            },
+            log_files: log_files(&entry),
+        };
+        let step = options.stats();
+        let cancel = self.cancel_token().clone();
+        let mut told = Vec::new();
+        let mut last = 0;
+        let taken = db.db.back_up(&request, &mut |percent| {
+            if cancel.is_set() {
+                return Err(duramen_query::cancelled());
+            }
+            if let Some(step) = step
+                && percent > last
+                && (percent / step > last / step || percent == 100)
+            {
+                told.push(percent);
+                last = percent;
+            }
+            Ok(())
+        });
+        let taken = taken.and_then(|t| databases.keep_set(&place).map(|()| t));
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(e) => {
+                databases.give_up_set(&place);
+                return Err(e);
+            }
+        };
+        for percent in told {
+            self.note(&messages::PERCENT_PROCESSED, &[&percent]);
+        }
+        self.tell_backed(&entry.name, place.position, &taken);
+        Ok(())
+    }
+
+    /// 4035 for each file and 3014.
+    fn tell_backed(&mut self, database: &str, position: u32, taken: &Backed) {
+        let mut pages = 0;
+        for f in &taken.files {
+            let args: [&dyn std::fmt::Display; 4] =
+                [&f.pages, &database, &f.logical_name, &position];
+            self.note(&messages::PROCESSED_PAGES, &args);
+            pages += f.pages;
+        }
+        let what = match taken.header.kind {
+            SetKind::Database => "BACKUP DATABASE",
+            SetKind::Differential => "BACKUP DATABASE WITH DIFFERENTIAL",
+            SetKind::Log => "BACKUP LOG",
+        };
+        self.tell_processed(what, pages, taken.took);
+    }
+
+    /// 3014
+    pub(super) fn tell_processed(&mut self, what: &str, pages: u64, took: std::time::Duration) {
+        let seconds = took.as_secs_f64().max(0.000_001);
+        let rate = pages as f64 * 8192.0 / 1_048_576.0 / seconds;
+        let thousandths = |x: f64| format!("{:03}", ((x.fract() * 1000.0) as u64).min(999));
+        let args: [&dyn std::fmt::Display; 6] = [
+            &what,
+            &pages,
+            &took.as_secs(),
+            &format_args!("{:03}", took.subsec_millis()),
+            &(rate as u64),
+            &thousandths(rate),
+        ];
+        self.note(&messages::BACKUP_PROCESSED, &args);
+    }
+}
+
+/// The log files as the set lists them; sizes come from the log.
+fn log_files(entry: &duramen_catalog::DatabaseEntry) -> Vec<SetFile> {
+    let files = entry.files.iter().filter(|f| f.kind == FileKind::Log);
+    files
+        .map(|f| SetFile {
+            id: f.file_id,
+            is_log: true,
+            logical_name: f.logical_name.clone(),
+            path: f.path.clone(),
+            max_size: (f.max_size > 0).then(|| f.max_size as u64 * 8192),
+            growth: match f.growth_percent {
+                true => f.growth.max(0) as u64,
+                false => f.growth.max(0) as u64 * 8192,
+            },
+            growth_percent: f.growth_percent,
+            ..SetFile::default()
+        })
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! BACKUP and RESTORE: variables are filled in here.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_query::Row;
+use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
+use duramen_types::Value;
+
+use super::{Run, command, not_supported};
+use crate::backup::{Given, Options, Statement};
+use crate::dbcc::Columns;
+use crate::sink::ColumnMeta;
+
+impl Run<'_> {
+    pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
+        if !stmt.parts.is_empty() {
+            return Err(not_supported("BACKUP of files and filegroups"));
+        }
+        let resolved = Statement {
+            database: self.database_name(&stmt.database)?,
+            devices: self.devices(&stmt.devices)?,
+            options: self.backup_options(&stmt.options)?,
+            moves: Vec::new(),
+        };
+        self.administer(at, |a| a.backup(stmt.log, &resolved))?;
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+
+    pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> SqlResult<()> {
+        if !stmt.parts.is_empty() {
+            return Err(not_supported("RESTORE of files, filegroups and pages"));
+        }
+        let mut moves = Vec::new();
+        for (from, to) in &stmt.moves {
+            let (Given::Text(from), Given::Text(to)) =
+                (self.given(Some(from))?, self.given(Some(to))?)
+            else {
+                return Err(not_supported("this value of MOVE"));
+            };
+            moves.push((from, to));
+        }
+        let resolved = Statement {
+            database: match &stmt.database {
+                Some(name) => self.database_name(name)?,
+                None => String::new(),
+            },
+            devices: self.devices(&stmt.devices)?,
+            options: self.backup_options(&stmt.options)?,
+            moves,
+        };
+        let kind = stmt.kind;
+        match kind {
+            RestoreKind::Database => self.administer(at, |a| a.restore(false, &resolved))?,
+            RestoreKind::Log => self.administer(at, |a| a.restore(true, &resolved))?,
+            RestoreKind::VerifyOnly => self.administer(at, |a| a.verify_backup(&resolved))?,
+            RestoreKind::HeaderOnly | RestoreKind::FileListOnly | RestoreKind::LabelOnly => {
+                let mut shown = None;
+                self.administer(at, |a| {
+                    shown = Some(a.show_backup(kind, &resolved)?);
+                    Ok(())
+                })?;
+                if let Some((columns, rows)) = shown {
+                    self.send_table(columns, &rows);
+                }
+                return Ok(());
+            }
+        }
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+
+    fn send_table(&mut self, columns: Columns, rows: &[Row]) {
+        let columns: Vec<ColumnMeta> = columns
+            .iter()
+            .map(|(name, ty, nullable)| ColumnMeta {
+                name: (*name).to_owned(),
+                ty: *ty,
+                nullable: *nullable,
+                identity: false,
+                updatable: false,
+            })
+            .collect();
+        self.sink.columns(&columns);
+        rows.iter().for_each(|row| self.sink.row(row));
+        self.done(Some(rows.len() as u64), command::OTHER, false);
+    }
+
+    fn value_of(&self, name: &str) -> SqlResult<Value> {
+        let slot = crate::program::find_variable(&self.program.variables, name);
+        let slot = slot.ok_or_else(|| SqlError::new(&messages::VARIABLE_NOT_DECLARED, &[&name]))?;
+        Ok(self.vars[slot].clone())
+    }
+
+    fn database_name(&self, name: &NameOrVariable) -> SqlResult<String> {
+        match name {
+            NameOrVariable::Name(name) => Ok(name.clone()),
+            NameOrVariable::Variable(v) => Ok(self.value_of(v)?.as_text().unwrap_or_default()),
+        }
+    }
+
+    fn devices(&self, devices: &[ast::BackupDevice]) -> SqlResult<Vec<String>> {
+        let shown = |d: &ast::BackupDevice| {
+            let Given::Text(name) = self.given(Some(&d.target))? else {
+                return Err(not_supported("this backup device"));
+            };
+            match d.kind.as_deref() {
+                Some("DISK") => Ok(name),
+                None => Err(SqlError::new(&messages::BACKUP_DEVICE_MISSING, &[&name])),
+                Some(kind) => Err(not_supported(&format!("{kind} as a backup device"))),
+            }
+        };
+        devices.iter().map(shown).collect()
+    }
+
+    fn backup_options(&self, options: &[ast::NamedOption]) -> SqlResult<Options> {
+        let given = |o: &ast::NamedOption| Ok((o.name.clone(), self.given(o.value.as_ref())?));
+        Ok(Options(
+            options.iter().map(given).collect::<SqlResult<_>>()?,
+        ))
+    }
+
+    fn given(&self, value: Option<&OptionValue>) -> SqlResult<Given> {
+        let of = |v: &Value| match (v, v.as_i64()) {
+            (Value::VarChar(_) | Value::NVarChar(_), _) | (_, None) => {
+                Given::Text(v.as_text().unwrap_or_default())
+            }
+            (_, Some(n)) => Given::Int(n),
+        };
+        Ok(match value {
+            None => Given::Nothing,
+            Some(OptionValue::Int(n)) => Given::Int(*n),
+            Some(OptionValue::String(s)) => Given::Text(s.value.clone()),
+            Some(OptionValue::Word(w)) => Given::Text(w.clone()),
+            Some(OptionValue::Variable(v)) => of(&self.value_of(v)?),
+            Some(_) => {
+                return Err(not_supported(
+                    "this value of an option of BACKUP or RESTORE",
+                ));
+            }
+        })
+    }
+}

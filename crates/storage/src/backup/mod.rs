@@ -1,0 +1,69 @@
+//! Backup sets: taken while others work, read, restored. The bytes are described in `docs/format/backup.md`.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `tape`, `set` | the container: blocks, streams, what a set says of itself |
+//! | `read` | media and their sets, of ours and of other programs |
+//! | `take` | BACKUP: the fuzzy copy and its log |
+//! | `restore` | RESTORE: files laid out, log laid behind |
+//!
+//! Why a fuzzy copy is a database:
+//! 1. A checkpoint is taken; every change before its beginning is in the data files. Log from there on, and from the
+//!    first record of the oldest transaction active then, is kept and goes into the set.
+//! 2. Extents are copied as they stand on the disk, at different moments. No page is read while it is written: reads
+//!    take the pool's write lock. A page on the disk never says more than the durable log.
+//! 3. Copied is every extent that was allocated when the checkpoint began, those included that were freed since: a
+//!    record behind the checkpoint that changes a page without formatting it first finds the page.
+//! 4. Then everything appended so far is made durable and the log up to there is copied. So every commit that was
+//!    acknowledged before the end is in the set, and recovery from the checkpoint makes of the copy what it would have
+//!    made of the files after a crash at that moment.
+
+mod read;
+mod restore;
+mod set;
+mod take;
+mod tape;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen_base::PageId;
+use duramen_os::sync::Mutex;
+
+pub use read::{BackupSet, Medium, cannot_open};
+pub use restore::{RestoreFiles, RestoreState};
+pub use set::{SetFile, SetHeader, SetKind, TapeTime};
+pub use take::{Backed, BackedFile, BackupRequest, Progress};
+pub use tape::{Device, Media};
+
+use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL};
+
+/// Backups of a database that run now.
+#[derive(Debug, Default)]
+pub(crate) struct Backups {
+    /// Database backups one after the other; log backups as well.
+    database: Mutex<()>,
+    log: Mutex<()>,
+    watching: AtomicBool,
+    /// File and extent of what was freed since a database backup began.
+    freed: Mutex<Vec<(u16, u32)>>,
+}
+
+impl Backups {
+    /// The extent of a GAM page's bit is about to be free.
+    pub fn extent_freed(&self, gam: PageId, bit: u16) {
+        if self.watching.load(Ordering::SeqCst) {
+            let extent = gam.page / GAM_INTERVAL * GAM_EXTENTS + u32::from(bit);
+            self.freed.lock().push((gam.file, extent));
+        }
+    }
+
+    fn watch(&self) {
+        self.freed.lock().clear();
+        self.watching.store(true, Ordering::SeqCst);
+    }
+
+    fn end_watch(&self) -> Vec<(u16, u32)> {
+        self.watching.store(false, Ordering::SeqCst);
+        std::mem::take(&mut *self.freed.lock())
+    }
+}

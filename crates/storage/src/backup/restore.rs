@@ -1,0 +1,471 @@
+//! RESTORE: files made from a backup set, with the set's log behind them, so that opening them is crash recovery.
+//!
+//! While a database is being restored its files are only added to: pages of a differential backup take the places of older
+//! ones, blocks of log backups go behind the log that is there. Redo and undo wait for RECOVERY, which is
+//! [`Database::open`]. Page 4 of the first file, which has no other use, says how far the log reaches: a restore that is
+//! cut short leaves blocks behind that place, and nobody believes them.
+//!
+//! The copy gets a GUID of its own (the double-write file tells databases apart by it) and keeps the family's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_os::{DiskFile, Env, IoError, OpenOptions};
+use duramen_wal::{LaidLog, LogError, LogFileSpec};
+
+use super::read::{BackupSet, Medium, malformed};
+use super::set::{SetHeader, SetKind};
+use crate::engine::{Database, Engine};
+use crate::error::io_error;
+use crate::files::grow::expand_error;
+use crate::files::{DataFile, DataFileSpec};
+use crate::format::PageBytes;
+use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
+use crate::format::page::{PageMut, PageRef, Verify, seal, verify};
+use crate::log_files::log_header;
+
+const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
+const LOG_PIECE: usize = 1 << 20;
+/// The page of the first file that says how far a restore has come.
+const STATE_PAGE: u64 = 4;
+const STATE_BYTES: usize = 512;
+const MAGIC: [u8; 16] = *b"DURAMEN-RESTORE1";
+
+/// Files that a backup is restored to.
+#[derive(Clone, Debug)]
+pub struct RestoreFiles {
+    /// The database's name and its number on this server.
+    pub name: String,
+    pub id: u16,
+    /// By their numbers in the set; sizes are taken from there.
+    pub data: Vec<DataFileSpec>,
+    pub log: Vec<LogFileSpec>,
+}
+
+/// How far a restore has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RestoreState {
+    /// Where the log ends that was restored: the next backup must have what follows.
+    pub end: Lsn,
+    /// CheckpointLSN of the full backup.
+    pub base: Lsn,
+    pub family: [u8; 16],
+    pub guid: [u8; 16],
+    /// More log may stand behind `end`.
+    pub unfinished: bool,
+}
+
+impl RestoreState {
+    fn encode(&self) -> [u8; STATE_BYTES] {
+        let mut b = [0; STATE_BYTES];
+        b[..16].copy_from_slice(&MAGIC);
+        b[16..26].copy_from_slice(&self.end.to_bytes());
+        b[26..36].copy_from_slice(&self.base.to_bytes());
+        b[36..52].copy_from_slice(&self.family);
+        b[52..68].copy_from_slice(&self.guid);
+        b[68] = u8::from(self.unfinished);
+        let crc = crc32c::crc32c(&b[..STATE_BYTES - 4]);
+        b[STATE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        b
+    }
+
+    fn decode(b: &[u8; STATE_BYTES]) -> Option<RestoreState> {
+        let crc = crc32c::crc32c(&b[..STATE_BYTES - 4]).to_le_bytes();
+        if b[..16] != MAGIC || b[STATE_BYTES - 4..] != crc {
+            return None;
+        }
+        Some(RestoreState {
+            end: Lsn::from_bytes(&b[16..])?,
+            base: Lsn::from_bytes(&b[26..])?,
+            family: b[36..52].try_into().ok()?,
+            guid: b[52..68].try_into().ok()?,
+            unfinished: b[68] != 0,
+        })
+    }
+}
+
+fn log_failed(name: &str) -> impl Fn(LogError) -> SqlError + '_ {
+    move |e| match e {
+        LogError::BadRecord => SqlError::new(&messages::BACKUP_DAMAGED, &[]),
+        LogError::Io { path, cause } => {
+            let code = format!("{}({cause})", cause.code());
+            SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &path.display()])
+        }
+        e => e.to_sql(name),
+    }
+}
+
+impl Engine {
+    /// A full backup: makes every file and lays pages and log. On an error the files that were made are deleted.
+    pub fn lay_backup(
+        &self,
+        files: &RestoreFiles,
+        medium: &Medium,
+        set: &BackupSet,
+        progress: super::Progress<'_>,
+    ) -> SqlResult<()> {
+        let mut made = Vec::new();
+        let laid = self.lay_all(files, medium, set, progress, &mut made);
+        if laid.is_err() {
+            for path in &made {
+                // What stays is in nobody's list.
+                let _ = self.env.disk.remove(path);
+            }
+        }
+        laid
+    }
+
+    fn lay_all(
+        &self,
+        files: &RestoreFiles,
+        medium: &Medium,
+        set: &BackupSet,
+        progress: super::Progress<'_>,
+        made: &mut Vec<std::path::PathBuf>,
+    ) -> SqlResult<()> {
+        let guid = duramen_os::random::guid();
+        let mut data = Vec::new();
+        for spec in &files.data {
+            let listed = set.header.files.iter().find(|f| f.id == spec.file_id);
+            let listed = listed.ok_or_else(|| malformed(&medium.shown))?;
+            let pages = u32::try_from(listed.size / PAGE_BYTES as u64);
+            let pages = pages.map_err(|_| malformed(&medium.shown))?;
+            let file = DataFile::create(&self.env, spec)?;
+            made.push(spec.path.clone());
+            file.size.store(0, std::sync::atomic::Ordering::SeqCst);
+            file.extend(pages, self.instant_file_init())
+                .map_err(|e| expand_error(&e, &file))?;
+            data.push(Arc::new(file));
+        }
+        let state = RestoreState {
+            end: set.header.last_lsn,
+            base: set.header.checkpoint_lsn,
+            family: set.header.family,
+            guid,
+            unfinished: false,
+        };
+        let laying = Laying {
+            env: &self.env,
+            files,
+            medium,
+            header: &set.header,
+            state,
+        };
+        laying.pages(set, &data, progress)?;
+        let log = files.log.iter().map(|spec| {
+            made.push(spec.path.clone());
+            Ok((spec.clone(), log_header(spec, &guid)?))
+        });
+        let log = log.collect::<SqlResult<Vec<_>>>()?;
+        let mut laid =
+            LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
+        laying.log(set, &mut laid)?;
+        for file in &data {
+            file.sync()?;
+            crate::files::make::sync_parent(self, file)?;
+        }
+        self.write_state(files, &state)?;
+        progress(100)
+    }
+
+    /// A differential backup over a restored full one: 3136 when that is not its base.
+    pub fn lay_differential(
+        &self,
+        files: &RestoreFiles,
+        medium: &Medium,
+        set: &BackupSet,
+        progress: super::Progress<'_>,
+    ) -> SqlResult<()> {
+        let state = self.restore_state(files)?;
+        if set.header.differential_base_lsn != state.base || set.header.family != state.family {
+            return Err(SqlError::new(&messages::DIFFERENTIAL_WRONG_STATE, &[]));
+        }
+        let mut data = Vec::new();
+        for spec in &files.data {
+            let file = DataFile::open(&self.env, spec)?;
+            let listed = set.header.files.iter().find(|f| f.id == spec.file_id);
+            let pages = listed.map_or(0, |f| f.size / PAGE_BYTES as u64) as u32;
+            file.take_length()?;
+            file.extend(pages, self.instant_file_init())
+                .map_err(|e| expand_error(&e, &file))?;
+            data.push(Arc::new(file));
+        }
+        // From the first page on, the files are neither what they were nor what they will be: the same set must be laid
+        // again, and nothing else fits.
+        let state = RestoreState {
+            end: set.header.last_lsn,
+            ..state
+        };
+        let laying = Laying {
+            env: &self.env,
+            files,
+            medium,
+            header: &set.header,
+            state,
+        };
+        // The log begins anew with the set's own: what it has goes back to where its checkpoint was.
+        let log = files.log.iter();
+        let log = log.map(|spec| {
+            self.env.disk.remove(&spec.path).map_err(|e| {
+                io_error(&e, "remove", PageId::NULL, &spec.path.display().to_string())
+            })?;
+            Ok((spec.clone(), log_header(spec, &state.guid)?))
+        });
+        let log = log.collect::<SqlResult<Vec<_>>>()?;
+        let mut laid =
+            LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
+        laying.log(set, &mut laid)?;
+        laying.pages(set, &data, progress)?;
+        for file in &data {
+            file.sync()?;
+        }
+        self.write_state(files, &state)?;
+        progress(100)
+    }
+
+    /// A log backup: 4305 and 4326 when it does not follow what is there, 4330 when it is of another database.
+    pub fn lay_log(
+        &self,
+        files: &RestoreFiles,
+        medium: &Medium,
+        set: &BackupSet,
+        progress: super::Progress<'_>,
+    ) -> SqlResult<()> {
+        let state = self.restore_state(files)?;
+        let h = &set.header;
+        if h.family != state.family {
+            return Err(SqlError::new(&messages::LOG_BACKUP_OTHER_PATH, &[]));
+        }
+        let lsn = |l: Lsn| l.to_numeric();
+        if h.first_lsn > state.end {
+            let args: [&dyn std::fmt::Display; 2] = [&lsn(h.first_lsn), &lsn(state.end)];
+            return Err(SqlError::new(&messages::LOG_BACKUP_TOO_RECENT, &args));
+        }
+        if h.last_lsn < state.end {
+            let args: [&dyn std::fmt::Display; 2] = [&lsn(h.last_lsn), &lsn(state.end)];
+            return Err(SqlError::new(&messages::LOG_BACKUP_TOO_EARLY, &args));
+        }
+        self.write_state(
+            files,
+            &RestoreState {
+                unfinished: true,
+                ..state
+            },
+        )?;
+        let state = RestoreState {
+            end: h.last_lsn,
+            unfinished: state.unfinished,
+            ..state
+        };
+        let laying = Laying {
+            env: &self.env,
+            files,
+            medium,
+            header: h,
+            state,
+        };
+        let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
+        laying.log(set, &mut laid)?;
+        self.write_state(files, &state)?;
+        progress(100)
+    }
+
+    /// How far the restore of these files has come. 3117 when none is under way.
+    pub fn restore_state(&self, files: &RestoreFiles) -> SqlResult<RestoreState> {
+        let none = || SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]);
+        let (file, name) = self.state_file(files)?;
+        let mut b = [0; STATE_BYTES];
+        file.read_at(&mut b, STATE_PAGE * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "read", PageId::new(1, STATE_PAGE as u32), &name))?;
+        RestoreState::decode(&b).ok_or_else(none)
+    }
+
+    fn write_state(&self, files: &RestoreFiles, state: &RestoreState) -> SqlResult<()> {
+        self.put_state(files, &state.encode())
+    }
+
+    /// The restore is over: page 4 is as it was.
+    pub fn forget_restore(&self, files: &RestoreFiles) -> SqlResult<()> {
+        self.put_state(files, &[0; STATE_BYTES])
+    }
+
+    fn put_state(&self, files: &RestoreFiles, b: &[u8; STATE_BYTES]) -> SqlResult<()> {
+        let (file, name) = self.state_file(files)?;
+        file.write_durable_at(b, STATE_PAGE * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "write", PageId::new(1, STATE_PAGE as u32), &name))
+    }
+
+    fn state_file(&self, files: &RestoreFiles) -> SqlResult<(Arc<dyn DiskFile>, String)> {
+        let first = files.data.iter().find(|f| f.file_id == 1);
+        let path = first.map_or(Path::new(""), |f| f.path.as_path());
+        let name = path.display().to_string();
+        let fail = |e: IoError| {
+            let args: [&dyn std::fmt::Display; 3] = [&name, &e.code(), &e];
+            SqlError::new(&messages::CANNOT_OPEN_FILE, &args)
+        };
+        let file = self.env.disk.open(path, &OpenOptions::default());
+        file.map(|f| (f, name.clone())).map_err(fail)
+    }
+
+    /// Before the files are opened: nothing stands behind the end of their log.
+    pub fn end_restore(&self, files: &RestoreFiles) -> SqlResult<RestoreState> {
+        let state = self.restore_state(files)?;
+        if state.unfinished {
+            let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
+            laid.cut(state.end).map_err(log_failed(&files.name))?;
+            laid.sync(&self.env).map_err(log_failed(&files.name))?;
+        }
+        Ok(state)
+    }
+}
+
+/// A set on its way to files.
+struct Laying<'a> {
+    env: &'a Env,
+    files: &'a RestoreFiles,
+    medium: &'a Medium,
+    header: &'a SetHeader,
+    state: RestoreState,
+}
+
+impl Laying<'_> {
+    fn damaged(&self, page: PageId) -> SqlError {
+        let place = format!("({}:{})", page.file, page.page);
+        let name = &self.files.name;
+        SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &[&place, name])
+    }
+
+    fn pages(
+        &self,
+        set: &BackupSet,
+        data: &[Arc<DataFile>],
+        progress: super::Progress<'_>,
+    ) -> SqlResult<()> {
+        let total: u64 = set.pages.iter().map(|r| r.bytes).sum();
+        let mut done = 0;
+        for run in &set.pages {
+            let file = data.iter().find(|f| f.id == run.file_id);
+            let file = file.ok_or_else(|| malformed(&self.medium.shown))?;
+            if !run.bytes.is_multiple_of(EXTENT_BYTES as u64) {
+                return Err(malformed(&self.medium.shown));
+            }
+            self.medium.read_run(run, EXTENT_BYTES, |bytes| {
+                let mut extent = bytes.to_vec();
+                let first = self.place(file.id, &mut extent)?;
+                let end = (u64::from(first) + 8) * PAGE_BYTES as u64;
+                if end > file.handle.len().unwrap_or(0) {
+                    return Err(self.damaged(PageId::new(file.id, first)));
+                }
+                file.write_pages(first, &extent)?;
+                done += bytes.len() as u64;
+                let percent = (done * 100).checked_div(total).unwrap_or(100);
+                progress(percent.min(99) as u32)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The first page of an extent, by the pages in it, all of which must be sound. The pages that say whose they are say
+    /// it of the copy afterwards. 3183
+    fn place(&self, file: u16, extent: &mut [u8]) -> SqlResult<u32> {
+        let mut first = None;
+        for (i, bytes) in extent.chunks_exact_mut(PAGE_BYTES).enumerate() {
+            let Ok(page) = <&mut PageBytes>::try_from(bytes) else {
+                continue;
+            };
+            if page.iter().all(|b| *b == 0) {
+                continue;
+            }
+            let id = PageRef::new(page).page_id();
+            let start = id.page.checked_sub(i as u32);
+            let sound = verify(page) == Verify::Ok
+                && id.file == file
+                && start.is_some_and(|s| s.is_multiple_of(EXTENT_PAGES))
+                && first.is_none_or(|f| Some(f) == start);
+            if !sound {
+                return Err(self.damaged(id));
+            }
+            first = start;
+            self.rebind(id, page)?;
+        }
+        first.ok_or_else(|| self.damaged(PageId::new(file, 0)))
+    }
+
+    fn rebind(&self, id: PageId, page: &mut PageBytes) -> SqlResult<()> {
+        if id.page == 0 {
+            let mut header = FileHeader::read(page)?;
+            header.binding = self.state.guid;
+            let row = header.changed_row(page)?;
+            PageMut::new(page).record_mut(0)?.copy_from_slice(&row);
+            seal(page);
+        } else if id == PageId::new(1, BOOT_PAGE) {
+            let mut boot = Boot::read(page)?;
+            // Later checkpoints of the source do not help here: pages were copied before them.
+            boot.checkpoint_lsn = self.header.checkpoint_lsn;
+            boot.name = self.files.name.clone();
+            boot.database_id = self.files.id;
+            if self.header.kind == SetKind::Database && !self.header.copy_only {
+                boot.differential_base_lsn = self.header.checkpoint_lsn;
+            }
+            if let Some(own) = &mut boot.own {
+                own.database_guid = self.state.guid;
+                own.family = self.state.family;
+                own.closed = false;
+                if self.header.kind == SetKind::Database && !self.header.copy_only {
+                    own.differential_base = self.header.guid;
+                }
+            }
+            boot.write(page)?;
+            seal(page);
+        }
+        Ok(())
+    }
+
+    fn log(&self, set: &BackupSet, laid: &mut LaidLog) -> SqlResult<()> {
+        let fail = log_failed(&self.files.name);
+        for (i, run) in set.log.iter().enumerate() {
+            let slot = self.header.vlfs.iter().find(|s| s.header.seq == run.vlf);
+            let mut slot = *slot.ok_or_else(|| malformed(&self.medium.shown))?;
+            slot.file_id = FileId(run.file_id);
+            // The log of a database backup begins in the middle of a VLF.
+            let begins = i == 0 && self.header.kind != SetKind::Log && run.first_block > 16;
+            let first_block = if begins { run.first_block } else { 0 };
+            laid.place(&slot, first_block).map_err(&fail)?;
+            let mut block = run.first_block;
+            self.medium.read_run(run, LOG_PIECE, |bytes| {
+                laid.write(run.vlf, block, bytes).map_err(&fail)?;
+                block += (bytes.len() / 512) as u32;
+                Ok(())
+            })?;
+        }
+        laid.sync(self.env).map_err(&fail)
+    }
+}
+
+impl Database {
+    /// What a database that was restored and recovered says of itself from now on. `keeps_log`: its recovery model is not
+    /// SIMPLE; then the chain of log backups goes on where the restored log ended.
+    pub fn after_restore(&self, state: &RestoreState, keeps_log: bool) -> SqlResult<()> {
+        let name = self.name.clone();
+        let end = if keeps_log { state.end } else { Lsn::NULL };
+        let family = state.family;
+        self.change_boot("Restore", |b| {
+            b.name = name;
+            if let Some(own) = &mut b.own {
+                own.log_backup_lsn = end;
+                own.family = family;
+            }
+        })
+    }
+
+    /// What all copies of this database have in common.
+    pub fn family(&self) -> [u8; 16] {
+        let boot = self.boot.lock();
+        let own = boot.own.as_ref();
+        own.map_or([0; 16], |o| match o.family {
+            f if f == [0; 16] => o.database_guid,
+            f => f,
+        })
+    }
+}

@@ -1,0 +1,602 @@
+//! BACKUP: see the invariants of the room above.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_os::{AlignedBuf, time};
+use duramen_wal::{BlockRange, Log, LogError};
+
+use super::read::OWN_BLOCK_AT;
+use super::set::{SetFile, SetHeader, SetKind, TapeTime};
+use super::tape::{COMMON_BYTES, Device, Media, SOFTWARE, Tape};
+use crate::engine::Database;
+use crate::files::{DataFile, FileGrowth};
+use crate::format::PageBytes;
+use crate::format::alloc::{
+    GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of, gam_page_of, is_fixed_page,
+};
+use crate::format::page::{PageRef, Verify, verify};
+
+/// Extents read at once: one megabyte.
+const EXTENTS_AT_ONCE: u32 = 16;
+const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
+const LOG_PIECE: usize = 1 << 20;
+/// Body of an MSTL block, as long as in sets of SQL Server.
+const MSTL_BYTES: usize = 592 - COMMON_BYTES;
+
+/// Called with the percentage done; an error ends the backup.
+pub type Progress<'a> = &'a mut dyn FnMut(u32) -> SqlResult<()>;
+
+/// BACKUP, as the room above was asked for it.
+#[derive(Clone, Debug)]
+pub struct BackupRequest {
+    pub device: Device,
+    /// Where the set goes: behind others, or 0.
+    pub at: u64,
+    /// Which set of the medium it will be, from 1.
+    pub position: u32,
+    /// Written when `at` is 0.
+    pub media: Media,
+    /// Kind, flags, names, options: what the database does not know itself. The rest is filled in.
+    pub header: SetHeader,
+    /// The log's files; their sizes are filled in.
+    pub log_files: Vec<SetFile>,
+}
+
+/// A file in a backup that was taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackedFile {
+    pub logical_name: String,
+    pub is_log: bool,
+    pub pages: u64,
+}
+
+/// A backup that was taken.
+#[derive(Clone, Debug)]
+pub struct Backed {
+    pub header: SetHeader,
+    pub files: Vec<BackedFile>,
+    pub took: Duration,
+    /// Where the set ends on its medium.
+    pub end: u64,
+}
+
+/// A moment in the form of the tape format.
+pub(super) fn now() -> TapeTime {
+    let seconds = time::wall().unix_seconds();
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days since 0000-03-01, in eras of 400 years (146,097 days).
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    TapeTime::new(
+        year as u16,
+        month as u8,
+        day as u8,
+        (rest / 3600) as u8,
+        (rest / 60 % 60) as u8,
+        (rest % 60) as u8,
+    )
+}
+
+/// What a log error is inside a backup.
+struct Failed(SqlError);
+
+impl From<LogError> for Failed {
+    fn from(e: LogError) -> Failed {
+        Failed(e.to_sql(""))
+    }
+}
+
+/// Keeps log, notes of changes and of freed extents until it is dropped, however the backup ends.
+struct Running<'a> {
+    db: &'a Database,
+    ticket: u64,
+    notes: bool,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.db.release_log(self.ticket);
+        if self.notes {
+            self.db.changed.end_notes();
+        }
+        self.db.backups.end_watch();
+    }
+}
+
+impl Database {
+    /// BACKUP DATABASE or LOG. The set is on its device, durably, when it returns; the caller makes the device's name
+    /// durable. 4208, 4214, 3035 when the set cannot be taken; 3202 when the device fails; 3043 for a damaged page.
+    pub fn back_up(&self, request: &BackupRequest, progress: Progress<'_>) -> SqlResult<Backed> {
+        match request.header.kind {
+            SetKind::Log => self.back_up_log(request, progress),
+            _ => self.back_up_pages(request, progress),
+        }
+    }
+
+    fn expect_log(&self) -> SqlResult<&Arc<Log>> {
+        let unavailable = || SqlError::new(&messages::LOG_UNAVAILABLE, &[&self.name]);
+        self.log.as_ref().ok_or_else(unavailable)
+    }
+
+    fn back_up_pages(&self, request: &BackupRequest, progress: Progress<'_>) -> SqlResult<Backed> {
+        let started = time::now();
+        let _one = self.backups.database.lock();
+        // Files neither come nor go while they are copied.
+        let _files = self.file_state.admin.lock();
+        let log = self.expect_log()?.clone();
+        let full = request.header.kind == SetKind::Database;
+        let base = {
+            let boot = self.boot.lock();
+            let own = boot.own.clone().unwrap_or_default();
+            (boot.differential_base_lsn, own.differential_base)
+        };
+        if !full && base.0.is_null() {
+            return Err(SqlError::new(
+                &messages::NO_DIFFERENTIAL_BASE,
+                &[&self.name],
+            ));
+        }
+        let mut running = Running {
+            db: self,
+            ticket: self.hold_log(),
+            notes: full && !request.header.copy_only,
+        };
+        if running.notes {
+            self.changed.begin_notes();
+        }
+        self.backups.watch();
+        self.checkpoint()?;
+        let (checkpoint, first) = self.last_checkpoint();
+        self.hold_log_from(running.ticket, first);
+        let mut copied = self.allocated(full)?;
+        for (file, extent) in self.backups.end_watch() {
+            let of_file = copied.iter_mut().find(|(f, _)| f.id == file);
+            if let Some((file, extents)) = of_file
+                && (full || self.extent_differs(file.id, extent)?)
+            {
+                extents.insert(extent);
+            }
+        }
+        let mut header = self.header(request, checkpoint, first);
+        if !full {
+            header.differential_base_lsn = base.0;
+            header.differential_base = base.1;
+        }
+        header.database_backup_lsn = base.0;
+        let total: usize = copied.iter().map(|(_, e)| e.len()).sum();
+        let mut writer = Writer::begin(self, request, header, total as u64 * EXTENT_BYTES as u64)?;
+        for (file, extents) in &copied {
+            writer.data_file(file, extents, progress)?;
+        }
+        let end = self.end_of_log(&log)?;
+        writer.log(&log, first, end)?;
+        let mut backed = writer.end(end, progress)?;
+        if running.notes {
+            self.becomes_base(&backed.header)?;
+            // Until now a crash would have left the bits of the old base.
+            running.notes = false;
+            self.clear_diff_maps()?;
+        }
+        backed.took = started.elapsed();
+        Ok(backed)
+    }
+
+    fn back_up_log(&self, request: &BackupRequest, progress: Progress<'_>) -> SqlResult<Backed> {
+        let started = time::now();
+        let _one = self.backups.log.lock();
+        let log = self.expect_log()?.clone();
+        let running = Running {
+            db: self,
+            ticket: self.hold_log(),
+            notes: false,
+        };
+        let first = self.log_backup_lsn();
+        if first.is_null() {
+            return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
+        }
+        let end = self.end_of_log(&log)?;
+        let (checkpoint, _) = self.last_checkpoint();
+        let mut header = self.header(request, checkpoint, first);
+        header.database_backup_lsn = self.boot.lock().differential_base_lsn;
+        let ranges = log
+            .block_ranges(first, end)
+            .map_err(|e| e.to_sql(&self.name))?;
+        let total = ranges.iter().map(|r| r.bytes).sum();
+        let mut writer = Writer::begin(self, request, header, total)?;
+        writer.log(&log, first, end)?;
+        let mut backed = writer.end(end, progress)?;
+        if !request.header.copy_only {
+            self.set_log_backup_lsn(end)?;
+        }
+        drop(running);
+        self.truncate_log();
+        backed.took = started.elapsed();
+        Ok(backed)
+    }
+
+    /// Makes everything durable that was appended; where the next block begins.
+    fn end_of_log(&self, log: &Log) -> SqlResult<Lsn> {
+        self.access.flush(self.access.last_lsn())?;
+        Ok(log.durable_end())
+    }
+
+    /// The set is the base of differential backups from now on, and a chain of log backups begins with it if none has.
+    fn becomes_base(&self, header: &SetHeader) -> SqlResult<()> {
+        let keeps = self.recovery_model() != crate::truncation::RecoveryModel::Simple;
+        self.change_boot("DatabaseBackup", |b| {
+            b.differential_base_lsn = header.checkpoint_lsn;
+            b.last_backup_lsn = header.last_lsn;
+            if let Some(own) = &mut b.own {
+                own.differential_base = header.guid;
+                // Whoever repeats this record has the family with it.
+                own.family = header.family;
+                if keeps && own.log_backup_lsn.is_null() {
+                    own.log_backup_lsn = header.first_lsn;
+                }
+            }
+        })
+    }
+
+    /// The extents in use, or of those the ones that have changed since the base.
+    fn allocated(&self, all: bool) -> SqlResult<Vec<(Arc<DataFile>, BTreeSet<u32>)>> {
+        let mut out = Vec::new();
+        let files = self.store.files.read().clone();
+        for file in files {
+            let size = file.size.load(std::sync::atomic::Ordering::SeqCst);
+            let mut extents = BTreeSet::new();
+            for start in (0..size).step_by(GAM_INTERVAL as usize) {
+                let gam = *self
+                    .read_page(PageId::new(file.id, gam_page_of(start)))?
+                    .bytes();
+                let count = ((size - start) / EXTENT_PAGES).min(GAM_EXTENTS);
+                for bit in 0..count {
+                    let extent = start / EXTENT_PAGES + bit;
+                    // Maps stand in extents that nobody has allocated.
+                    let fixed = is_fixed_page(extent * EXTENT_PAGES);
+                    if fixed || !bit_get(&gam, bit) {
+                        extents.insert(extent);
+                    }
+                }
+            }
+            if !all {
+                let mut changed = BTreeSet::new();
+                for extent in extents {
+                    if self.extent_differs(file.id, extent)? {
+                        changed.insert(extent);
+                    }
+                }
+                extents = changed;
+            }
+            out.push((file, extents));
+        }
+        Ok(out)
+    }
+
+    /// Whether the DIFF map has the extent, or does not speak of it: maps and the file header change without a mark.
+    fn extent_differs(&self, file: u16, extent: u32) -> SqlResult<bool> {
+        let page = extent * EXTENT_PAGES;
+        if is_fixed_page(page) || page.is_multiple_of(GAM_INTERVAL) {
+            return Ok(true);
+        }
+        let map = PageId::new(file, diff_page_of(page));
+        let bit = page % GAM_INTERVAL / EXTENT_PAGES;
+        // The extent of the boot page is written without log.
+        Ok(file == 1 && extent == 1 || bit_get(self.read_page(map)?.bytes(), bit))
+    }
+
+    fn header(&self, request: &BackupRequest, checkpoint: Lsn, first: Lsn) -> SetHeader {
+        let boot = self.boot.lock().clone();
+        let own = boot.own.clone().unwrap_or_default();
+        let mut h = request.header.clone();
+        h.family = self.family();
+        h.fork = h.family;
+        h.guid = duramen_os::random::guid();
+        h.checkpoint_lsn = checkpoint;
+        h.first_lsn = first;
+        h.started = now();
+        h.version = boot.version;
+        h.collation = boot.collation;
+        h.created = boot.created;
+        h.begins_log_chain = own.log_backup_lsn.is_null();
+        let groups = self.filegroups();
+        h.filegroups = groups.into_iter().map(|g| (g.id, g.name)).collect();
+        h.files = Vec::new();
+        for f in self.store.files.read().iter() {
+            let spec = f.spec.read();
+            let (growth, growth_percent) = match spec.growth {
+                FileGrowth::None => (0, false),
+                FileGrowth::Pages(n) => (u64::from(n) * PAGE_BYTES as u64, false),
+                FileGrowth::Percent(p) => (u64::from(p), true),
+            };
+            h.files.push(SetFile {
+                id: f.id,
+                is_log: false,
+                filegroup: spec.filegroup,
+                logical_name: spec.logical_name.clone(),
+                path: spec.shown_path.clone(),
+                size: u64::from(f.size.load(std::sync::atomic::Ordering::SeqCst))
+                    * PAGE_BYTES as u64,
+                max_size: spec.max_size.map(|m| u64::from(m) * PAGE_BYTES as u64),
+                growth,
+                growth_percent,
+                create_lsn: f.create_lsn,
+                guid: [0; 16],
+                backup_bytes: 0,
+            });
+        }
+        h.files.extend(request.log_files.iter().cloned());
+        h.files.sort_by_key(|f| f.id);
+        h.own = true;
+        h
+    }
+}
+
+/// A set on its way to the device.
+struct Writer<'a> {
+    db: &'a Database,
+    tape: Tape,
+    header: SetHeader,
+    request: &'a BackupRequest,
+    total: u64,
+    told: u32,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(
+        db: &'a Database,
+        request: &'a BackupRequest,
+        header: SetHeader,
+        total: u64,
+    ) -> SqlResult<Writer<'a>> {
+        let mut tape = Tape::new(request.device.clone(), request.at);
+        if request.at == 0 {
+            let media = Media {
+                software: SOFTWARE.to_owned(),
+                written: header.started,
+                ..request.media.clone()
+            };
+            tape.media_header(&media)?;
+        }
+        let mut w = Writer {
+            db,
+            tape,
+            header,
+            request,
+            total,
+            told: 0,
+        };
+        w.set_header()?;
+        Ok(w)
+    }
+
+    /// SSET, VOLB, MSCI.
+    fn set_header(&mut self) -> SqlResult<()> {
+        self.tape.begin_set();
+        let h = &self.header;
+        let mut body = vec![0; 48];
+        let kind: u32 = match (h.kind, h.copy_only) {
+            (SetKind::Differential, _) => 8,
+            (_, true) => 2,
+            _ => 4,
+        };
+        body[..4].copy_from_slice(&kind.to_le_bytes());
+        body[8..10].copy_from_slice(&0x1200u16.to_le_bytes());
+        body[10..12].copy_from_slice(&(self.request.position as u16).to_le_bytes());
+        body[28..36].copy_from_slice(&self.tape.at().to_le_bytes());
+        body[36..41].copy_from_slice(&h.started.0);
+        body[41..43].copy_from_slice(&[h.product.0, h.product.1]);
+        body[45] = 2;
+        body.extend(h.guid);
+        body.extend([0; 5]);
+        let strings = [
+            (64, h.name.as_str()),
+            (68, h.description.as_str()),
+            (76, h.user.as_str()),
+        ];
+        self.tape.block_with_os_data(&body, &strings)?;
+        self.tape.end_block()?;
+        let mut body = vec![0; 21];
+        body[..4].copy_from_slice(&2u32.to_le_bytes());
+        body[16..21].copy_from_slice(&h.started.0);
+        let strings = [(56, "/"), (64, h.server.as_str())];
+        self.tape.block(b"VOLB", 0, &body, &strings)?;
+        self.tape.end_block()?;
+        self.configuration(b"MSCI")
+    }
+
+    /// MSCI at the beginning, MSLS at the end.
+    fn configuration(&mut self, kind: &[u8; 4]) -> SqlResult<()> {
+        self.tape.block(kind, 0, &[0; 4], &[])?;
+        self.tape.stream(b"MQCI", 0, &self.header.encode())?;
+        self.tape.end_block()
+    }
+
+    /// MSDA: the extents that are not all zeros, which a new file has anyway.
+    fn data_file(
+        &mut self,
+        file: &DataFile,
+        extents: &BTreeSet<u32>,
+        progress: Progress<'_>,
+    ) -> SqlResult<()> {
+        let mut body = [0; 8];
+        body[6..8].copy_from_slice(&file.id.to_le_bytes());
+        self.tape.block(b"MSDA", 0, &body, &[])?;
+        let checksums = self.header.checksums;
+        self.tape.begin_data(b"MQDA", 2, checksums)?;
+        let before = self.tape.payload_bytes;
+        let mut buf = AlignedBuf::zeroed(EXTENTS_AT_ONCE as usize * EXTENT_BYTES);
+        let mut rest = extents.iter().copied().peekable();
+        while let Some(first) = rest.next() {
+            let mut count = 1;
+            while count < EXTENTS_AT_ONCE && rest.next_if_eq(&(first + count)).is_some() {
+                count += 1;
+            }
+            let bytes = &mut buf[..count as usize * EXTENT_BYTES];
+            self.db
+                .engine
+                .pool
+                .read_quietly(&self.db.store, file, first * EXTENT_PAGES, bytes)?;
+            for (i, extent) in bytes.chunks_exact(EXTENT_BYTES).enumerate() {
+                self.extent(file, first + i as u32, extent)?;
+            }
+            self.report(self.tape.payload_bytes, progress)?;
+        }
+        let written = self.tape.payload_bytes - before;
+        if let Some(f) = self.header.files.iter_mut().find(|f| f.id == file.id) {
+            f.backup_bytes = written;
+        }
+        self.tape.end_data(b"MQDA", 2)?;
+        self.tape.stream(b"MQDA", 6, &[])?;
+        self.tape.end_block()
+    }
+
+    /// An extent says by its pages which it is: one of them has to be sound.
+    fn extent(&mut self, file: &DataFile, extent: u32, bytes: &[u8]) -> SqlResult<()> {
+        if bytes.iter().all(|b| *b == 0) {
+            return Ok(());
+        }
+        let mut placed = false;
+        for (i, page) in bytes.chunks_exact(PAGE_BYTES).enumerate() {
+            let Ok(page) = <&PageBytes>::try_from(page) else {
+                continue;
+            };
+            let p = PageRef::new(page);
+            let id = PageId::new(file.id, extent * EXTENT_PAGES + i as u32);
+            let blank = page.iter().all(|b| *b == 0);
+            let sound = verify(page) == Verify::Ok && p.page_id() == id;
+            placed |= sound;
+            if self.header.checksums && !sound && !blank {
+                return Err(self.damaged(file, id));
+            }
+        }
+        if !placed {
+            let first = PageId::new(file.id, extent * EXTENT_PAGES);
+            return Err(self.damaged(file, first));
+        }
+        self.tape.payload(bytes)
+    }
+
+    /// 3043
+    fn damaged(&self, file: &DataFile, page: PageId) -> SqlError {
+        let place = format!("({}:{})", page.file, page.page);
+        let path = file.spec.read().shown_path.clone();
+        let args: [&dyn std::fmt::Display; 3] = [&self.db.name, &place, &path];
+        SqlError::new(&messages::BACKUP_PAGE_DAMAGED, &args)
+    }
+
+    /// MSTL per VLF that has any of the log between, and one without data.
+    fn log(&mut self, log: &Log, from: Lsn, to: Lsn) -> SqlResult<()> {
+        let fail = |e: LogError| e.to_sql(&self.db.name);
+        let ranges = log.block_ranges(from, to).map_err(fail)?;
+        self.header.vlfs = log.vlf_slots();
+        for slot in &mut self.header.vlfs {
+            if !ranges.iter().any(|r| r.slot.header.seq == slot.header.seq) {
+                slot.header.seq = 0;
+            }
+        }
+        for range in &ranges {
+            self.mstl(Some(range))?;
+            let checksums = self.header.checksums;
+            self.tape.begin_data(b"MQTL", 0, checksums)?;
+            let tape = &mut self.tape;
+            let read = log.read_blocks(range, LOG_PIECE, |bytes| {
+                tape.payload(bytes).map_err(Failed)
+            });
+            read.map_err(|Failed(e)| e)?;
+            self.tape.end_data(b"MQTL", 0)?;
+            self.tape.end_block()?;
+            let FileId(id) = range.slot.file_id;
+            if let Some(f) = self.header.files.iter_mut().find(|f| f.id == id) {
+                f.backup_bytes += range.bytes;
+            }
+        }
+        self.mstl(None)?;
+        self.tape.end_block()?;
+        for (FileId(id), bytes) in log.file_sizes() {
+            if let Some(f) = self.header.files.iter_mut().find(|f| f.id == id) {
+                f.size = bytes;
+            }
+        }
+        Ok(())
+    }
+
+    fn mstl(&mut self, range: Option<&BlockRange>) -> SqlResult<()> {
+        let mut body = vec![0; MSTL_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| {
+            body[at - COMMON_BYTES..at - COMMON_BYTES + bytes.len()].copy_from_slice(bytes);
+        };
+        put(58, &1u16.to_le_bytes());
+        if let Some(range) = range {
+            let FileId(id) = range.slot.file_id;
+            put(60, &range.bytes.to_le_bytes());
+            put(76, &id.to_le_bytes());
+            put(92, &range.slot.header.seq.to_le_bytes());
+            put(OWN_BLOCK_AT, &range.first_block.to_le_bytes());
+        }
+        self.tape.block(b"MSTL", 0, &body, &[])
+    }
+
+    fn report(&mut self, done: u64, progress: Progress<'_>) -> SqlResult<()> {
+        let percent = (done * 100).checked_div(self.total).unwrap_or(100).min(99) as u32;
+        if percent > self.told {
+            self.told = percent;
+        }
+        progress(self.told)
+    }
+
+    /// MSLS and the end of the set; the device has everything when it returns.
+    fn end(mut self, last: Lsn, progress: Progress<'_>) -> SqlResult<Backed> {
+        self.header.last_lsn = last;
+        self.header.finished = now();
+        self.header.size = self.tape.payload_bytes;
+        self.configuration(b"MSLS")?;
+        let marks = 2 * self.request.position;
+        self.tape.filemark(marks - 1)?;
+        let mut body = [0; 36];
+        let kind: u32 = match self.header.kind {
+            SetKind::Differential => 8,
+            _ => 4,
+        };
+        body[..4].copy_from_slice(&kind.to_le_bytes());
+        body[26..28].copy_from_slice(&(self.request.position as u16).to_le_bytes());
+        body[28..33].copy_from_slice(&self.header.finished.0);
+        self.tape.block(b"ESET", 0, &body, &[])?;
+        let mut sum = self.tape.crc.to_le_bytes().to_vec();
+        sum.extend(self.tape.payload_bytes.to_le_bytes());
+        self.tape.stream(b"DURA", 0, &sum)?;
+        self.tape.end_block()?;
+        self.tape.block(b"ESET", 0, &body, &[])?;
+        self.tape.end_block()?;
+        self.tape.filemark(marks)?;
+        let end = self.tape.finish()?;
+        progress(100)?;
+        let pages = |f: &SetFile| f.backup_bytes.div_ceil(PAGE_BYTES as u64);
+        let files = self.header.files.iter();
+        let in_set = files.filter(|f| f.is_log || self.header.kind != SetKind::Log);
+        let files = in_set.map(|f| BackedFile {
+            logical_name: f.logical_name.clone(),
+            is_log: f.is_log,
+            pages: pages(f),
+        });
+        Ok(Backed {
+            files: files.collect(),
+            header: self.header,
+            took: Duration::ZERO,
+            end,
+        })
+    }
+}

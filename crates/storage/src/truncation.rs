@@ -1,0 +1,161 @@
+//! What of the log is let go of, and who keeps the rest.
+//!
+//! The log is needed from the oldest of these: where recovery would begin (the last finished checkpoint, and the oldest
+//! transaction that was active then); where the next log backup begins, when the database keeps its log for one; what a
+//! backup copies that is being taken. Attempts are made by checkpoints and by log backups; each records who kept a VLF
+//! from becoming reusable (`log_reuse_wait_desc`), and that is what is shown until the next attempt, as in SQL Server. A
+//! log that runs short of room while a backup is what it waits for says so at once.
+//!
+//! A database under FULL or BULK_LOGGED whose chain of log backups has not begun (no full backup since) is treated as
+//! under SIMPLE.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use duramen_base::planted::{self, Bug};
+use duramen_base::{Lsn, SqlResult};
+use duramen_os::sync::Mutex;
+use duramen_wal::LogHolds;
+
+use crate::engine::Database;
+
+/// Numbers as in `sys.databases.recovery_model`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum RecoveryModel {
+    Full = 1,
+    BulkLogged = 2,
+    Simple = 3,
+}
+
+#[derive(Debug)]
+pub(crate) struct Truncation {
+    model: AtomicU8,
+    state: Mutex<Needs>,
+}
+
+impl Default for Truncation {
+    fn default() -> Truncation {
+        Truncation {
+            model: AtomicU8::new(RecoveryModel::Simple as u8),
+            state: Mutex::new(Needs::default()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Needs {
+    /// BEGIN_CKPT of the last checkpoint, and the first record of the oldest transaction active then (or the same).
+    checkpoint: Lsn,
+    transaction: Lsn,
+    /// By ticket.
+    backups: BTreeMap<u64, Lsn>,
+    next: u64,
+}
+
+impl Database {
+    /// The model by which the log is let go of.
+    pub fn recovery_model(&self) -> RecoveryModel {
+        match self.truncation.model.load(Ordering::SeqCst) {
+            1 => RecoveryModel::Full,
+            2 => RecoveryModel::BulkLogged,
+            _ => RecoveryModel::Simple,
+        }
+    }
+
+    /// The model of a database that has just been opened.
+    pub fn start_recovery_model(&self, model: RecoveryModel) {
+        self.truncation.model.store(model as u8, Ordering::SeqCst);
+    }
+
+    /// ALTER DATABASE ... SET RECOVERY. SIMPLE ends the chain of log backups, durably; when it is left, no chain of before
+    /// is taken for one.
+    pub fn set_recovery_model(&self, model: RecoveryModel) -> SqlResult<()> {
+        let before = self.recovery_model();
+        let simple = [before, model].contains(&RecoveryModel::Simple);
+        self.truncation.model.store(model as u8, Ordering::SeqCst);
+        if simple && !self.log_backup_lsn().is_null() {
+            self.set_log_backup_lsn(Lsn::NULL)?;
+        }
+        Ok(())
+    }
+
+    /// Where the next log backup begins; NULL without a chain of log backups.
+    pub fn log_backup_lsn(&self) -> Lsn {
+        let boot = self.boot.lock();
+        boot.own.as_ref().map_or(Lsn::NULL, |o| o.log_backup_lsn)
+    }
+
+    pub(crate) fn set_log_backup_lsn(&self, lsn: Lsn) -> SqlResult<()> {
+        self.change_boot("LogBackup", |b| {
+            if let Some(own) = &mut b.own {
+                own.log_backup_lsn = lsn;
+            }
+        })
+    }
+
+    /// Whether checkpoints let go of log at all: not before every database is open.
+    pub fn set_truncate_on_checkpoint(&self, on: bool) {
+        self.truncate_on_checkpoint.store(on, Ordering::SeqCst);
+    }
+
+    /// The last finished checkpoint and the oldest record that recovery from it would need.
+    pub(crate) fn last_checkpoint(&self) -> (Lsn, Lsn) {
+        let needs = self.truncation.state.lock();
+        (needs.checkpoint, needs.transaction)
+    }
+
+    pub(crate) fn checkpoint_taken(&self, begin: Lsn, min: Lsn) {
+        let mut needs = self.truncation.state.lock();
+        (needs.checkpoint, needs.transaction) = (begin, min);
+    }
+
+    /// Keeps everything that is in the log now until [`Database::release_log`].
+    pub(crate) fn hold_log(&self) -> u64 {
+        let mut needs = self.truncation.state.lock();
+        let oldest = self.log.as_ref().map_or(Lsn::NULL, |l| l.oldest_block());
+        needs.next += 1;
+        let ticket = needs.next;
+        needs.backups.insert(ticket, oldest);
+        ticket
+    }
+
+    /// What comes before `from` is not needed any more by the holder.
+    pub(crate) fn hold_log_from(&self, ticket: u64, from: Lsn) {
+        if let Some(lsn) = self.truncation.state.lock().backups.get_mut(&ticket) {
+            *lsn = from;
+        }
+    }
+
+    pub(crate) fn release_log(&self, ticket: u64) {
+        self.truncation.state.lock().backups.remove(&ticket);
+    }
+
+    /// One attempt. What it finds is recorded.
+    pub(crate) fn truncate_log(&self) {
+        let may = self.store.temporary || self.truncate_on_checkpoint.load(Ordering::SeqCst);
+        // Recovery of others may need decisions of this log, unless what follows from those is durable there.
+        let settled = || {
+            let others = self.engine.open_databases();
+            let mut others = others.iter().filter(|o| o.id != self.id);
+            others.all(|o| o.access.flush(o.transactions.commits.last_full()).is_ok())
+        };
+        let free = may && (self.store.temporary || settled());
+        let needs = self.truncation.state.lock();
+        let keeps = self.recovery_model() != RecoveryModel::Simple;
+        let mut holds = LogHolds {
+            checkpoint: needs.checkpoint,
+            transaction: needs.transaction,
+            log_backup: if keeps {
+                self.log_backup_lsn()
+            } else {
+                Lsn::NULL
+            },
+            backup: needs.backups.values().copied().min().unwrap_or(Lsn::NULL),
+        };
+        if planted::on(Bug::TruncatedTooFar) {
+            holds.transaction = Lsn::NULL;
+        }
+        self.access.truncate(holds, free);
+    }
+}
