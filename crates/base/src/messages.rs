@@ -346,6 +346,7 @@ messages! {
     EXCLUSIVE_ACCESS = 3101, 16, "Exclusive access could not be obtained because the database is in use.";
     RESTORE_IN_USE_BY_SESSION = 3102, 16, "%ls cannot process database '%ls' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
     RESTORE_MASTER = 3108, 16, "To restore the master database, the server must be running in single-user mode. For information on starting in single-user mode, see \"How to: Start an Instance of SQL Server (sqlservr.exe)\" in Books Online.";
+    RESTORE_PERMISSION_DENIED = 3110, 14, "User does not have permission to RESTORE database '%.*ls'.";
     NO_FILES_TO_ROLL_FORWARD = 3117, 16, "The log or differential backup cannot be restored because no files are ready to rollforward.";
     RESTORE_DATABASE_MISSING = 3118, 16, "The database \"%ls\" does not exist. RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.";
     RESTORE_PLANNING = 3119, 16, "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";

@@ -114,12 +114,14 @@ impl Options {
     pub fn check(&self, statement: &str, known: &[(&str, Known)]) -> SqlResult<()> {
         for (name, value) in &self.0 {
             let kind = known.iter().find(|k| k.0 == name).map(|k| k.1);
-            let fits = match (kind, value) {
-                (Some(Known::Switch | Known::Default | Known::MaybeInt), Given::Nothing) => true,
-                (Some(Known::Int | Known::MaybeInt), Given::Int(_)) => true,
-                (Some(Known::Text), Given::Text(_)) => true,
-                _ => false,
-            };
+            let fits = matches!(
+                (kind, value),
+                (
+                    Some(Known::Switch | Known::Default | Known::MaybeInt),
+                    Given::Nothing
+                ) | (Some(Known::Int | Known::MaybeInt), Given::Int(_))
+                    | (Some(Known::Text), Given::Text(_))
+            );
             if !fits {
                 return Err(refuse(&format!("{statement} WITH {name}")));
             }

@@ -10,6 +10,9 @@ use crate::backup::{Given, Options, Statement};
 use crate::dbcc::Columns;
 use crate::sink::ColumnMeta;
 
+/// The fixed role that may take backups.
+const DB_BACKUPOPERATOR: i32 = 16_389;
+
 impl Run<'_> {
     pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
         if !stmt.parts.is_empty() {
@@ -21,6 +24,7 @@ impl Run<'_> {
             options: self.backup_options(&stmt.options)?,
             moves: Vec::new(),
         };
+        self.may_back_up(stmt.log, &resolved.database)?;
         self.administer(at, |a| a.backup(stmt.log, &resolved))?;
         self.done(None, command::OTHER, false);
         Ok(())
@@ -49,6 +53,7 @@ impl Run<'_> {
             moves,
         };
         let kind = stmt.kind;
+        self.may_restore(kind, &resolved.database)?;
         match kind {
             RestoreKind::Database => self.administer(at, |a| a.restore(false, &resolved))?,
             RestoreKind::Log => self.administer(at, |a| a.restore(true, &resolved))?,
@@ -67,6 +72,50 @@ impl Run<'_> {
         }
         self.done(None, command::OTHER, false);
         Ok(())
+    }
+
+    /// 262 unless the session owns the database or is of db_backupoperator.
+    fn may_back_up(&self, log: bool, name: &str) -> SqlResult<()> {
+        let Some(db) = self.session.instance.databases.find(name) else {
+            return Ok(());
+        };
+        if self.session.owns(&db)? {
+            return Ok(());
+        }
+        if let Some(user) = self.session.user_in(&db)?
+            && let snapshot = db.catalog.snapshot()?
+            && snapshot
+                .security
+                .roles_of(user)
+                .contains(&DB_BACKUPOPERATOR)
+        {
+            return Ok(());
+        }
+        let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
+        let args: [&dyn std::fmt::Display; 2] = [&what, &db.db.name];
+        Err(SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args))
+    }
+
+    /// 3110, or 262 for who only looks, unless the session may make databases; its owner may restore a database.
+    fn may_restore(&self, kind: RestoreKind, name: &str) -> SqlResult<()> {
+        if self.session.server_may("CRDB")? {
+            return Ok(());
+        }
+        if matches!(kind, RestoreKind::Database | RestoreKind::Log) {
+            let owned = match self.session.instance.databases.find(name) {
+                Some(db) => self.session.owns(&db)?,
+                None => false,
+            };
+            return match owned {
+                true => Ok(()),
+                false => Err(SqlError::new(
+                    &messages::RESTORE_PERMISSION_DENIED,
+                    &[&name],
+                )),
+            };
+        }
+        let args: [&dyn std::fmt::Display; 2] = [&"CREATE DATABASE", &"master"];
+        Err(SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args))
     }
 
     fn send_table(&mut self, columns: Columns, rows: &[Row]) {
