@@ -650,6 +650,7 @@ messages! {
     YDM_NOT_SUPPORTED = 9808, 16, "This session's YDM date format is not supported when converting from this character string format to date, time, datetime2 or datetimeoffset. Change the session's date format or provide a style to the explicit conversion.";
     STYLE_NOT_SUPPORTED = 9809, 16, "The style %d is not supported for conversions from %s to %s.";
     DATEPART_NOT_SUPPORTED_FOR_TYPE = 9810, 16, "The datepart %.*ls is not supported by date function %.*ls for data type %s.";
+    TIMEZONE_INVALID = 9812, 16, "The timezone provided to builtin function %.*ls is invalid.";
     TIMEZONE_OVERFLOW = 9813, 16, "The timezone provided to builtin function %.*ls would cause the datetimeoffset to overflow the range of valid date range in either UTC or local time.";
     CULTURE_NOT_SUPPORTED = 9818, 16, "The culture parameter '%.*ls' provided in the function call is not supported.";
     PARSE_FAILED = 9819, 16, "Error converting string value '%.*ls' into data type %ls using culture '%.*ls'.";

@@ -386,6 +386,9 @@ fn check_columns(new: &NewTable) -> SqlResult<()> {
             return Err(SqlError::new(&messages::DUPLICATE_COLUMN_NAME, &args));
         }
     }
+    if new.columns.iter().filter(|c| c.identity.is_some()).count() > 1 {
+        return Err(SqlError::new(&messages::SECOND_IDENTITY, &[&new.name]));
+    }
     if new.columns.len() > 1024 {
         let column = new.columns.get(1024).map_or("", |c| c.name.as_str());
         let args: [&dyn std::fmt::Display; 3] = [&column, &new.name, &1024];

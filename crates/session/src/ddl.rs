@@ -151,6 +151,14 @@ impl<'a> Ddl<'a> {
             .flat_map(|i| i.keys.clone())
             .map(|k| k.column)
         {
+            let nulls = stmt.elements.iter().any(|e| {
+                matches!(e, ast::TableElement::Column(c)
+                    if c.nullable == Some(true) && crate::program::same(&c.name, &new.columns[at].name))
+            });
+            if nulls {
+                let error = SqlError::new(&messages::PRIMARY_KEY_NULLABLE, &[&new.name]);
+                return Err(self.not_created(error));
+            }
             new.columns[at].nullable = false;
         }
         let absent = |c: &usize| {

@@ -10,7 +10,7 @@ mod parts;
 
 use duramen_base::messages::{
     CANNOT_CONSTRUCT_TYPE, DATEDIFF_OVERFLOW, DATEPART_NOT_SUPPORTED,
-    DATEPART_NOT_SUPPORTED_FOR_TYPE, DATETIME_ADD_OVERFLOW, TIMEZONE_OVERFLOW,
+    DATEPART_NOT_SUPPORTED_FOR_TYPE, DATETIME_ADD_OVERFLOW, TIMEZONE_INVALID, TIMEZONE_OVERFLOW,
 };
 use duramen_base::{SqlError, SqlResult};
 
@@ -469,7 +469,7 @@ fn checked_offset(offset: i32, function: &str) -> SqlResult<i16> {
     if (-840..=840).contains(&offset) {
         Ok(offset as i16)
     } else {
-        Err(SqlError::new(&TIMEZONE_OVERFLOW, &[&function]))
+        Err(SqlError::new(&TIMEZONE_INVALID, &[&function]))
     }
 }
 

@@ -515,6 +515,10 @@ impl Binder<'_> {
             }
             "choose" if args.len() >= 2 => {
                 let results = args.split_off(1);
+                // The index is made an integer.
+                if let Some(index) = args.pop() {
+                    args.push(self.coerce(index, SqlType::INT)?);
+                }
                 let mut conditions = Vec::with_capacity(results.len());
                 for n in 1..=results.len() as i32 {
                     let n = Expr::constant(Value::Int(n), SqlType::INT);

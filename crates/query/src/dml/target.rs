@@ -110,8 +110,11 @@ fn target_alias(target: &ast::Target) -> String {
     }
 }
 
-/// TOP of a statement that changes rows.
+/// TOP of a statement that changes rows. WITH TIES needs an order, which such a statement has none of.
 pub(super) fn top_rows(binder: &mut Binder<'_>, top: &ast::Top, plan: Plan) -> SqlResult<Plan> {
+    if top.with_ties {
+        return Err(SqlError::new(&messages::TIES_WITHOUT_ORDER_BY, &[]));
+    }
     let mut count = binder.scalar(&top.count)?;
     if top.percent {
         count = binder.coerce(count, SqlType::FLOAT)?;

@@ -2,7 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::datefn::{self, DatePart, FromParts};
-use duramen_types::{SqlType, Value};
+use duramen_types::{SqlType, TypeId, Value};
 
 use super::Param::{Date, Int, OldDate, Part, Text};
 use super::{ScalarFunction, int, small, strict, whole};
@@ -23,6 +23,17 @@ fn datetime2(_: &[Expr]) -> SqlType {
 
 fn datetimeoffset(_: &[Expr]) -> SqlType {
     SqlType::datetimeoffset(7)
+}
+
+/// With the fractional digits of the argument.
+fn same_digits(args: &[Expr]) -> SqlType {
+    let ty = args[0].ty;
+    SqlType::datetimeoffset(match ty.id {
+        TypeId::DateTimeOffset | TypeId::DateTime2 | TypeId::Time => ty.scale,
+        TypeId::DateTime => 3,
+        TypeId::SmallDateTime | TypeId::Date => 0,
+        _ => 7,
+    })
 }
 
 fn date(_: &[Expr]) -> SqlType {
@@ -190,7 +201,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict(
         "switchoffset",
         &[Date, Text],
-        datetimeoffset,
+        same_digits,
         |v, args, ty, cx| {
             let at = duramen_types::convert(&v[0], &args[0].ty, ty, None, &cx.convert)?;
             match at {
@@ -204,7 +215,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     strict(
         "todatetimeoffset",
         &[Date, Text],
-        datetimeoffset,
+        same_digits,
         |v, _, _, cx| {
             datefn::todatetimeoffset(&v[0], offset(&v[1], "todatetimeoffset")?, &cx.convert)
         },
@@ -265,5 +276,5 @@ fn offset(v: &Value, function: &str) -> SqlResult<i32> {
     let minutes = text.trim().parse().ok();
     minutes
         .or_else(|| datefn::parse_offset(&text))
-        .ok_or_else(|| SqlError::new(&messages::TIMEZONE_OVERFLOW, &[&function]))
+        .ok_or_else(|| SqlError::new(&messages::TIMEZONE_INVALID, &[&function]))
 }

@@ -5,6 +5,7 @@ use duramen_types::{Decimal, POW10, SqlType, TypeId, Value, rescale_mantissa};
 
 use super::Param::{Float, Int, Number};
 use super::{ScalarFunction, overflow, same, small, strict};
+use crate::cx::Cx;
 use crate::expr::Expr;
 
 fn float(_: &[Expr]) -> SqlType {
@@ -130,15 +131,34 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         let base = duramen_types::convert(&v[0], &args[0].ty, &SqlType::FLOAT, None, &cx.convert)?;
         let raised = finite(real(&base).powf(real(&v[1])))?;
         duramen_types::convert(&raised, &SqlType::FLOAT, ty, None, &cx.convert)
-            .map_err(|_| overflow(ty.id))
     }),
-    strict("degrees", &[Float], float, |v, _, _, _| {
-        finite(real(&v[0]).to_degrees())
+    strict("degrees", &[Number], angle, |v, args, ty, cx| {
+        turned(&v[0], args, ty, cx, f64::to_degrees)
     }),
-    strict("radians", &[Float], float, |v, _, _, _| {
-        finite(real(&v[0]).to_radians())
+    strict("radians", &[Number], angle, |v, args, ty, cx| {
+        turned(&v[0], args, ty, cx, f64::to_radians)
     }),
 ];
+
+/// DEGREES and RADIANS keep the kind of number. *Assumed*: the decimals of a decimal.
+fn angle(args: &[Expr]) -> SqlType {
+    match number_type(&args[0].ty) {
+        ty if ty.id.is_decimal() => SqlType::numeric(38, 18),
+        ty => ty,
+    }
+}
+
+fn turned(
+    v: &Value,
+    args: &[Expr],
+    ty: &SqlType,
+    cx: &Cx<'_>,
+    by: fn(f64) -> f64,
+) -> SqlResult<Value> {
+    let given = duramen_types::convert(v, &args[0].ty, &SqlType::FLOAT, None, &cx.convert)?;
+    let turned = finite(by(real(&given)))?;
+    duramen_types::convert(&turned, &SqlType::FLOAT, ty, None, &cx.convert)
+}
 
 fn power_type(args: &[Expr]) -> SqlType {
     let ty = args[0].ty;

@@ -5,6 +5,7 @@ use duramen_types::{CollationId, SqlType, TypeId, Value, collate, cp1252};
 
 use super::Param::{Any, Float, Int, Text, TextOrBytes};
 use super::{ScalarFunction, int, strict, whole};
+use crate::cx::Cx;
 use crate::expr::Expr;
 
 /// The first argument's type, where a string stays of its kind and varies in length.
@@ -149,16 +150,21 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             })
         },
     ),
-    strict("replicate", &[Text, Int], long_string, |v, _, ty, _| {
+    strict("replicate", &[Text, Int], long_string, |v, _, ty, cx| {
         let n = whole(&v[1]);
         if n < 0 {
             return Ok(Value::Null);
         }
         let u = units(&v[0]);
         let limit = ty.char_capacity().map_or(1 << 30, |n| n.min(1 << 30));
-        let total = (u.len() as u64).saturating_mul(n as u64).min(limit as u64);
-        let repeated: Vec<u16> = u.iter().copied().cycle().take(total as usize).collect();
-        Ok(text_value(&repeated, ty))
+        let total = |part: usize| (part as u64).saturating_mul(n as u64).min(limit as u64) as usize;
+        Ok(match ty.id.is_nchar() {
+            true => Value::NVarChar(repeated(&u, total(u.len()), cx)?),
+            false => {
+                let bytes = cp1252::encode_units(&u);
+                Value::VarChar(repeated(&bytes, total(bytes.len()), cx)?)
+            }
+        })
     }),
     strict(
         "space",
@@ -324,6 +330,28 @@ fn text_of(v: &Value, arg: &Expr, cx: &crate::cx::Cx<'_>) -> SqlResult<Vec<u16>>
             Ok(units(&text))
         }
     }
+}
+
+/// Elements that a long text is made of between two looks at whether somebody still wants it.
+const CHUNK: usize = 1 << 20;
+
+/// The first `total` elements of `part` over and over; 701 where there is no memory for them.
+fn repeated<T: Copy>(part: &[T], total: usize, cx: &Cx<'_>) -> SqlResult<Vec<T>> {
+    let mut out: Vec<T> = Vec::new();
+    if out.try_reserve_exact(total).is_err() {
+        return Err(SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]));
+    }
+    while out.len() < total {
+        if out.is_empty() {
+            out.extend_from_slice(&part[..part.len().min(total)]);
+        }
+        // What is there is a whole number of parts, so it can be appended to itself.
+        let whole = out.len().min(CHUNK / part.len().max(1) * part.len());
+        let more = whole.max(part.len()).min(total - out.len());
+        out.extend_from_within(..more);
+        cx.check_cancelled()?;
+    }
+    Ok(out)
 }
 
 fn text_value(units: &[u16], ty: &SqlType) -> Value {

@@ -86,7 +86,7 @@ fn math() {
         ("select abs(-2147483647 - 1)", 8115),
         ("select sqrt(-1)", 3623),
         ("select log(0)", 3623),
-        ("select power(10, 20)", 8115),
+        ("select power(10, 20)", 232),
         ("select left('a')", 174),
         ("select round(1)", 189),
         ("select left('a', -1)", 537),

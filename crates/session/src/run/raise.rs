@@ -176,7 +176,12 @@ impl Run<'_> {
             return Err(SqlError::new(&messages::THROW_NUMBER_INVALID, &[&number]));
         }
         let message = self.constant(message)?.as_text().unwrap_or_default();
-        let state = self.constant(state)?.as_i64().unwrap_or(1).clamp(0, 255) as u8;
+        // A tinyint (Microsoft Learn, "THROW"); that one that is none is 220 is *assumed*.
+        let given = self.constant(state)?.as_i64().unwrap_or(1);
+        let Ok(state) = u8::try_from(given) else {
+            let args: [&dyn std::fmt::Display; 2] = [&"tinyint", &given];
+            return Err(SqlError::new(&messages::ARITHMETIC_OVERFLOW_VALUE, &args));
+        };
         let line = self.program.steps[at].line as i32;
         Err(SqlError {
             number: number as i32,

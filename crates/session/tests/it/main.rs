@@ -4,6 +4,7 @@ mod alter_table;
 mod backups;
 mod commit_wait;
 mod constraints;
+mod coverage;
 mod database_files;
 mod dbcc;
 mod full;

@@ -242,7 +242,13 @@ impl Parser<'_> {
             let mut name = p.object_name()?;
             if p.eat_word("ON") {
                 let table = p.object_name()?;
-                p.with_options()?;
+                for o in p.with_options()? {
+                    // One thread drops an index, and nobody works on the table meanwhile.
+                    let off = o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
+                    if !(o.name == "MAXDOP" || o.name == "ONLINE" && off) {
+                        return Err(p.not_supported(&format!("DROP INDEX WITH ({})", o.name)));
+                    }
+                }
                 return Ok((name.name().to_string(), table));
             }
             match name.parts.pop() {
