@@ -21,7 +21,7 @@ cargo xtask test [--install]   run every test this machine can, name what is ski
                                --install adds missing foreign clients below the target folder
 cargo xtask clients [--install] [NAME...]
                                the drivers that other people wrote, all or some, against the release build
-cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S
+cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S | --log SECONDS | --planted
                                crash and recovery of the whole engine, seed after seed; --seed runs one again
 cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole

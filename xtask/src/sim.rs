@@ -8,7 +8,12 @@ use crate::test::Tally;
 
 /// `cargo xtask sim WORDS`.
 pub fn run(words: &[&str]) -> ExitCode {
-    if passes(words) {
+    let passed = match words {
+        ["--log", seconds] => whole_log(seconds),
+        ["--planted"] => planted(),
+        _ => passes(words),
+    };
+    if passed {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -19,12 +24,41 @@ pub fn run(words: &[&str]) -> ExitCode {
 pub fn in_test(tally: &mut Tally) {
     let seeds = passes(&["--seeds", "1000"]);
     tally.step("1,000 seeds of crash and recovery", seeds);
+    tally.step(
+        "the log alone, crash after crash for 20 seconds",
+        log_test(
+            "crash_and_recover",
+            &[("DURAMEN_SECONDS", "20"), ("DURAMEN_SEEDS", "1000000")],
+        ),
+    );
+    tally.step("every planted bug is caught", planted());
+}
+
+/// Bugs planted in the engine, each of which the simulator must find.
+fn planted() -> bool {
     let mut command = Command::new(cargo_program());
     command.args(["test", "--profile", "sim", "-p", "duramen-sim"]);
     command.args(["--features", "planted", "--test", "planted"]);
     command.args(["--", "--nocapture"]).current_dir(root());
-    let caught = command.status().is_ok_and(|s| s.success());
-    tally.step("every planted bug is caught", caught);
+    command.status().is_ok_and(|s| s.success())
+}
+
+/// The log alone: crashes for so many seconds, every crash point and failure of workloads of three operations, every bit
+/// of every header and 50,000 bits anywhere.
+fn whole_log(seconds: &str) -> bool {
+    let crashes = [("DURAMEN_SECONDS", seconds), ("DURAMEN_SEEDS", "100000000")];
+    log_test("crash_and_recover", &crashes)
+        && log_test("exhaustive", &[("DURAMEN_SEEDS", "3")])
+        && log_test("no_flipped_bit_is_silent", &[("DURAMEN_SEEDS", "25000")])
+}
+
+/// Runs tests of the log's room at the simulator's speed; they say how much they did.
+fn log_test(name: &str, settings: &[(&str, &str)]) -> bool {
+    let mut command = Command::new(cargo_program());
+    command.args(["test", "--quiet", "--profile", "sim", "-p", "duramen-wal"]);
+    command.args(["--lib", name, "--", "--nocapture"]);
+    command.envs(settings.iter().copied()).current_dir(root());
+    command.status().is_ok_and(|s| s.success())
 }
 
 /// Passes the words on to the `sim` program; without `--seed` two processes share the seeds between them.

@@ -151,6 +151,42 @@ pub fn claimed_bytes(first: &[u8], parity: u8) -> Option<usize> {
     sound.then_some(bytes)
 }
 
+/// What a sector of log space is to a VLF's present use, by its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sector {
+    /// Of this use.
+    Written { last: bool },
+    /// Of the use before, or never written.
+    Old,
+    /// No write leaves such a sector there.
+    Odd,
+}
+
+/// Tells what `sector` (512 bytes) is to a use with `parity`; `first`: where a block begins.
+pub(crate) fn sector_of(sector: &[u8], parity: u8, first: bool) -> Sector {
+    let (begins, last) = (sector[0] & 0x10 != 0, sector[0] & 0x08 != 0);
+    let all = |byte: u8| sector.iter().all(|b| *b == byte);
+    match sector[0] & !0x18 {
+        p if p == parity && begins == first => Sector::Written { last },
+        p if p == parity ^ 0xC0 => Sector::Old,
+        0 if all(0) => Sector::Old,
+        crate::vlf::STAMP if all(crate::vlf::STAMP) => Sector::Old,
+        _ => Sector::Odd,
+    }
+}
+
+/// The bytes that a block's first sector claims, when it is one of ours and of this place: of an older use, or of another
+/// program, it tells nothing. One of magic, VLF and position may be wrong: that is what is looked for.
+pub(crate) fn claims(first: &[u8], vlf: u32, number: u32) -> Option<usize> {
+    let told = [
+        get32(first, 28) == MAGIC,
+        get32(first, 12) == vlf,
+        get32(first, 16) == number,
+    ];
+    let known = told.iter().filter(|t| **t).count() >= 2;
+    known.then(|| usize::from(get16(first, 6)))
+}
+
 /// Checks and opens a block. `bytes` is exactly as long as [`claimed_bytes`] said.
 pub fn open(bytes: &[u8], parity: u8) -> Result<OpenBlock, BlockError> {
     open_checked(bytes, parity, true)

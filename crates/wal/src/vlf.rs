@@ -6,7 +6,7 @@
 //!
 //! Invariants: (1) the sizes of a split add up to what was split, each a multiple of 8 KB; (2) a VLF's parity is 0x40
 //! when its use count is odd and 0x80 when even, 0 when the VLF holds nothing; (3) sequence number 0 means the VLF
-//! holds nothing, whatever its use count.
+//! holds nothing, whatever its use count; (4) a header that we wrote and that has changed by itself is no header.
 
 use duramen_base::Lsn;
 
@@ -19,6 +19,10 @@ pub const HEADER_BYTES: u64 = 8192;
 const SIGNATURE: u8 = 0xAB;
 /// Log format version of 2012 to 2022.
 pub const FORMAT_VERSION: u8 = 5;
+/// Marks a header that has our checksum.
+const MAGIC: u32 = u32::from_le_bytes(*b"DuVH");
+/// Bytes of a header that mean something.
+const MEANT: usize = 60;
 /// What log space holds before its first use since 2016: no sector that begins with it can look written.
 pub const STAMP: u8 = 0xC0;
 
@@ -160,6 +164,9 @@ pub struct VlfHeader {
     pub create_lsn: Lsn,
     /// Ours: where its first block stands, in units of 512 bytes, when what comes before was not restored; else 0.
     pub first_block: u32,
+    /// In how many uses, this one among them, sectors of an older use may stand that have this use's parity: after a
+    /// recovery has taken an activation back. Ours.
+    pub mixed: u8,
 }
 
 impl VlfHeader {
@@ -172,7 +179,7 @@ impl VlfHeader {
         }
     }
 
-    /// Writes the header over the first bytes of `out`, which must be all zero and at least 52 bytes long.
+    /// Writes the header over the first 60 bytes of `out`; what follows should be zero.
     pub fn encode(&self, out: &mut [u8]) {
         out[0] = SIGNATURE;
         out[1] = self.parity();
@@ -182,16 +189,18 @@ impl VlfHeader {
         out[16..24].copy_from_slice(&self.size.to_le_bytes());
         out[24..32].copy_from_slice(&self.offset.to_le_bytes());
         out[32..42].copy_from_slice(&self.create_lsn.to_bytes());
-        if self.first_block != 0 {
-            out[44..48].copy_from_slice(&self.first_block.to_le_bytes());
-            out[48..52].copy_from_slice(&(!self.first_block).to_le_bytes());
-        }
+        out[44..48].copy_from_slice(&MAGIC.to_le_bytes());
+        out[48] = self.mixed;
+        out[52..56].copy_from_slice(&self.first_block.to_le_bytes());
+        let crc = crc32c::crc32c(&out[..56]);
+        out[56..MEANT].copy_from_slice(&crc.to_le_bytes());
     }
 
     /// Reads a header; `None` when the bytes are none: wrong signature, a parity that does not follow from the use
-    /// count, a size that is no multiple of 8 KB or too small to hold a block.
+    /// count, a size that is no multiple of 8 KB or too small to hold a block, a checksum of ours that is wrong. Where
+    /// other programs write zeros instead of ours, nothing is checked by it.
     pub fn decode(b: &[u8]) -> Option<VlfHeader> {
-        let b = b.get(..52)?;
+        let b = b.get(..MEANT)?;
         let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         let header = VlfHeader {
@@ -201,13 +210,12 @@ impl VlfHeader {
             size: u64_at(16),
             offset: u64_at(24),
             create_lsn: Lsn::from_bytes(&b[32..])?,
-            first_block: if u32_at(44) == !u32_at(48) {
-                u32_at(44)
-            } else {
-                0
-            },
+            first_block: u32_at(52),
+            mixed: b[48],
         };
-        let sound = b[0] == SIGNATURE
+        let checked = u32_at(44) == MAGIC && u32_at(56) == crc32c::crc32c(&b[..56]);
+        let sound = (checked || b[42..].iter().all(|x| *x == 0))
+            && b[0] == SIGNATURE
             && b[1] == header.parity()
             && header.size.is_multiple_of(8 * KB)
             && (2 * HEADER_BYTES..=2 << 40).contains(&header.size)

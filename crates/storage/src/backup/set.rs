@@ -377,6 +377,7 @@ impl SetHeader {
                     offset: r.u64()?,
                     create_lsn: r.lsn()?,
                     first_block: 0,
+                    mixed: 0,
                 },
             });
         }

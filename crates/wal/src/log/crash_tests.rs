@@ -4,7 +4,7 @@
 //! its LSN, byte for byte; nothing that was not appended; nothing that an earlier recovery had already given up.
 //!
 //! The same test is run with bugs planted in the log, and must find each. A failure names its seed; `DURAMEN_SEED=n`
-//! with the same test repeats exactly that history. `DURAMEN_SEEDS=n` runs that many.
+//! with the same test repeats exactly that history. `DURAMEN_SEEDS=n` runs that many, `DURAMEN_SECONDS=n` not longer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use duramen_base::{DbId, FileId, Lsn, XdesId};
 use duramen_os::random::Rng;
 use duramen_os::sim::{DiskOp, SimDisk, Simulation, seeds};
 use duramen_os::sync::Mutex;
-use duramen_os::{Env, IoError, thread};
+use duramen_os::{Env, IoError, thread, time};
 
 use super::Log;
 use crate::config::{DurableState, LogConfig, LogError, LogFileSpec, LogScan};
@@ -23,13 +23,13 @@ use crate::planted::{Bug, Planted};
 use crate::record::{Lcx, Lop, RecordBuilder, RecordView};
 use crate::vlf::{Growth, LogProfile};
 
-const PATH: &str = "/log/t_log.ldf";
+pub(super) const PATH: &str = "/log/t_log.ldf";
 const CYCLES: usize = 5;
 /// Ids from here on belong to short records of one size.
 const UNIFORM: u64 = 1 << 32;
 
 /// What the clients of the log know.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Ledger {
     next_id: u64,
     /// Every attempt to append, with the LSN once it is known.
@@ -60,15 +60,15 @@ fn record(id: u64) -> Vec<u8> {
         .finish(&[&body])
 }
 
-struct World {
-    spec: LogFileSpec,
-    cfg: LogConfig,
-    planted: Planted,
+pub(super) struct World {
+    pub spec: LogFileSpec,
+    pub cfg: LogConfig,
+    pub planted: Planted,
     ledger: Arc<Mutex<Ledger>>,
 }
 
 impl World {
-    fn new(seed: u64, bug: Option<Bug>) -> World {
+    pub fn new(seed: u64, bug: Option<Bug>) -> World {
         let mut rng = Rng::new(seed ^ 0x5EED);
         World {
             spec: LogFileSpec {
@@ -100,7 +100,56 @@ impl World {
         }
     }
 
-    fn open(&self, env: &Env) -> Result<(Arc<Log>, LogScan), LogError> {
+    pub fn create(&self, env: &Env) -> Result<Arc<Log>, LogError> {
+        let cfg = self.cfg.clone();
+        let log = Log::create_planted(env, cfg, &self.spec, &[0; 8192], self.planted)?;
+        self.ledger.lock().epoch = log.epoch();
+        Ok(log)
+    }
+
+    /// The same log and the same memory of it, for another future.
+    pub fn forked(&self) -> World {
+        World {
+            spec: self.spec.clone(),
+            cfg: self.cfg.clone(),
+            planted: self.planted,
+            ledger: Arc::new(Mutex::new(self.ledger.lock().clone())),
+        }
+    }
+
+    /// Appends the next record.
+    pub fn append(&self, log: &Log) -> Result<Lsn, LogError> {
+        let id = {
+            let mut l = self.ledger.lock();
+            l.next_id += 1;
+            let id = l.next_id;
+            l.attempts.insert(id, None);
+            id
+        };
+        let appended = log.append(&record(id), 0);
+        let mut l = self.ledger.lock();
+        match &appended {
+            Ok(lsn) => {
+                l.attempts.insert(id, Some(*lsn));
+            }
+            Err(_) => {
+                l.attempts.remove(&id);
+            }
+        }
+        appended
+    }
+
+    /// Everything up to here was reported durable.
+    pub fn acked(&self, lsn: Lsn) {
+        let mut l = self.ledger.lock();
+        l.acked = l.acked.max(lsn);
+    }
+
+    pub fn truncate(&self, log: &Log) {
+        truncate(log, &self.ledger);
+    }
+
+    pub fn open(&self, env: &Env) -> Result<(Arc<Log>, LogScan), LogError> {
         let specs = std::slice::from_ref(&self.spec);
         let opened = Log::open_planted(
             env,
@@ -116,7 +165,7 @@ impl World {
     }
 
     /// Compares what the log holds with what its clients know.
-    fn verify(&self, log: &Arc<Log>, scan: &LogScan) -> Result<(), String> {
+    pub fn verify(&self, log: &Arc<Log>, scan: &LogScan) -> Result<(), String> {
         let mut l = self.ledger.lock();
         if scan.last_record < l.acked {
             return Err(format!(
@@ -347,7 +396,7 @@ fn run(seed: u64, bug: Option<Bug>) -> Result<usize, String> {
     Ok(CYCLES)
 }
 
-fn count(default: u64) -> u64 {
+pub(super) fn count(default: u64) -> u64 {
     std::env::var("DURAMEN_SEEDS")
         .ok()
         .and_then(|s| s.parse().ok())
@@ -356,11 +405,25 @@ fn count(default: u64) -> u64 {
 
 #[test]
 fn crash_and_recover() {
+    let started = time::now();
+    let mut cycles = 0;
+    let over = |cycles: usize| {
+        let seconds = std::env::var("DURAMEN_SECONDS").ok();
+        let seconds = seconds.and_then(|s| s.parse().ok());
+        seconds.is_some_and(|s| cycles > 0 && started.elapsed() >= Duration::from_secs(s))
+    };
     for seed in seeds(1, count(60)) {
-        if let Err(why) = run(seed, None) {
-            panic!("seed {seed}: {why} (DURAMEN_SEED={seed} repeats it)");
+        if over(cycles) {
+            break;
+        }
+        match run(seed, None) {
+            Ok(n) => cycles += n,
+            Err(why) => panic!("seed {seed}: {why} (DURAMEN_SEED={seed} repeats it)"),
         }
     }
+    let took = started.elapsed().max(Duration::from_millis(1));
+    let rate = cycles as f64 / took.as_secs_f64();
+    println!("{cycles} crashes and recoveries, {rate:.0} a second");
 }
 
 /// How many seeds it takes to find a planted bug; `None` when it is not found.

@@ -134,6 +134,8 @@ impl LaidLog {
         let fail = failed(&f.spec.path);
         let mut header = VlfHeader {
             first_block,
+            // What was laid here before and cut off again may have had any parity.
+            mixed: 2,
             ..slot.header
         };
         let free = |v: &VlfHeader| v.seq == 0 && v.size == slot.header.size;

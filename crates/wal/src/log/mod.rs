@@ -25,6 +25,7 @@ mod flush;
 mod grow;
 #[allow(unsafe_code, reason = "appends copy into disjoint parts of one buffer")]
 mod head;
+mod headers;
 mod lay;
 mod open;
 mod read;
@@ -36,6 +37,12 @@ mod verify;
 
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod exhaustive_tests;
+#[cfg(test)]
+mod flip_tests;
+#[cfg(test)]
+mod many_tests;
 #[cfg(test)]
 mod tests;
 

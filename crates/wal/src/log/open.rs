@@ -13,6 +13,7 @@ use duramen_observe::{DbCounters, file_io};
 use duramen_os::sync::{Condvar, Mutex, RwLock};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, time};
 
+use super::headers::Headers;
 use super::scan::{End, Scan};
 use super::state::{FileState, State, Vlf};
 use super::{Log, WINDOW};
@@ -235,12 +236,15 @@ fn open_file(
     let bytes = file.len().map_err(&fail)?;
     let mut vlfs = Vec::new();
     let mut at = HEADER_BYTES;
-    let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
+    let mut headers = Headers::new(&file, bytes);
     while at + HEADER_BYTES <= bytes {
-        file.read_at(&mut buf, at).map_err(&fail)?;
-        let header = VlfHeader::decode(&buf).filter(|h| h.offset == at && at + h.size <= bytes);
+        let header = headers.at(at).map_err(&fail)?;
+        let blank = || {
+            let first = &headers.bytes()[..512];
+            matches!(first[0], 0 | STAMP) && first.iter().all(|b| *b == first[0])
+        };
         match header {
-            Some(header) => {
+            Some(header) if at + header.size <= bytes => {
                 at += header.size;
                 vlfs.push(Vlf {
                     file: index,
@@ -250,9 +254,9 @@ fn open_file(
             }
             // Space that a growth had allocated, maybe stamped, before its headers were durable; or whose last VLF's
             // header is there while the file's new length is not.
-            None if buf[..512].iter().all(|b| *b == buf[0]) && matches!(buf[0], 0 | STAMP) => break,
-            None if VlfHeader::decode(&buf).is_some_and(|h| h.offset == at && h.seq == 0) => break,
-            None => {
+            None if blank() => break,
+            Some(header) if header.seq == 0 => break,
+            _ => {
                 return Err(LogError::Damaged {
                     db_name: cfg.db_name.clone(),
                     at: Lsn::NULL,
@@ -279,6 +283,8 @@ fn clear_behind(files: &[FileState], vlfs: &mut [Vlf], end: &End) -> Result<(), 
     let seq = vlfs[end.vlf].header.seq;
     for vlf in vlfs.iter_mut().filter(|v| v.header.seq > seq) {
         vlf.header.seq = 0;
+        // Its next use has the parity of the one before this, of which sectors may be left.
+        vlf.header.mixed = 2;
         let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
         vlf.header.encode(&mut buf);
         let file = &files[vlf.file];

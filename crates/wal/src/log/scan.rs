@@ -7,7 +7,9 @@
 //! A torn tail and damage in the middle look alike at that place. What tells them apart is what lies behind: every block
 //! names the position before which everything was durable when it was sealed. If a sound block behind the end, of the
 //! same epoch or a later one, says that more was durable than the scan could read, then acknowledged records are
-//! missing, and the log is refused instead of cut.
+//! missing, and the log is refused instead of cut. And a write that was cut leaves a sector as it was: where all sectors
+//! of a block are there and the block is unsound, or a sector begins as none can, bytes have changed by themselves
+//! ([`ChunkReader::has_rotted`]).
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use duramen_os::{AlignedBuf, DiskFile, IoError};
 
 use super::WINDOW;
 use super::state::{FileState, Vlf};
-use crate::block::{self, OpenBlock, UNIT};
+use crate::block::{self, OpenBlock, Sector, UNIT};
 use crate::config::LogError;
 use crate::planted::{Bug, Planted};
 use crate::vlf::HEADER_BYTES;
@@ -119,6 +121,45 @@ impl ChunkReader {
             found.header.vlf == header.seq && u64::from(found.header.number) * UNIT64 == offset;
         Ok(here.then_some(found))
     }
+
+    /// Whether what stands at `offset`, where no sound block of the VLF begins, cannot be the work of a write that was
+    /// cut. Not told of blocks of other programs, nor while sectors of an older use may have this use's parity.
+    pub fn has_rotted(
+        &mut self,
+        file: &Arc<dyn DiskFile>,
+        vlf: &Vlf,
+        offset: u64,
+    ) -> Result<bool, IoError> {
+        let header = &vlf.header;
+        if header.mixed > 0 || offset < HEADER_BYTES {
+            return Ok(false);
+        }
+        let limit = header.offset + header.size;
+        let mut claimed = usize::MAX;
+        for n in 0..block::MAX_BYTES / UNIT {
+            let at = header.offset + offset + n as u64 * UNIT64;
+            if at + UNIT64 > limit {
+                break;
+            }
+            let sector = self.get(vlf.file, file, at, UNIT, limit)?;
+            match block::sector_of(sector, header.parity(), n == 0) {
+                Sector::Written { last } => {
+                    if n == 0 {
+                        match block::claims(sector, header.seq, (offset / UNIT64) as u32) {
+                            Some(bytes) => claimed = bytes / UNIT,
+                            None => return Ok(false),
+                        }
+                    }
+                    if last || n + 1 == claimed {
+                        return Ok(true);
+                    }
+                }
+                Sector::Old => return Ok(false),
+                Sector::Odd => return Ok(true),
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Where the log ends and what the next block continues.
@@ -132,6 +173,15 @@ pub(super) struct End {
     pub previous_bytes: u16,
     pub last: Lsn,
     pub first: Lsn,
+}
+
+impl FileState {
+    fn failed(&self, cause: IoError) -> LogError {
+        LogError::Io {
+            path: self.spec.path.clone(),
+            cause,
+        }
+    }
 }
 
 pub(super) struct Scan<'a> {
@@ -183,6 +233,13 @@ impl Scan<'_> {
                 break;
             }
             let Some(found) = self.read(&mut reader, end.vlf, end.offset, check)? else {
+                let vlf = &self.vlfs[end.vlf];
+                let file = &self.files[vlf.file];
+                let rotted = reader.has_rotted(&file.file, vlf, end.offset);
+                if chained && rotted.map_err(|cause| file.failed(cause))? {
+                    let at = Lsn::new(vlf.header.seq, (end.offset / UNIT64) as u32, 1);
+                    return Err(self.damaged(at, "a log block is unreadable, and was not torn"));
+                }
                 break;
             };
             let Some(own) = found.header.own else {
@@ -283,10 +340,7 @@ impl Scan<'_> {
         let file = &self.files[vlf.file];
         reader
             .block(&file.file, vlf, offset, check)
-            .map_err(|cause| LogError::Io {
-                path: file.spec.path.clone(),
-                cause,
-            })
+            .map_err(|cause| file.failed(cause))
     }
 
     fn place(&self, end: &End) -> (u32, u32) {

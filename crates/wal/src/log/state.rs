@@ -403,6 +403,7 @@ impl State {
         vlf.header.seq = seq;
         vlf.header.use_count += 1;
         vlf.header.first_block = 0;
+        vlf.header.mixed = vlf.header.mixed.saturating_sub(1);
         self.free_bytes = self
             .free_bytes
             .saturating_sub(usable_bytes(vlf.header.size));

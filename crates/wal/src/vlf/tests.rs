@@ -91,10 +91,42 @@ fn growth_histories() {
     assert_eq!(versions(32, 1024, 3104), [28; 4]);
     assert_eq!(versions(32, 1024, 5152), [44; 4]);
     assert_eq!(run(V2022, 8, 1, 10_004), 10_000);
+    let eight_by_one = |s| s >= 1_049_624_576;
+    let eight = history(V2022, 8 * MB, Growth::Bytes(MB), eight_by_one);
+    assert_eq!(eight, (997, 1_049_624_576));
+    assert_eq!(
+        history(V2022, 8 * MB, Growth::Bytes(MB), |s| s >= 1_280_512 * 8192).0,
+        10_000
+    );
     let percent = |p| history(p, GB, Growth::Percent(10), |s| s >= 100 * GB).0;
     assert_eq!(percent(V2012), 592);
     assert_eq!(percent(V2014), 57);
     assert_eq!(percent(V2022), 57);
+}
+
+/// The two logs of the articles on log settings start with 15 VLFs in 400 MB, which is the history of an older version
+/// (one CREATE makes 8): what was added to them is the rule's.
+#[test]
+fn growths_of_a_log_with_fifteen_vlfs() {
+    let from_fifteen = |p, step: u64, growths: u64| -> (u64, u64) {
+        (0..growths).fold((15, 400), |(count, mb), _| {
+            let parts = split_growth(p, mb * MB, step * MB);
+            (count + parts.len() as u64, mb + step)
+        })
+    };
+    assert_eq!(from_fifteen(V2012, 1, 31_596), (126_399, 31_996));
+    // Versions after that: one VLF each, since a megabyte is less than an eighth.
+    for p in [V2014, V2019, V2022, Native] {
+        assert_eq!(from_fifteen(p, 1, 31_596), (15 + 31_596, 31_996));
+    }
+    assert_eq!(from_fifteen(V2012, 4000, 7).0, 127);
+    assert_eq!(from_fifteen(V2012, 4000, 8).0, 143);
+    assert_eq!(from_fifteen(V2012, 1024, 28).0, 239);
+    assert_eq!(from_fifteen(V2012, 1024, 29), (247, 30_096));
+    // 400 to 4400 to 8400 and so on: an eighth is reached at 32,400 MB.
+    assert_eq!(from_fifteen(V2014, 4000, 8).0, 143);
+    assert_eq!(from_fifteen(V2014, 4000, 9).0, 144);
+    assert_eq!(initial(256 * 1024).len(), 8);
 }
 
 #[test]
@@ -119,6 +151,7 @@ fn header_round_trip_and_refusals() {
         offset: 8192,
         create_lsn: Lsn::new(42, 16, 1),
         first_block: 24,
+        mixed: 2,
     };
     let mut b = [0; 64];
     h.encode(&mut b);
@@ -130,14 +163,27 @@ fn header_round_trip_and_refusals() {
     h.seq = 0;
     h.encode(&mut b);
     assert_eq!((b[1], VlfHeader::decode(&b)), (0, Some(h)));
+    for bit in 0..60 * 8 {
+        let mut bad = b;
+        bad[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(VlfHeader::decode(&bad), None, "bit {bit}");
+    }
+    // Of another program: no checksum of ours.
+    b[44..60].fill(0);
+    assert_eq!(
+        VlfHeader::decode(&b),
+        Some(VlfHeader {
+            mixed: 0,
+            first_block: 0,
+            ..h
+        })
+    );
     for at in [0, 1, 16, 24] {
         let mut bad = b;
         bad[at] ^= 0x41;
         assert_eq!(VlfHeader::decode(&bad), None, "byte {at}");
     }
-    b[48] ^= 1;
-    assert_eq!(VlfHeader::decode(&b).map(|h| h.first_block), Some(0));
-    assert_eq!(VlfHeader::decode(&b[..51]), None);
+    assert_eq!(VlfHeader::decode(&b[..59]), None);
     assert_eq!(VlfHeader::decode(&[STAMP; 64]), None);
     assert_eq!(VlfHeader::decode(&[0; 64]), None);
 }
