@@ -4,7 +4,7 @@ mod people;
 mod server;
 pub(crate) mod session_context;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{SqlError, SqlResult};
 use duramen_types::{Decimal, SqlType, Value};
 
 use crate::metadata;
@@ -131,7 +131,6 @@ const FUNCTIONS: &[Function] = &[
         SqlType::INT,
         people::database_principal_id,
     ),
-    function("databaseproperty", (2, 2), SqlType::INT, database_property),
     function("db_id", OPTIONAL, SqlType::SMALLINT, db_id),
     function("db_name", OPTIONAL, SqlType::SYSNAME, db_name),
     function("error_line", NONE, SqlType::INT, |s, _| {
@@ -231,6 +230,12 @@ const FUNCTIONS: &[Function] = &[
         SqlType::VARIANT,
         session_context::session_context,
     ),
+    function(
+        "sessionproperty",
+        ONE,
+        SqlType::VARIANT,
+        server::session_property,
+    ),
     function("session_user", NONE, SqlType::SYSNAME, people::current_user),
     function("suser_id", OPTIONAL, SqlType::INT, people::suser_id),
     function("suser_name", OPTIONAL, SqlType::SYSNAME, people::suser_name),
@@ -297,19 +302,6 @@ pub fn call(session: &Session, name: &str, args: &[Value]) -> SqlResult<Value> {
 pub(crate) fn number(n: Option<i64>) -> Value {
     let decimal = n.and_then(|n| Decimal::new(i128::from(n), 38, 0));
     decimal.map_or(Value::Null, Value::Decimal)
-}
-
-/// DATABASEPROPERTY: NULL for a database that is not there.
-fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let property = args.property(1).unwrap_or_default();
-    if property != "version" {
-        let shown = args.text(1).unwrap_or_default();
-        let what = format!("DATABASEPROPERTY('{shown}')");
-        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
-    }
-    let version = i32::from(duramen_storage::format::boot::DATABASE_VERSION);
-    let found = args.text(0).and_then(|n| s.instance.database_id(&n));
-    int(found.map(|_| version))
 }
 
 fn caught(s: &Session, f: impl FnOnce(&SqlError) -> Value) -> SqlResult<Value> {

@@ -2,6 +2,7 @@
 //!
 //! They see what is committed and what the own transaction has defined, and give NULL for whatever is not there.
 
+mod databases;
 mod properties;
 
 use std::sync::Arc;
@@ -9,12 +10,11 @@ use std::sync::Arc;
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::system_tables::system_tables;
 use duramen_catalog::{ColumnDef, FileEntry, FileKind, Snapshot, TableDef, fold};
-use duramen_types::{CollationId, SqlType, TypeId, Value};
+use duramen_types::{SqlType, TypeId, Value};
 
-use crate::databases::{OpenDb, option};
-use crate::functions::{Args, Function, function, int, number, text, variant_int, variant_text};
+use crate::databases::OpenDb;
+use crate::functions::{Args, Function, function, int, number, text};
 use crate::session::Session;
-use crate::unavailable::DatabaseState;
 use crate::views;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -22,10 +22,16 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("col_name", (2, 2), SqlType::SYSNAME, col_name),
     function("columnproperty", (3, 3), SqlType::INT, column_property),
     function(
+        "databaseproperty",
+        (2, 2),
+        SqlType::INT,
+        databases::property,
+    ),
+    function(
         "databasepropertyex",
         (2, 2),
         SqlType::VARIANT,
-        database_property,
+        databases::property_ex,
     ),
     function("file_id", (1, 1), SqlType::SMALLINT, file_id),
     function("file_idex", (1, 1), SqlType::INT, file_idex),
@@ -465,81 +471,6 @@ fn file_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             info.map(|i| i.size.saturating_sub(i.free_extents * 8) as i32)
         }
         _ => None,
-    })
-}
-
-fn database_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
-    let (Some(name), Some(property)) = (args.text(0), args.text(1)) else {
-        return Ok(Value::Null);
-    };
-    let all = s.instance.databases.listed();
-    let found = all.into_iter().find(|(e, _)| fold(&e.name) == fold(&name));
-    let Some((entry, db)) = found else {
-        return Ok(Value::Null);
-    };
-    let boot = db.as_ref().map(|d| d.db.boot());
-    let collation = boot.as_ref().map(|b| CollationId(b.collation));
-    let flag = |bits: u64| variant_int(i32::from(entry.options & bits != 0));
-    let word = |on: bool, yes: &str, no: &str| variant_text(if on { yes } else { no });
-    Ok(match property.to_ascii_lowercase().as_str() {
-        "collation" => collation
-            .and_then(|c| c.name())
-            .map_or(Value::Null, variant_text),
-        "comparisonstyle" => {
-            collation.map_or(Value::Null, |c| variant_int(c.comparison_style() as i32))
-        }
-        "lcid" => collation.map_or(Value::Null, |c| variant_int(c.lcid() as i32)),
-        "sqlsortorder" => collation.map_or(Value::Null, |c| {
-            Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(c.sort_id()))))
-        }),
-        "edition" => variant_text("Duramen"),
-        "recovery" => variant_text(crate::backup::model_name(entry.options)),
-        "status" => variant_text(match s.instance.databases.state(entry.id) {
-            DatabaseState::Online => "ONLINE",
-            DatabaseState::Offline => "OFFLINE",
-            // The property knows no RECOVERY_PENDING.
-            _ => "SUSPECT",
-        }),
-        "updateability" => {
-            let read_only = entry.options & option::READ_ONLY != 0;
-            word(read_only, "READ_ONLY", "READ_WRITE")
-        }
-        "useraccess" => variant_text(match entry.options {
-            o if o & option::SINGLE_USER != 0 => "SINGLE_USER",
-            o if o & option::RESTRICTED_USER != 0 => "RESTRICTED_USER",
-            _ => "MULTI_USER",
-        }),
-        "version" => boot.map_or(Value::Null, |b| variant_int(i32::from(b.version))),
-        // What a database is made with and cannot change here.
-        "isautocreatestatistics"
-        | "isautoupdatestatistics"
-        | "isparameterizationforced"
-        | "istornpagedetectionenabled" => variant_int(0),
-        "isautoclose"
-        | "isautoshrink"
-        | "isautocreatestatisticsincremental"
-        | "isansinulldefault"
-        | "isansinullsenabled"
-        | "isansipaddingenabled"
-        | "isansiwarningsenabled"
-        | "isarithmeticabortenabled"
-        | "isclone"
-        | "isclosecursorsoncommitenabled"
-        | "isfulltextenabled"
-        | "isinstandby"
-        | "islocalcursorsdefault"
-        | "ismemoryoptimizedelevatetosnapshotenabled"
-        | "ismergepublished"
-        | "isnullconcat"
-        | "isnumericroundabortenabled"
-        | "ispublished"
-        | "isquotedidentifiersenabled"
-        | "isrecursivetriggersenabled"
-        | "issubscribed"
-        | "issyncwithbackup"
-        | "isverifiedclone"
-        | "isxtpsupported" => flag(0),
-        _ => Value::Null,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Databases that `master` lists and that are not open: the server starts without them and says why.
 //!
-//! RESTORING ones wait for the next backup, or for RECOVERY (927). OFFLINE ones were closed by ALTER DATABASE and wait for SET ONLINE (942). The others could not be opened.
-//! As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
+//! RESTORING ones wait for the next backup, or for RECOVERY (927). OFFLINE ones were closed by ALTER DATABASE and wait for
+//! SET ONLINE (942). The others could not be opened. As in SQL Server: files that are missing or are not the database's leave it RECOVERY_PENDING (945 for whoever wants
 //! it), a recovery that failed leaves it SUSPECT (926). Nothing is written to its files; the next start tries again.
 //! `master` and `model` are not among them: without those there is no server.
 

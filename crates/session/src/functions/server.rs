@@ -181,3 +181,19 @@ pub fn new_sequential_id(_: &Session, _: &Args<'_>) -> SqlResult<Value> {
     g[8..10].copy_from_slice(&n[6..]);
     Ok(Value::Guid(g))
 }
+
+/// SESSIONPROPERTY: 1 or 0 for an option of the session, NULL for a word that is none of the seven.
+pub(super) fn session_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
+    let o = &s.options;
+    let on = match args.property(0).unwrap_or_default().as_str() {
+        "ansi_nulls" => o.ansi_nulls,
+        "ansi_padding" => o.ansi_padding,
+        "ansi_warnings" => o.ansi_warnings,
+        "arithabort" => o.arithabort,
+        "concat_null_yields_null" => o.concat_null_yields_null,
+        "numeric_roundabort" => o.numeric_roundabort,
+        "quoted_identifier" => o.quoted_identifier,
+        _ => return Ok(Value::Null),
+    };
+    Ok(variant_int(i32::from(on)))
+}
