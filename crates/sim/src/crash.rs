@@ -13,6 +13,7 @@
 //! | [`wire`] | replies as packets, and what a released packet told the client |
 //! | [`actor`] | a session that makes up its work as it goes |
 //! | [`audit`] | what is looked at after a recovery |
+//! | [`backups`] | stories with backups, and what they are restored to |
 //!
 //! What a run asserts:
 //! 1. Each session's rows in each database are those after one of its commits, and not before the last that a released
@@ -25,6 +26,7 @@
 
 pub mod actor;
 pub mod audit;
+pub mod backups;
 pub mod image;
 pub mod model;
 mod plan;

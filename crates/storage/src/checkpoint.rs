@@ -158,7 +158,7 @@ impl Database {
             self.write_boot_checkpoint(begin)?;
         }
         self.checkpoint_taken(begin, min);
-        self.truncate_log();
+        self.truncate_log(false);
         self.release_leftovers();
         Ok(written)
     }

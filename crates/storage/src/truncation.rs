@@ -6,6 +6,9 @@
 //! from becoming reusable (`log_reuse_wait_desc`), and that is what is shown until the next attempt, as in SQL Server. A
 //! log that runs short of room while a backup is what it waits for says so at once.
 //!
+//! While a database keeps its log for log backups, checkpoints let go of nothing: a log backup does, of what it and the last
+//! checkpoint have made superfluous.
+//!
 //! A database under FULL or BULK_LOGGED whose chain of log backups has not begun (no full backup since) is treated as
 //! under SIMPLE.
 
@@ -131,8 +134,8 @@ impl Database {
         self.truncation.state.lock().backups.remove(&ticket);
     }
 
-    /// One attempt. What it finds is recorded.
-    pub(crate) fn truncate_log(&self) {
+    /// One attempt, by a log backup or by a checkpoint. What it finds is recorded.
+    pub(crate) fn truncate_log(&self, by_backup: bool) {
         let may = self.store.temporary || self.truncate_on_checkpoint.load(Ordering::SeqCst);
         // Recovery of others may need decisions of this log, unless what follows from those is durable there.
         let settled = || {
@@ -142,20 +145,25 @@ impl Database {
         };
         let free = may && (self.store.temporary || settled());
         let needs = self.truncation.state.lock();
-        let keeps = self.recovery_model() != RecoveryModel::Simple;
+        let chain = match self.recovery_model() {
+            RecoveryModel::Simple => Lsn::NULL,
+            _ => self.log_backup_lsn(),
+        };
+        let waits = !chain.is_null() && !by_backup;
+        // Also one that has begun since holds its VLF; whether it is named is all that it changes.
+        let now = self.transactions.table.oldest_lsn();
+        let now = now.filter(|l| by_backup && !l.is_null());
+        let then = Some(needs.transaction).filter(|l| *l < needs.checkpoint);
+        let oldest = self.log.as_ref().map_or(Lsn::NULL, |l| l.oldest_block());
         let mut holds = LogHolds {
             checkpoint: needs.checkpoint,
-            transaction: needs.transaction,
-            log_backup: if keeps {
-                self.log_backup_lsn()
-            } else {
-                Lsn::NULL
-            },
+            transaction: then.into_iter().chain(now).min().unwrap_or(Lsn::NULL),
+            log_backup: if waits { oldest } else { chain },
             backup: needs.backups.values().copied().min().unwrap_or(Lsn::NULL),
         };
         if planted::on(Bug::TruncatedTooFar) {
             holds.transaction = Lsn::NULL;
         }
-        self.access.truncate(holds, free);
+        self.access.truncate(holds, free && !waits);
     }
 }

@@ -137,19 +137,21 @@ pub struct LogHolds {
 }
 
 impl LogHolds {
-    /// Who needs the oldest record, and its LSN; NULL when nobody needs any.
+    /// The oldest record that is needed, NULL when none is, and who needs its VLF. Of several who need the same VLF the
+    /// first of this list is named.
     pub fn oldest(&self) -> (Lsn, &'static str) {
-        // Who comes later in the list is named only when it needs more than those before.
         let all = [
-            (self.checkpoint, "CHECKPOINT"),
-            (self.transaction, "ACTIVE_TRANSACTION"),
             (self.log_backup, "LOG_BACKUP"),
             (self.backup, "ACTIVE_BACKUP_OR_RESTORE"),
+            (self.transaction, "ACTIVE_TRANSACTION"),
+            (self.checkpoint, "CHECKPOINT"),
         ];
-        let needed = all.into_iter().filter(|(lsn, _)| !lsn.is_null());
-        needed
-            .reduce(|a, b| if b.0 < a.0 { b } else { a })
-            .unwrap_or((Lsn::NULL, "NOTHING"))
+        let needed = all.iter().filter(|(lsn, _)| !lsn.is_null());
+        let Some(oldest) = needed.clone().map(|(lsn, _)| *lsn).min() else {
+            return (Lsn::NULL, "NOTHING");
+        };
+        let who = needed.clone().find(|(lsn, _)| lsn.vlf == oldest.vlf);
+        (oldest, who.map_or("NOTHING", |(_, who)| who))
     }
 }
 

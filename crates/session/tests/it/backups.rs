@@ -368,3 +368,56 @@ fn a_chain_of_log_backups_brings_back_every_row() {
         "1201 | -1"
     );
 }
+
+/// The demonstration that SQL Server's engineers give of `log_reuse_wait_desc`: the reason is that of the last attempt.
+#[test]
+fn the_reason_is_that_of_the_last_attempt_to_truncate() {
+    let instance = start(&SimDisk::new(15).env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            "CREATE DATABASE b ON (NAME = b, FILENAME = '/data/b.mdf', SIZE = 8MB) LOG ON (NAME = b_log, FILENAME = '/data/b.ldf', SIZE = 1MB, FILEGROWTH = 1MB)",
+            "ALTER DATABASE b SET RECOVERY FULL",
+            "CREATE TABLE b.dbo.t (id int IDENTITY, x char(4000))",
+        ],
+    );
+    let fill = "SET NOCOUNT ON; DECLARE @i int = 0; WHILE @i < 500 BEGIN INSERT b.dbo.t VALUES ('x'); SET @i += 1 END";
+    let reason = |s: &mut Session| {
+        numbers(
+            s,
+            "SELECT log_reuse_wait_desc FROM sys.databases WHERE name = 'b'",
+        )
+    };
+    let active = |s: &mut Session| {
+        numbers(
+            s,
+            "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID('b')) WHERE vlf_active = 1",
+        )
+        .parse::<u32>()
+        .expect("a count")
+    };
+    // Before the first full backup it is as under SIMPLE.
+    all(&mut s, &[fill, "USE b; CHECKPOINT; USE master"]);
+    assert_eq!((reason(&mut s).as_str(), active(&mut s)), ("NOTHING", 1));
+    let backup = "BACKUP LOG b TO DISK = 'nul'";
+    all(&mut s, &["BACKUP DATABASE b TO DISK = 'nul'"]);
+    let mut other = login(&instance);
+    all(&mut other, &["BEGIN TRAN; INSERT b.dbo.t VALUES ('open')"]);
+    assert_eq!(reason(&mut s), "NOTHING");
+    all(&mut s, &[fill, fill]);
+    assert_eq!(reason(&mut s), "LOG_BACKUP");
+    all(&mut s, &[backup]);
+    assert_eq!(reason(&mut s), "ACTIVE_TRANSACTION");
+    let held = active(&mut s);
+    all(&mut other, &["COMMIT"]);
+    assert_eq!(reason(&mut s), "ACTIVE_TRANSACTION");
+    all(&mut s, &["USE b; CHECKPOINT; USE master"]);
+    assert_eq!(
+        (reason(&mut s).as_str(), active(&mut s)),
+        ("LOG_BACKUP", held)
+    );
+    all(&mut s, &[backup]);
+    assert_eq!((reason(&mut s).as_str(), active(&mut s)), ("NOTHING", 1));
+    assert!(held > 4, "{held}");
+}

@@ -1,4 +1,5 @@
-//! `sim [--seeds N | --seconds N] [--first S] [--seed S]`: crash and recovery of the whole engine, seed after seed.
+//! `sim [--seeds N | --seconds N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole engine, seed after
+//! seed; with backups taken meanwhile and restored.
 //!
 //! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
 
@@ -7,7 +8,7 @@
 use std::time::Duration;
 
 use duramen_os::time;
-use duramen_sim::crash::{Focus, Report, run_seed_of};
+use duramen_sim::crash::{Focus, Report, backups, run_seed_of};
 
 struct Options {
     first: u64,
@@ -17,6 +18,8 @@ struct Options {
     /// Say every failure instead of stopping at the first.
     keep_going: bool,
     focus: Focus,
+    /// Stories with backups (`--backups on`).
+    backups: bool,
 }
 
 fn main() {
@@ -25,7 +28,7 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N] [--first S] [--step N] [--keep-going on] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N] [--first S] [--step N] [--keep-going on] [--backups on] | --seed S"
             );
             std::process::exit(2);
         }
@@ -39,9 +42,20 @@ fn run(o: &Options) -> u64 {
     let mut total = Report::default();
     let (mut done, mut failures, mut slowest) = (0u64, 0u64, (Duration::ZERO, 0));
     let mut seed = o.first;
+    // Backups, restores, restores cut short.
+    let mut kept = (0, 0, 0);
     while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
         let began = time::now();
-        match run_seed_of(seed, o.focus) {
+        let ran = match o.backups {
+            true => backups::run_seed(seed).map(|r| {
+                kept.0 += r.backups;
+                kept.1 += r.restores;
+                kept.2 += r.cut;
+                Report::default()
+            }),
+            false => run_seed_of(seed, o.focus),
+        };
+        match ran {
             Ok(report) => total.add(&report),
             Err(e) => {
                 println!("FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed} runs it again");
@@ -54,6 +68,12 @@ fn run(o: &Options) -> u64 {
         slowest = slowest.max((began.elapsed(), seed));
         done += 1;
         seed += o.step;
+    }
+    if o.backups {
+        println!(
+            "{} backups, {} restores, {} cut short",
+            kept.0, kept.1, kept.2
+        );
     }
     println!(
         "{done} seeds from {} in {:.1} s: {failures} failed; {} statements, {} commits, {} packets, {} crashes, \
@@ -81,6 +101,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         time: None,
         keep_going: false,
         focus: Focus::Any,
+        backups: false,
     };
     for pair in args.chunks(2) {
         let [flag, value] = pair else {
@@ -96,6 +117,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--focus" => {
                 o.focus = Focus::parse(value).ok_or_else(|| format!("'{value}' is no focus"))?;
             }
+            "--backups" => o.backups = value == "on",
             "--keep-going" => o.keep_going = value == "on",
             _ => return Err(format!("unknown option '{flag}'")),
         }

@@ -53,7 +53,7 @@ fn query(session: &mut Session, sql: &str) -> Result<Vec<Vec<Value>>, String> {
 }
 
 /// The rows of every session in one database.
-fn database(
+pub(super) fn database(
     instance: &Arc<Instance>,
     session: &mut Session,
     db: &str,
@@ -161,7 +161,7 @@ fn own_tables(
 }
 
 /// Every index has exactly the entries of its table's rows, and every tree is one.
-fn structures(open: &OpenDb) -> Result<(), String> {
+pub(super) fn structures(open: &OpenDb) -> Result<(), String> {
     let owner = open.db.engine.locks.owner(SessionId(0));
     let level = IsolationLevel::ReadCommitted;
     let tx = Transaction::new(&owner, TxnKind::Autocommit, "audit", level);

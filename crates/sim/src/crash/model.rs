@@ -179,6 +179,12 @@ impl Ledger {
         entries.iter().rposition(|e| e.done).unwrap_or(0)
     }
 
+    /// The states after a commit and those that followed it.
+    pub fn states_from(&self, session: usize, db: usize, from: usize) -> Vec<Part> {
+        let entries = &self.lines[session][db].entries[from..];
+        entries.iter().map(|e| e.state.clone()).collect()
+    }
+
     /// The commit after which `seq` was this, if there was one; the last of several.
     pub fn entry_of_seq(&self, session: usize, db: usize, seq: i64) -> Option<usize> {
         let entries = &self.lines[session][db].entries;

@@ -2,7 +2,7 @@
 
 use duramen_session::{Instance, Session};
 use duramen_sim::crash::wire::execute;
-use duramen_sim::crash::{image, run_seed};
+use duramen_sim::crash::{backups, image, run_seed};
 
 #[test]
 fn what_was_promised_survives_every_crash() {
@@ -14,6 +14,22 @@ fn what_was_promised_survives_every_crash() {
         }
     }
     assert!(commits > 0, "nothing was committed: nothing was tested");
+}
+
+/// Backups taken while sessions work and power fails, restored beside the others.
+#[test]
+fn acknowledged_backups_have_what_was_committed_before() {
+    let mut sum = backups::Report::default();
+    for seed in duramen_os::sim::seeds(1, 16) {
+        match backups::run_seed(seed) {
+            Ok(report) => {
+                sum.backups += report.backups;
+                sum.restores += report.restores;
+            }
+            Err(e) => panic!("{e}"),
+        }
+    }
+    assert!(sum.backups > 20 && sum.restores > 20, "{sum:?}");
 }
 
 #[test]

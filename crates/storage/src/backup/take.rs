@@ -191,6 +191,9 @@ impl Database {
             running.notes = false;
             self.clear_diff_maps()?;
         }
+        drop(running);
+        // What keeps the log from now on may be another than before.
+        self.truncate_log(false);
         backed.took = started.elapsed();
         Ok(backed)
     }
@@ -223,7 +226,7 @@ impl Database {
             self.set_log_backup_lsn(end)?;
         }
         drop(running);
-        self.truncate_log();
+        self.truncate_log(!request.header.copy_only);
         backed.took = started.elapsed();
         Ok(backed)
     }
