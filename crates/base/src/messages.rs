@@ -700,6 +700,7 @@ messages! {
     INVALID_LANGUAGE_NAME = 15033, 16, "'%s' is not a valid official language name.";
     LOGIN_HAS_USER = 15063, 16, "The login already has an account under a different user name.";
     PUBLIC_MEMBERSHIP = 15081, 16, "Membership of the public role cannot be changed.";
+    PROPERTY_TOO_LONG = 15097, 16, "The size associated with an extended property cannot be more than 7,500 bytes.";
     PASSWORD_TOO_SHORT = 15116, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is too short.";
     PASSWORD_NOT_COMPLEX = 15118, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is not complex enough.";
     CONFIGURATION_OPTION_NOT_FOUND = 15123, 16, "The configuration option '%s' does not exist, or it may be an advanced option.";

@@ -26,6 +26,7 @@ use crate::def::*;
 use crate::describe;
 use crate::identity::{IdentityState, encode_idtval};
 use crate::load::{self, VALUE_TEXT};
+use crate::properties::class;
 use crate::rows::{Base, Fields, id};
 use crate::shape::{Keys, RowsetIds, data_rowset};
 
@@ -370,6 +371,8 @@ impl CatalogDb {
         base.delete(id::OBJVALUES, &text, |_| true)?;
         base.delete(id::SINGLEOBJREFS, &object_key, |_| true)?;
         self.forget_privileges(base, 1, object.0)?;
+        self.forget_properties(base, class::OBJECT, object.0, None)?;
+        self.forget_properties(base, class::INDEX, object.0, None)?;
         self.patch(|s, _| s.remove_object(object));
         Ok(())
     }

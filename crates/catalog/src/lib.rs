@@ -18,6 +18,7 @@ mod describe;
 mod identity;
 mod load;
 mod names;
+pub mod properties;
 mod registry;
 pub mod rows;
 mod rowversions;

@@ -154,6 +154,7 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
     let rows = read(base)?;
     let mut out = Snapshot {
         version,
+        properties: Arc::new(crate::properties::load(base)?),
         security: Arc::new(crate::security::load(
             base,
             base.db.id == duramen_base::DbId::MASTER,

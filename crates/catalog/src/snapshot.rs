@@ -6,6 +6,7 @@ use std::sync::Arc;
 use duramen_base::ObjectId;
 
 use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
+use crate::properties::PropertyDef;
 use crate::rows::base_table;
 use crate::security::Security;
 use crate::system_tables::system_tables;
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub types: BTreeMap<i32, Arc<TypeDef>>,
     /// Users, roles, permissions; in master the logins.
     pub security: Arc<Security>,
+    /// Extended properties, by what they are on.
+    pub properties: Arc<Vec<PropertyDef>>,
     pub(crate) names: BTreeMap<(i32, String), ObjectId>,
 }
 

@@ -17,6 +17,7 @@ mod nested;
 mod options;
 mod permitted;
 mod principals;
+mod properties;
 mod query;
 mod raise;
 mod rename;

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::ObjectKind;
+use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_tsql::ParseOptions;
-use duramen_tsql::ast::{self, CreateTypeKind, StatementKind};
+use duramen_tsql::ast::{self, CreateTypeKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Value};
 
 use crate::session::Session;
@@ -140,4 +140,33 @@ impl RemoteTable {
         };
         (!self.type_name.is_empty()).then(|| format!("{schema}.{}", self.type_name).to_lowercase())
     }
+}
+
+/// The procedure or function that has a parameter of this table type.
+pub fn user_of(snapshot: &duramen_catalog::Snapshot, ty: &ModuleDef) -> Option<String> {
+    let own = ty.name.strip_prefix("TT_").unwrap_or(&ty.name);
+    let schema = snapshot.schema_name(ty.schema);
+    let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let names = |name: &ast::ObjectName| {
+        same(name.name(), own) && same(name.schema().unwrap_or("dbo"), schema)
+    };
+    let takes = |m: &ModuleDef| {
+        let options = ParseOptions {
+            quoted_identifier: m.quoted_identifier,
+        };
+        let batch = duramen_tsql::parse_batch(&m.text, &options).ok()?;
+        let StatementKind::CreateModule(stmt) = batch.statements.into_iter().next()?.kind else {
+            return None;
+        };
+        let params = match &stmt.kind {
+            ModuleKind::Procedure { params, .. }
+            | ModuleKind::ScalarFunction { params, .. }
+            | ModuleKind::InlineFunction { params, .. }
+            | ModuleKind::TableFunction { params, .. } => params.as_slice(),
+            _ => return None,
+        };
+        params.iter().any(|p| names(&p.ty.name)).then_some(())
+    };
+    let found = snapshot.modules.values().find(|m| takes(m).is_some());
+    found.map(|m| m.name.clone())
 }

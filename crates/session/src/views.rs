@@ -4,6 +4,7 @@
 
 pub(crate) mod column;
 mod columns;
+mod configurations;
 mod constraints;
 mod counters;
 mod database_files;
@@ -22,6 +23,7 @@ mod messages;
 mod objects;
 mod parameters;
 mod principals;
+mod properties;
 mod spaces;
 mod stats;
 mod transactions;
@@ -146,6 +148,9 @@ const VIEWS: &[&View] = &[
     &principals::DATABASE_PRINCIPALS,
     &principals::DATABASE_ROLE_MEMBERS,
     &principals::DATABASE_PERMISSIONS,
+    &properties::VIEW,
+    &configurations::VIEW,
+    &columns::TABLE_TYPES,
 ];
 
 /// Table-valued functions; the same of their positions.

@@ -87,6 +87,8 @@ impl CatalogDb {
             return Err(SqlError::new(&messages::OBJECT_DEPENDS, &args));
         }
         base.delete(id::COLPARS, &column_key(table, column.id), |_| true)?;
+        let of_objects = crate::properties::class::OBJECT;
+        self.forget_properties(&base, of_objects, table.id.0, Some(column.id))?;
         if column.computed.is_some() {
             let text = [
                 Value::TinyInt(VALUE_TEXT as u8),

@@ -332,6 +332,8 @@ impl CatalogDb {
                 self.delete_object(&base, object)?;
             }
         }
+        let of_indexes = crate::properties::class::INDEX;
+        self.forget_properties(&base, of_indexes, table.id.0, Some(i32::from(index.id)))?;
         if index.clustered {
             return self.rebuild(tx, table, None);
         }

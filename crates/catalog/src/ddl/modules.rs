@@ -186,6 +186,7 @@ impl CatalogDb {
         let base = self.base(tx);
         base.delete(id::CLSOBJS, &key, |_| true)?;
         self.forget_privileges(&base, 3, schema)?;
+        self.forget_properties(&base, crate::properties::class::SCHEMA, schema, None)?;
         self.patch(|s, _| {
             s.schemas.remove(&schema);
         });

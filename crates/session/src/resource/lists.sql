@@ -48,11 +48,6 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(sql_variant, NULL) AS last_used_value
 FROM sys.objects AS o WHERE o.type = 'SO'
 GO
-CREATE VIEW sys.extended_properties AS
-SELECT CONVERT(tinyint, 1) AS class, CONVERT(nvarchar(60), 'OBJECT_OR_COLUMN') AS class_desc, o.object_id AS major_id,
-    0 AS minor_id, o.name, CONVERT(sql_variant, NULL) AS value
-FROM sys.objects AS o WHERE 1 = 0
-GO
 CREATE VIEW sys.assembly_types AS
 SELECT t.*, CONVERT(int, NULL) AS assembly_id, CONVERT(sysname, NULL) AS assembly_class,
     CONVERT(bit, NULL) AS is_binary_ordered, CONVERT(bit, NULL) AS is_fixed_length,

@@ -199,6 +199,9 @@ impl Run<'_> {
                 called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
                     return self.refresh_view(called, &given);
                 }
+                called @ ("sp_addextendedproperty"
+                | "sp_updateextendedproperty"
+                | "sp_dropextendedproperty") => return self.extended_property(called, &given),
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }

@@ -81,7 +81,15 @@ impl Run<'_> {
             };
             let found = self.session.module(&object, &[ObjectKind::TABLE_TYPE])?;
             self.define(DROP_TYPE, "DROP TYPE", |d| match &found {
-                Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
+                Some((_, module)) => {
+                    let snapshot = d.db.catalog.snapshot()?;
+                    if let Some(user) = crate::table_types::user_of(&snapshot, module) {
+                        let args: [&dyn std::fmt::Display; 2] = [&name.display(), &user];
+                        return Err(SqlError::new(&messages::TYPE_REFERENCED, &args)
+                            .at_line(name.line as i32));
+                    }
+                    d.db.catalog.drop_module(d.tx, module)
+                }
                 None if d.drop_alias(name)? => Ok(()),
                 None if if_exists => Ok(()),
                 None => {

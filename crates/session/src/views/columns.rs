@@ -261,10 +261,10 @@ mod computed {
     });
 }
 
-pub use types::{TYPES, type_by_id, type_by_name};
+pub use types::{TABLE_TYPES, TYPES, type_by_id, type_by_name};
 
 mod types {
-    use duramen_catalog::TypeDef;
+    use duramen_catalog::{ObjectDef, ObjectKind, TypeDef};
 
     use super::*;
 
@@ -283,6 +283,8 @@ mod types {
         collation: Option<&'static str>,
         nullable: bool,
         user: bool,
+        /// The object that a table type is.
+        table: Option<i32>,
     }
 
     const ALL: &[Type] = &[
@@ -338,7 +340,62 @@ mod types {
         "is_assembly_type", T::BIT, NOT_NULL, |_| bit(false);
         "default_object_id", T::INT, NOT_NULL, |_| int(0);
         "rule_object_id", T::INT, NOT_NULL, |_| int(0);
-        "is_table_type", T::BIT, NOT_NULL, |_| bit(false);
+        "is_table_type", T::BIT, NOT_NULL, |t| bit(t.table.is_some());
+    }
+
+    /// Table types have the type 243, and the id of their object.
+    fn of_table_type(o: &ObjectDef) -> Row {
+        Row {
+            name: o.name.strip_prefix("TT_").unwrap_or(&o.name).to_owned(),
+            system: 243,
+            id: o.id.0,
+            schema: o.schema,
+            length: -1,
+            precision: 0,
+            scale: 0,
+            collation: None,
+            nullable: false,
+            user: true,
+            table: Some(o.id.0),
+        }
+    }
+
+    fn table_types(cx: &Context) -> SqlResult<Vec<Row>> {
+        let snapshot = crate::views::objects::snapshot(cx)?;
+        let objects = snapshot.objects.values();
+        let types = objects.filter(|o| o.kind == ObjectKind::TABLE_TYPE);
+        Ok(types.map(|o| of_table_type(o)).collect())
+    }
+
+    pub use of_tables::TABLE_TYPES;
+
+    /// The columns of `sys.types`, then those of table types.
+    mod of_tables {
+        use super::*;
+
+        columns! { Row;
+            "name", T::SYSNAME, NOT_NULL, |t| text(&t.name);
+            "system_type_id", T::TINYINT, NOT_NULL, |t| tiny(t.system);
+            "user_type_id", T::INT, NOT_NULL, |t| int(t.id);
+            "schema_id", T::INT, NOT_NULL, |t| int(t.schema);
+            "principal_id", T::INT, NULL, |_| Value::Null;
+            "max_length", T::SMALLINT, NOT_NULL, |t| small(t.length);
+            "precision", T::TINYINT, NOT_NULL, |t| tiny(t.precision);
+            "scale", T::TINYINT, NOT_NULL, |t| tiny(t.scale);
+            "collation_name", T::SYSNAME, NULL, |_| Value::Null;
+            "is_nullable", T::BIT, NULL, |t| bit(t.nullable);
+            "is_user_defined", T::BIT, NOT_NULL, |_| bit(true);
+            "is_assembly_type", T::BIT, NOT_NULL, |_| bit(false);
+            "default_object_id", T::INT, NOT_NULL, |_| int(0);
+            "rule_object_id", T::INT, NOT_NULL, |_| int(0);
+            "is_table_type", T::BIT, NOT_NULL, |_| bit(true);
+            "type_table_object_id", T::INT, NOT_NULL, |t| int(t.table.unwrap_or(0));
+            "is_memory_optimized", T::BIT, NULL, |_| bit(false);
+        }
+
+        pub const TABLE_TYPES: View = View::new("table_types", COLUMNS, |cx, _| {
+            Ok(table_types(cx)?.iter().map(row).collect())
+        });
     }
 
     fn of_system(t: &Type) -> Row {
@@ -353,6 +410,7 @@ mod types {
             collation: CollationId::DEFAULT.name().filter(|_| is_text(t)),
             nullable: t.2 != 256,
             user: false,
+            table: None,
         }
     }
 
@@ -368,6 +426,7 @@ mod types {
             collation: t.ty.collation.name().filter(|_| t.ty.id.is_string()),
             nullable: t.nullable,
             user: true,
+            table: None,
         }
     }
 
@@ -378,6 +437,7 @@ mod types {
             .iter()
             .map(of_system)
             .chain(aliases)
+            .chain(table_types(cx)?)
             .map(|r| row(&r))
             .collect())
     });

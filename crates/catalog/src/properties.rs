@@ -1,0 +1,99 @@
+//! Extended properties: names with values on the database, its schemas, objects, columns and indexes (`sysxprops`).
+//!
+//! What a property is on goes with it: the rows are deleted where objects, columns, indexes and schemas are.
+
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_txn::Transaction;
+use duramen_types::Value;
+
+use crate::catalog::CatalogDb;
+use crate::load::{int, text};
+use crate::rows::{Base, Fields, id};
+
+/// Classes of `sys.extended_properties`.
+pub mod class {
+    pub const DATABASE: u8 = 0;
+    pub const OBJECT: u8 = 1;
+    pub const SCHEMA: u8 = 3;
+    pub const INDEX: u8 = 7;
+}
+
+/// A property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyDef {
+    pub class: u8,
+    /// The object or schema; 0 for the database.
+    pub id: i32,
+    /// The column or index; 0 for the whole.
+    pub part: i32,
+    pub name: String,
+    /// A `sql_variant`, or NULL.
+    pub value: Value,
+}
+
+pub(crate) fn load(base: &Base<'_>) -> SqlResult<Vec<PropertyDef>> {
+    let rows = base.rows(id::XPROPS, &[])?;
+    let of = |row: &Vec<Value>| PropertyDef {
+        class: int(row, 0) as u8,
+        id: int(row, 1) as i32,
+        part: int(row, 2) as i32,
+        name: text(row, 3),
+        value: row.get(4).cloned().unwrap_or(Value::Null),
+    };
+    Ok(rows.iter().map(of).collect())
+}
+
+fn key(class: u8, of: i32) -> [Value; 2] {
+    [Value::TinyInt(class), Value::Int(of)]
+}
+
+impl CatalogDb {
+    fn properties_changed(&self, base: &Base<'_>) -> SqlResult<()> {
+        let fresh = Arc::new(load(base)?);
+        self.patch(|s, _| s.properties = fresh);
+        Ok(())
+    }
+
+    /// Writes a property, new or changed.
+    pub fn put_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
+        self.delete_property(tx, p)?;
+        let base = self.base(tx);
+        base.insert(
+            Fields::new(id::XPROPS)?
+                .int("class", i64::from(p.class))
+                .int("id", i64::from(p.id))
+                .int("subid", i64::from(p.part))
+                .text("name", &p.name)
+                .set("value", p.value.clone()),
+        )?;
+        self.properties_changed(&base)
+    }
+
+    /// Takes a property away.
+    pub fn delete_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::XPROPS, &key(p.class, p.id), |row| {
+            int(row, 2) == i64::from(p.part) && text(row, 3) == p.name
+        })?;
+        self.properties_changed(&base)
+    }
+
+    /// What a thing that is being dropped had; `part` for one of its columns or indexes alone.
+    pub(crate) fn forget_properties(
+        &self,
+        base: &Base<'_>,
+        class: u8,
+        of: i32,
+        part: Option<i32>,
+    ) -> SqlResult<()> {
+        let gone = base.delete(id::XPROPS, &key(class, of), |row| {
+            part.is_none_or(|p| int(row, 2) == i64::from(p))
+        })?;
+        match gone {
+            0 => Ok(()),
+            _ => self.properties_changed(base),
+        }
+    }
+}
