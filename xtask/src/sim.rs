@@ -40,7 +40,14 @@ fn planted() -> bool {
     command.args(["test", "--profile", "sim", "-p", "duramen-sim"]);
     command.args(["--features", "planted", "--test", "planted"]);
     command.args(["--", "--nocapture"]).current_dir(root());
-    command.status().is_ok_and(|s| s.success())
+    let engine = command.status().is_ok_and(|s| s.success());
+    let mut command = Command::new(cargo_program());
+    command.args(["test", "--profile", "sim", "-p", "duramen-storage"]);
+    command.args(["--features", "planted", "--lib", "planted_bugs_spoil"]);
+    command.args(["--", "--nocapture"]).current_dir(root());
+    let stories = command.status().is_ok_and(|s| s.success());
+    let log = log_test("planted", &[("DURAMEN_SEEDS", "6000")]);
+    engine && stories && log
 }
 
 /// The log alone: crashes for so many seconds, every crash point and failure of workloads of three operations, every bit

@@ -39,10 +39,12 @@ pub enum Bug {
     PreparedIsAborted,
     /// `storage`: a transaction that cannot be rolled back (its log has failed) gives its locks back with its session.
     LostKeepsNoLocks,
+    /// `txn`: COMMIT over two databases is decided before what was prepared is on disk.
+    DecisionBeforePrepared,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 17] = [
         Bug::AckBeforeDurable,
         Bug::NoEpochBump,
         Bug::RetriedSync,
@@ -59,6 +61,7 @@ impl Bug {
         Bug::CheckpointForgetsActive,
         Bug::PreparedIsAborted,
         Bug::LostKeepsNoLocks,
+        Bug::DecisionBeforePrepared,
     ];
 }
 

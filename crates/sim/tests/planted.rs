@@ -12,19 +12,22 @@ use duramen_sim::crash::{Focus, run_seed_of};
 fn seeds(bug: Bug) -> u64 {
     match bug {
         // The crash must fall between two writes that follow each other.
-        Bug::DecisionSkipped | Bug::PreparedIsAborted => 2_000,
+        Bug::DecisionSkipped | Bug::PreparedIsAborted | Bug::DecisionBeforePrepared => 2_000,
         _ => 200,
     }
 }
 
 /// Bugs that take more seeds than a test has time for; `DURAMEN_BUG` tries them all the same. The epoch is caught by the
-/// crash tests of `wal`, the checksum by a test of `storage`'s pool.
-const LATER: [Bug; 5] = [
+/// crash tests of `wal`, the checksum by a test of `storage`'s pool, the others by stories of `storage` made for them
+/// (`storage/src/tests/planted.rs`).
+const LATER: [Bug; 7] = [
     Bug::NoEpochBump,
     Bug::ChecksumTrusted,
     Bug::LocksBeforeCommit,
     Bug::CheckpointForgetsActive,
     Bug::TruncatedTooFar,
+    Bug::DecisionBeforePrepared,
+    Bug::LostKeepsNoLocks,
 ];
 
 /// Where a bug shows soonest.
@@ -35,7 +38,8 @@ fn focus(bug: Bug) -> Focus {
         Bug::GateSeesOneDatabase
         | Bug::DecisionSkipped
         | Bug::PreparedIsAborted
-        | Bug::LostKeepsNoLocks => Focus::Commits,
+        | Bug::LostKeepsNoLocks
+        | Bug::DecisionBeforePrepared => Focus::Commits,
         Bug::ReaderNotGated | Bug::LocksBeforeCommit => Focus::Readers,
         Bug::TruncatedTooFar => Focus::Volume,
         Bug::ChecksumTrusted | Bug::CheckpointWithoutPages | Bug::CheckpointForgetsActive => {

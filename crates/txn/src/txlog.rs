@@ -419,7 +419,9 @@ fn commit_two_phase(
         log.log.request_flush(*lsn);
     }
     for (log, lsn) in &prepared {
-        log.log.flush(*lsn)?;
+        if !planted::on(Bug::DecisionBeforePrepared) {
+            log.log.flush(*lsn)?;
+        }
     }
     let coordinator = &state.parts[first];
     let decided = coordinator

@@ -11,7 +11,8 @@ use duramen_os::sim::{SimDisk, Simulation};
 use super::crash_tests::{PATH, World, count};
 use crate::block;
 use crate::config::LogError;
-use crate::vlf::{HEADER_BYTES, VlfHeader};
+use crate::planted::{Bug, Planted};
+use crate::vlf::{HEADER_BYTES, STAMP, VlfHeader};
 
 /// A log that has wrapped once and was truncated, its last VLF in the middle of its use. All of it was durable.
 fn made(seed: u64) -> (Arc<SimDisk>, World) {
@@ -40,13 +41,18 @@ fn made(seed: u64) -> (Arc<SimDisk>, World) {
 
 /// Opens the log after a flip. What is wrong, if that was silent.
 fn silent(disk: &Arc<SimDisk>, world: &World, at: u64, bit: u8) -> Option<String> {
+    let byte = disk.durable_bytes(Path::new(PATH)).unwrap()[at as usize];
+    damaged(disk, world, at, &[byte ^ 1 << bit]).map(|e| format!("byte {at} bit {bit}: {e}"))
+}
+
+/// Opens the log with other bytes at `at`. What is wrong, if that was silent.
+fn damaged(disk: &Arc<SimDisk>, world: &World, at: u64, bytes: &[u8]) -> Option<String> {
     let disk = disk.fork();
-    let path = Path::new(PATH);
-    let byte = disk.durable_bytes(path).unwrap()[at as usize];
-    disk.damage(path, at, &[byte ^ 1 << bit]).unwrap();
+    disk.damage(Path::new(PATH), at, bytes).unwrap();
     let world = world.forked();
-    Simulation::new(1).on_disk(disk.clone()).run(|_| {
-        let found = match world.open(&disk.env()) {
+    Simulation::new(1)
+        .on_disk(disk.clone())
+        .run(|_| match world.open(&disk.env()) {
             Ok((log, scan)) => {
                 let found = world.verify(&log, &scan).err();
                 log.abandon();
@@ -54,12 +60,10 @@ fn silent(disk: &Arc<SimDisk>, world: &World, at: u64, bit: u8) -> Option<String
             }
             Err(LogError::Damaged { .. }) => None,
             Err(e) => Some(e.to_string()),
-        };
-        found.map(|e| format!("byte {at} bit {bit}: {e}"))
-    })
+        })
 }
 
-/// Where the headers stand: of VLFs, and of the blocks that recovery reads.
+/// Where the headers stand: of VLFs, and of the blocks that recovery reads, in the order of the log.
 fn headers(bytes: &[u8]) -> (Vec<u64>, Vec<u64>) {
     let (mut vlfs, mut blocks) = (Vec::new(), Vec::new());
     let mut at = HEADER_BYTES;
@@ -75,12 +79,13 @@ fn headers(bytes: &[u8]) -> (Vec<u64>, Vec<u64>) {
             if own != vlf.seq {
                 break;
             }
-            blocks.push(at + offset);
+            blocks.push((vlf.seq, at + offset));
             offset += n as u64;
         }
         at += vlf.size;
     }
-    (vlfs, blocks)
+    blocks.sort_unstable();
+    (vlfs, blocks.into_iter().map(|(_, at)| at).collect())
 }
 
 #[test]
@@ -120,4 +125,28 @@ fn no_flipped_bit_is_silent() {
         found.len(),
         &found[..found.len().min(20)]
     );
+}
+
+/// A sector that was never written, in front of records that were durable; bugs planted in what notices it, and in what
+/// notices rot.
+#[test]
+fn planted_blindness_is_found() {
+    let (disk, mut world) = made(3);
+    let bytes = disk.durable_bytes(Path::new(PATH)).unwrap();
+    let (vlfs, blocks) = headers(&bytes);
+    let middle = blocks[blocks.len() - 6];
+    let last = blocks[blocks.len() - 1];
+    let lost = [STAMP; block::UNIT];
+    assert_eq!(damaged(&disk, &world, middle, &lost), None);
+    let mut blind = |bug: Bug, find: &dyn Fn(&World) -> Option<String>| {
+        world.planted = Planted { bug: Some(bug) };
+        assert!(find(&world).is_some(), "{bug:?} is not found");
+        world.planted = Planted::default();
+        assert_eq!(find(&world), None, "{bug:?}");
+    };
+    blind(Bug::LooksNotBehind, &|w| damaged(&disk, w, middle, &lost));
+    blind(Bug::RotIsTorn, &|w| silent(&disk, w, last + 80, 3));
+    blind(Bug::DamagedHeaderEnds, &|w| {
+        (1..vlfs.len()).find_map(|n| silent(&disk, w, vlfs[n] + 20, 1))
+    });
 }

@@ -164,8 +164,11 @@ impl Log {
                     bytes: HEADER_BYTES,
                     last: Lsn::NULL,
                     end: None,
-                    done: false,
+                    done: self.planted.on(Bug::HeaderNotAwaited),
                 });
+                if self.planted.on(Bug::HeaderNotAwaited) {
+                    s.header_in_flight = false;
+                }
                 s.flight_bytes += HEADER_BYTES;
                 let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
                 header.encode(&mut buf);

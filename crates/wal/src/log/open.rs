@@ -60,7 +60,7 @@ impl Log {
         let mut vlfs = Vec::new();
         for spec in specs {
             let index = files.len();
-            let (file, mut found) = open_file(env, &cfg, spec, index)?;
+            let (file, mut found) = open_file(env, &cfg, spec, index, planted)?;
             files.push(file);
             vlfs.append(&mut found);
         }
@@ -226,6 +226,7 @@ fn open_file(
     cfg: &LogConfig,
     spec: &LogFileSpec,
     index: usize,
+    planted: Planted,
 ) -> Result<(FileState, Vec<Vlf>), LogError> {
     let fail = io_error(&spec.path);
     let options = OpenOptions {
@@ -256,6 +257,7 @@ fn open_file(
             // header is there while the file's new length is not.
             None if blank() => break,
             Some(header) if header.seq == 0 => break,
+            _ if planted.on(Bug::DamagedHeaderEnds) => break,
             _ => {
                 return Err(LogError::Damaged {
                     db_name: cfg.db_name.clone(),

@@ -415,14 +415,17 @@ impl State {
         self.start_block(HEADER_BYTES);
     }
 
-    pub fn truncate(&mut self, min_lsn: Lsn) -> usize {
+    /// `too_far`: a planted bug.
+    pub fn truncate(&mut self, min_lsn: Lsn, too_far: bool) -> usize {
         let keep = min_lsn
             .vlf
             .min(self.vlfs[self.current].header.seq)
             .min(self.durable_end.0);
+        let head = self.vlfs[self.current].header.seq;
+        let below = if too_far { head.min(keep + 1) } else { keep };
         let mut freed = 0;
         for vlf in &mut self.vlfs {
-            if vlf.active && vlf.header.seq < keep {
+            if vlf.active && vlf.header.seq < below {
                 vlf.active = false;
                 self.free_bytes += usable_bytes(vlf.header.size);
                 freed += 1;
