@@ -446,6 +446,7 @@ messages! {
     LOG_BACKUP_TOO_RECENT = 4305, 16, "The log in this backup set begins at LSN %.*ls, which is too recent to apply to the database. An earlier log backup that includes LSN %.*ls can be restored.";
     LOG_BACKUP_TOO_EARLY = 4326, 16, "The log in this backup set terminates at LSN %.*ls, which is too early to apply to the database. A more recent log backup that includes LSN %.*ls can be restored.";
     LOG_BACKUP_OTHER_PATH = 4330, 16, "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database. The recovery path is the sequence of data and log backups that have brought the database to a particular recovery point. Find a compatible backup to restore, or restore the rest of the database to match a recovery point within this backup set, which will restore the database to a different point in time.  For more information about recovery paths, see SQL Server Books Online.";
+    RESTORED_TO_INCONSISTENT_POINTS = 4331, 16, "The database cannot be recovered because the files have been restored to inconsistent points in time.";
     VIEW_AGGREGATES = 4403, 16, "Cannot update the view or function '%.*ls' because it contains aggregates, or a DISTINCT or GROUP BY clause, or PIVOT or UNPIVOT operator.";
     VIEW_MULTIPLE_TABLES = 4405, 16, "View or function '%.*ls' is not updatable because the modification affects multiple base tables.";
     VIEW_DERIVED_FIELD = 4406, 16, "Update or insert of view or function '%.*ls' failed because it contains a derived or constant field.";

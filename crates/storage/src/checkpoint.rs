@@ -302,7 +302,7 @@ impl Database {
         // A transaction may hold a log that is 70 % full: then another tenth must have come.
         let full = self.log_is_fuller_than(70)
             && since > log.space().total / 10
-            && (self.store.temporary || self.truncate_on_checkpoint.load(Ordering::SeqCst));
+            && (self.store.temporary || self.checkpoints_free_log());
         if self.store.temporary || full {
             return full;
         }

@@ -102,6 +102,13 @@ impl Database {
         self.truncate_on_checkpoint.store(on, Ordering::SeqCst);
     }
 
+    /// Whether a checkpoint can let go of log at all: not while log backups do it.
+    pub(crate) fn checkpoints_free_log(&self) -> bool {
+        let simple = self.recovery_model() == RecoveryModel::Simple;
+        self.truncate_on_checkpoint.load(Ordering::SeqCst)
+            && (simple || self.log_backup_lsn().is_null())
+    }
+
     /// The last finished checkpoint and the oldest record that recovery from it would need.
     pub(crate) fn last_checkpoint(&self) -> (Lsn, Lsn) {
         let needs = self.truncation.state.lock();

@@ -4,7 +4,7 @@ use duramen_os::OpenOptions;
 
 use super::*;
 
-const MAKE: &str = "CREATE DATABASE b ON PRIMARY (NAME = b, FILENAME = '/data/b.mdf', SIZE = 8MB) LOG ON (NAME = b_log, FILENAME = '/data/b.ldf', SIZE = 8MB)";
+pub const MAKE: &str = "CREATE DATABASE b ON PRIMARY (NAME = b, FILENAME = '/data/b.mdf', SIZE = 8MB) LOG ON (NAME = b_log, FILENAME = '/data/b.ldf', SIZE = 8MB)";
 
 /// Lines without the figures of a run.
 fn without_times(lines: Vec<String>) -> Vec<String> {
@@ -15,7 +15,7 @@ fn without_times(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().map(cut).collect()
 }
 
-fn all(session: &mut Session, batches: &[&str]) {
+pub fn all(session: &mut Session, batches: &[&str]) {
     for sql in batches {
         let lines = run(session, sql);
         let bad: Vec<&String> = lines.iter().filter(|l| l.starts_with("Msg ")).collect();
@@ -23,7 +23,7 @@ fn all(session: &mut Session, batches: &[&str]) {
     }
 }
 
-fn bytes_of(env: &Env, path: &str) -> Vec<u8> {
+pub fn bytes_of(env: &Env, path: &str) -> Vec<u8> {
     let file = env
         .disk
         .open(path.as_ref(), &OpenOptions::default())
@@ -157,9 +157,9 @@ fn a_log_backup_wants_a_chain() {
     );
 }
 
-const MOVE: &str = "MOVE 'b' TO '/data/c.mdf', MOVE 'b_log' TO '/data/c.ldf'";
+pub const MOVE: &str = "MOVE 'b' TO '/data/c.mdf', MOVE 'b_log' TO '/data/c.ldf'";
 
-fn numbers(session: &mut Session, sql: &str) -> String {
+pub fn numbers(session: &mut Session, sql: &str) -> String {
     let lines = run(session, sql);
     let rows: Vec<&str> = lines
         .iter()

@@ -2,6 +2,7 @@
 
 mod alter_table;
 mod backups;
+mod backups_altered;
 mod commit_wait;
 mod constraints;
 mod coverage;

@@ -54,6 +54,8 @@ pub struct RestoreState {
     pub guid: [u8; 16],
     /// More log may stand behind `end`.
     pub unfinished: bool,
+    /// A differential backup is being laid: the files are neither what they were nor what they will be.
+    pub mixed: bool,
 }
 
 impl RestoreState {
@@ -64,7 +66,7 @@ impl RestoreState {
         b[26..36].copy_from_slice(&self.base.to_bytes());
         b[36..52].copy_from_slice(&self.family);
         b[52..68].copy_from_slice(&self.guid);
-        b[68] = u8::from(self.unfinished);
+        b[68] = u8::from(self.unfinished) | u8::from(self.mixed) << 1;
         let crc = crc32c::crc32c(&b[..STATE_BYTES - 4]);
         b[STATE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         b
@@ -80,7 +82,8 @@ impl RestoreState {
             base: Lsn::from_bytes(&b[26..])?,
             family: b[36..52].try_into().ok()?,
             guid: b[52..68].try_into().ok()?,
-            unfinished: b[68] != 0,
+            unfinished: b[68] & 1 != 0,
+            mixed: b[68] & 2 != 0,
         })
     }
 }
@@ -94,6 +97,11 @@ fn log_failed(name: &str) -> impl Fn(LogError) -> SqlError + '_ {
         }
         e => e.to_sql(name),
     }
+}
+
+/// 4331
+fn inconsistent() -> SqlError {
+    SqlError::new(&messages::RESTORED_TO_INCONSISTENT_POINTS, &[])
 }
 
 impl Engine {
@@ -144,6 +152,7 @@ impl Engine {
             family: set.header.family,
             guid,
             unfinished: false,
+            mixed: false,
         };
         let laying = Laying {
             env: &self.env,
@@ -160,7 +169,7 @@ impl Engine {
         let log = log.collect::<SqlResult<Vec<_>>>()?;
         let mut laid =
             LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid)?;
+        laying.log(set, &mut laid, Lsn::NULL)?;
         for file in &data {
             file.sync()?;
             crate::files::make::sync_parent(self, file)?;
@@ -191,10 +200,18 @@ impl Engine {
                 .map_err(|e| expand_error(&e, &file))?;
             data.push(Arc::new(file));
         }
-        // From the first page on, the files are neither what they were nor what they will be: the same set must be laid
-        // again, and nothing else fits.
+        // From the first page on nothing fits but this set or a later one of the same base, laid again.
+        self.write_state(
+            files,
+            &RestoreState {
+                mixed: true,
+                ..state
+            },
+        )?;
         let state = RestoreState {
             end: set.header.last_lsn,
+            unfinished: false,
+            mixed: false,
             ..state
         };
         let laying = Laying {
@@ -207,15 +224,20 @@ impl Engine {
         // The log begins anew with the set's own: what it has goes back to where its checkpoint was.
         let log = files.log.iter();
         let log = log.map(|spec| {
-            self.env.disk.remove(&spec.path).map_err(|e| {
-                io_error(&e, "remove", PageId::NULL, &spec.path.display().to_string())
-            })?;
+            match self.env.disk.remove(&spec.path) {
+                // A restore that was cut short may have come as far.
+                Ok(()) | Err(IoError::NotFound) => {}
+                Err(e) => {
+                    let name = spec.path.display().to_string();
+                    return Err(io_error(&e, "remove", PageId::NULL, &name));
+                }
+            }
             Ok((spec.clone(), log_header(spec, &state.guid)?))
         });
         let log = log.collect::<SqlResult<Vec<_>>>()?;
         let mut laid =
             LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid)?;
+        laying.log(set, &mut laid, Lsn::NULL)?;
         laying.pages(set, &data, progress)?;
         for file in &data {
             file.sync()?;
@@ -233,6 +255,9 @@ impl Engine {
         progress: super::Progress<'_>,
     ) -> SqlResult<()> {
         let state = self.restore_state(files)?;
+        if state.mixed {
+            return Err(inconsistent());
+        }
         let h = &set.header;
         if h.family != state.family {
             return Err(SqlError::new(&messages::LOG_BACKUP_OTHER_PATH, &[]));
@@ -253,9 +278,9 @@ impl Engine {
                 ..state
             },
         )?;
+        let from = state.end;
         let state = RestoreState {
             end: h.last_lsn,
-            unfinished: state.unfinished,
             ..state
         };
         let laying = Laying {
@@ -266,7 +291,7 @@ impl Engine {
             state,
         };
         let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid)?;
+        laying.log(set, &mut laid, from)?;
         self.write_state(files, &state)?;
         progress(100)
     }
@@ -311,6 +336,9 @@ impl Engine {
     /// Before the files are opened: nothing stands behind the end of their log.
     pub fn end_restore(&self, files: &RestoreFiles) -> SqlResult<RestoreState> {
         let state = self.restore_state(files)?;
+        if state.mixed {
+            return Err(inconsistent());
+        }
         if state.unfinished {
             let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
             laid.cut(state.end).map_err(log_failed(&files.name))?;
@@ -422,9 +450,15 @@ impl Laying<'_> {
         Ok(())
     }
 
-    fn log(&self, set: &BackupSet, laid: &mut LaidLog) -> SqlResult<()> {
+    /// Lays the blocks from `from` on: what stands before is there, or nobody needs it.
+    fn log(&self, set: &BackupSet, laid: &mut LaidLog, from: Lsn) -> SqlResult<()> {
         let fail = log_failed(&self.files.name);
         for (i, run) in set.log.iter().enumerate() {
+            let mut skip = match run.vlf.cmp(&from.vlf) {
+                std::cmp::Ordering::Less => continue,
+                std::cmp::Ordering::Equal => from.block.saturating_sub(run.first_block),
+                std::cmp::Ordering::Greater => 0,
+            };
             let slot = self.header.vlfs.iter().find(|s| s.header.seq == run.vlf);
             let mut slot = *slot.ok_or_else(|| malformed(&self.medium.shown))?;
             slot.file_id = FileId(run.file_id);
@@ -434,8 +468,14 @@ impl Laying<'_> {
             laid.place(&slot, first_block).map_err(&fail)?;
             let mut block = run.first_block;
             self.medium.read_run(run, LOG_PIECE, |bytes| {
-                laid.write(run.vlf, block, bytes).map_err(&fail)?;
-                block += (bytes.len() / 512) as u32;
+                let blocks = (bytes.len() / 512) as u32;
+                let known = skip.min(blocks);
+                skip -= known;
+                let rest = &bytes[known as usize * 512..];
+                if !rest.is_empty() {
+                    laid.write(run.vlf, block + known, rest).map_err(&fail)?;
+                }
+                block += blocks;
                 Ok(())
             })?;
         }

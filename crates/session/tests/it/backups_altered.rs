@@ -1,0 +1,259 @@
+//! Media that are not what they should be: short, altered, foreign. The server stays as it was.
+
+use duramen_os::OpenOptions;
+use duramen_os::random::Rng;
+
+use super::backups::{MAKE, MOVE, all, bytes_of, numbers};
+use super::*;
+
+fn write(env: &Env, path: &str, bytes: &[u8]) {
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let file = env.disk.open(path.as_ref(), &options).expect("opens");
+    file.set_len(bytes.len() as u64).expect("a length");
+    file.write_at(bytes, 0).expect("written");
+}
+
+fn number(line: &str) -> i32 {
+    let digits = line.strip_prefix("Msg ").and_then(|l| l.split(',').next());
+    digits.and_then(|d| d.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn an_altered_backup_changes_nothing() {
+    let env = SimDisk::new(21).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "CREATE TABLE b.dbo.t (id int IDENTITY PRIMARY KEY, x varchar(900))",
+        ],
+    );
+    all(
+        &mut s,
+        &["INSERT b.dbo.t VALUES ('one'), ('two'), (REPLICATE('x', 900))"],
+    );
+    all(
+        &mut s,
+        &["BACKUP DATABASE b TO DISK = '/data/b.bak' WITH CHECKSUM"],
+    );
+    let whole = bytes_of(&env, "/data/b.bak");
+    let restore = format!("RESTORE DATABASE c FROM DISK = '/data/bad.bak' WITH {MOVE}");
+    let look = "SELECT SUM(LEN(x)), COUNT(*) FROM c.dbo.t";
+    let mut rng = Rng::new(5);
+    let mut refused = std::collections::BTreeMap::new();
+    for n in 0..160 {
+        let mut bytes = whole.clone();
+        let short = n % 4 == 0;
+        let at = match n % 8 {
+            // Blocks at both ends; data and log.
+            0..3 => rng.below(8192) as usize,
+            3 => bytes.len() - 1 - rng.below(8192) as usize,
+            _ => rng.below(bytes.len() as u64) as usize,
+        };
+        match short {
+            true => bytes.truncate(at),
+            false => bytes[at] ^= 1 << rng.below(8),
+        }
+        write(&env, "/data/bad.bak", &bytes);
+        let verified = run(&mut s, "RESTORE VERIFYONLY FROM DISK = '/data/bad.bak'");
+        let lines = run(&mut s, &restore);
+        let first = number(&lines[0]);
+        if first == 0 {
+            // What was hit says nothing about the database: padding, names, dates.
+            assert!(!short, "{at} of {} bytes: {lines:?}", whole.len());
+            assert_eq!(numbers(&mut s, look), "906 | 3", "byte {at}");
+            all(&mut s, &["DROP DATABASE c"]);
+            continue;
+        }
+        assert_eq!(
+            number(&verified[0]),
+            first,
+            "byte {at}: {verified:?} and {lines:?}"
+        );
+        assert!(
+            [3203, 3241, 3189, 3183, 3287].contains(&first),
+            "byte {at}: {lines:?}"
+        );
+        assert_eq!(number(lines.last().expect("3013")), 3013, "{lines:?}");
+        *refused.entry(first).or_insert(0) += 1;
+        let there = numbers(
+            &mut s,
+            "SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'c%'",
+        );
+        assert_eq!(there, "0", "byte {at}");
+        let files = env.disk.list("/data".as_ref()).expect("listed");
+        let left = files.iter().filter(|f| f.to_string_lossy().contains("/c."));
+        assert_eq!(left.count(), 0, "byte {at}");
+    }
+    assert!(refused.values().sum::<i32>() > 100, "{refused:?}");
+    // Over a database that is there: it stays.
+    let mut bytes = whole.clone();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    write(&env, "/data/bad.bak", &bytes);
+    let lines = run(
+        &mut s,
+        "RESTORE DATABASE b FROM DISK = '/data/bad.bak' WITH REPLACE",
+    );
+    assert_eq!(number(&lines[0]), 3189, "{lines:?}");
+    assert_eq!(numbers(&mut s, "SELECT COUNT(*) FROM b.dbo.t"), "3");
+    // And from the whole one it comes back as it was then.
+    all(
+        &mut s,
+        &[
+            "DELETE b.dbo.t",
+            "RESTORE DATABASE b FROM DISK = '/data/b.bak' WITH REPLACE",
+        ],
+    );
+    assert_eq!(numbers(&mut s, "SELECT COUNT(*) FROM b.dbo.t"), "3");
+    drop(s);
+    instance.shutdown().expect("it closes");
+}
+
+#[test]
+fn what_is_no_backup_is_refused() {
+    let env = SimDisk::new(22).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    write(
+        &env,
+        "/data/text.bak",
+        b"this is not a backup, but it is long enough to be looked at in every way",
+    );
+    write(&env, "/data/empty.bak", b"");
+    for what in [
+        "HEADERONLY",
+        "FILELISTONLY",
+        "LABELONLY",
+        "VERIFYONLY",
+        "DATABASE c",
+    ] {
+        for (file, expected) in [
+            ("/data/text.bak", 3241),
+            ("/data/empty.bak", 3241),
+            ("/data/none.bak", 3201),
+        ] {
+            let lines = run(&mut s, &format!("RESTORE {what} FROM DISK = '{file}'"));
+            assert_eq!(number(&lines[0]), expected, "{what} {file}: {lines:?}");
+            assert_eq!(
+                number(lines.last().expect("3013")),
+                3013,
+                "{what} {file}: {lines:?}"
+            );
+        }
+    }
+    let lines = run(&mut s, "BACKUP DATABASE model TO DISK = '/data/text.bak'");
+    assert_eq!(number(&lines[0]), 3241, "{lines:?}");
+    all(
+        &mut s,
+        &["BACKUP DATABASE model TO DISK = '/data/text.bak' WITH FORMAT"],
+    );
+    all(&mut s, &["RESTORE VERIFYONLY FROM DISK = '/data/text.bak'"]);
+    drop(s);
+    instance.shutdown().expect("it closes");
+}
+
+#[test]
+fn a_differential_backup_has_what_has_changed() {
+    let env = SimDisk::new(23).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    let pages = |lines: &[String]| -> u32 {
+        let line = lines
+            .iter()
+            .find(|l| l.contains("successfully processed"))
+            .expect("3014");
+        let words: Vec<&str> = line.split(' ').collect();
+        let at = words.iter().position(|w| *w == "pages").expect("pages");
+        words[at - 1].parse().expect("a number")
+    };
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "CREATE TABLE b.dbo.t (id int IDENTITY PRIMARY KEY, x char(4000))",
+        ],
+    );
+    let fill = "SET NOCOUNT ON; DECLARE @i int = 0; WHILE @i < 400 BEGIN INSERT b.dbo.t VALUES ('x'); SET @i += 1 END";
+    all(&mut s, &[fill]);
+    let lines = run(
+        &mut s,
+        "BACKUP DATABASE b TO DISK = '/data/d.bak' WITH DIFFERENTIAL",
+    );
+    assert_eq!(number(&lines[0]), 3035, "{lines:?}");
+    let full = pages(&run(&mut s, "BACKUP DATABASE b TO DISK = '/data/f.bak'"));
+    all(&mut s, &["UPDATE b.dbo.t SET x = 'changed' WHERE id = 7"]);
+    let lines = run(
+        &mut s,
+        "BACKUP DATABASE b TO DISK = '/data/d.bak' WITH DIFFERENTIAL",
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|l| l.starts_with("BACKUP DATABASE WITH DIFFERENTIAL successfully processed")),
+        "{lines:?}"
+    );
+    let small = pages(&lines);
+    assert!(small * 2 < full, "{small} of {full} pages");
+    // Cumulative since the full backup; a copy-only one is no base.
+    all(
+        &mut s,
+        &[
+            fill,
+            "BACKUP DATABASE b TO DISK = 'nul' WITH COPY_ONLY",
+            "DELETE b.dbo.t WHERE id < 5",
+        ],
+    );
+    all(
+        &mut s,
+        &["BACKUP DATABASE b TO DISK = '/data/d2.bak' WITH DIFFERENTIAL"],
+    );
+    let base = |s: &mut Session| {
+        all(
+            s,
+            &[&format!(
+                "RESTORE DATABASE c FROM DISK = '/data/f.bak' WITH {MOVE}, NORECOVERY"
+            )],
+        )
+    };
+    base(&mut s);
+    all(&mut s, &["RESTORE DATABASE c FROM DISK = '/data/d.bak'"]);
+    let looked = "SELECT (SELECT COUNT(*) FROM c.dbo.t) n, CAST(RTRIM(x) AS varchar(20)) x FROM c.dbo.t WHERE id = 7";
+    assert_eq!(numbers(&mut s, looked), "400 | changed");
+    all(&mut s, &["DROP DATABASE c"]);
+    base(&mut s);
+    all(
+        &mut s,
+        &["RESTORE DATABASE c FROM DISK = '/data/d.bak' WITH NORECOVERY"],
+    );
+    all(
+        &mut s,
+        &[
+            "RESTORE DATABASE c FROM DISK = '/data/d2.bak' WITH NORECOVERY",
+            "RESTORE DATABASE c WITH RECOVERY",
+        ],
+    );
+    assert_eq!(
+        numbers(&mut s, "SELECT COUNT(*), MIN(id) FROM c.dbo.t"),
+        "796 | 5"
+    );
+    // Another full backup is another base.
+    all(
+        &mut s,
+        &[
+            "BACKUP DATABASE b TO DISK = 'nul'",
+            "BACKUP DATABASE b TO DISK = '/data/d3.bak' WITH DIFFERENTIAL",
+        ],
+    );
+    all(&mut s, &["DROP DATABASE c"]);
+    base(&mut s);
+    let lines = run(&mut s, "RESTORE DATABASE c FROM DISK = '/data/d3.bak'");
+    assert_eq!(number(&lines[0]), 3136, "{lines:?}");
+    drop(s);
+    instance.shutdown().expect("it closes");
+}
