@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_query::Row;
+use duramen_query::host::RowStream;
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
@@ -46,6 +47,8 @@ pub struct Report {
     pub table: Option<(Columns, Vec<Row>)>,
     /// Result sets after it.
     pub sets: Vec<Set>,
+    /// A result set of more rows than should be in memory at once, after those.
+    pub long: Option<(Vec<(&'static str, SqlType, bool)>, RowStream)>,
     /// Of severity 10 or less. Kept back by NO_INFOMSGS.
     pub messages: Vec<SqlError>,
 }
@@ -70,6 +73,13 @@ const STATEMENTS: &[Statement] = &[
         args: (1, 3),
         options: &[],
         run: identity::check,
+    },
+    Statement {
+        name: "LOG",
+        args: (0, 2),
+        // Its rows are a result set either way.
+        options: &["TABLERESULTS"],
+        run: log::records,
     },
     Statement {
         name: "LOGINFO",
@@ -127,7 +137,6 @@ const NOT_HERE: &[&str] = &[
     "IND",
     "INDEXDEFRAG",
     "INPUTBUFFER",
-    "LOG",
     "MEMORYSTATUS",
     "OUTPUTBUFFER",
     "PAGE",

@@ -10,7 +10,7 @@ mod counters;
 mod database_files;
 mod database_scoped_configurations;
 mod databases;
-mod dblog;
+pub(crate) mod dblog;
 mod exec;
 mod indexes;
 mod io_stats;

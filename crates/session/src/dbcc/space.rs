@@ -24,6 +24,7 @@ pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
     match words[..] {
         ["logspace"] => Ok(Report {
             sets: Vec::new(),
+            long: None,
             table: Some((LOGSPACE, log_space(call))),
             messages: Vec::new(),
         }),
@@ -145,6 +146,7 @@ pub fn shrink_file(call: &Call<'_>) -> SqlResult<Report> {
     ];
     Ok(Report {
         sets: Vec::new(),
+        long: None,
         table: Some((SHRINKFILE, vec![row])),
         messages,
     })

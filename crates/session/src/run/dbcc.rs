@@ -2,7 +2,7 @@
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
-use duramen_types::Value;
+use duramen_types::{SqlType, Value};
 
 use super::{Run, command};
 use crate::dbcc::{self, Arg, Call};
@@ -35,19 +35,21 @@ impl Run<'_> {
         }
         let first = report.table.map(|(columns, rows)| (columns.to_vec(), rows));
         for (columns, table) in first.into_iter().chain(report.sets) {
-            let columns: Vec<ColumnMeta> = columns
-                .iter()
-                .map(|(name, ty, nullable)| ColumnMeta {
-                    name: (*name).to_owned(),
-                    ty: *ty,
-                    nullable: *nullable,
-                    identity: false,
-                    updatable: false,
-                })
-                .collect();
-            self.sink.columns(&columns);
+            self.sink.columns(&described(&columns));
             table.iter().for_each(|row| self.sink.row(row));
             self.done(Some(table.len() as u64), command::OTHER, false);
+        }
+        if let Some((columns, rows)) = report.long {
+            self.sink.columns(&described(&columns));
+            let mut count = 0;
+            for row in rows {
+                if self.cancel.is_set() {
+                    return Err(duramen_query::cancelled());
+                }
+                self.sink.row(&row?);
+                count += 1;
+            }
+            self.done(Some(count), command::OTHER, false);
         }
         if !quiet {
             self.say(&SqlError::new(&messages::DBCC_COMPLETED, &[]), at);
@@ -55,6 +57,17 @@ impl Run<'_> {
         self.done(None, command::OTHER, false);
         Ok(())
     }
+}
+
+fn described(columns: &[(&'static str, SqlType, bool)]) -> Vec<ColumnMeta> {
+    let described = columns.iter().map(|(name, ty, nullable)| ColumnMeta {
+        name: (*name).to_owned(),
+        ty: *ty,
+        nullable: *nullable,
+        identity: false,
+        updatable: false,
+    });
+    described.collect()
 }
 
 fn is_text(v: &Value) -> bool {

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, RowsetId, SqlError, SqlResult, XdesId, messages};
 use duramen_catalog::TableDef;
-use duramen_query::Row;
 use duramen_storage::RowsetDef;
 use duramen_txn::ABORT_RESERVE;
 use duramen_types::{ConvertCtx, DateTime, SqlType as T, Value, convert};
 use duramen_wal::record::{Lop, PageFields, RecordView};
 
-use super::View;
 use super::column::*;
+use super::{RowStream, View};
 use crate::databases::OpenDb;
 use crate::host::Context;
 
@@ -378,9 +377,8 @@ columns! { Source<'_>;
 
 pub const VIEW: View = View::streamed("fn_dblog", COLUMNS, stream);
 
-fn stream(cx: &Context, args: &[Value]) -> SqlResult<Box<dyn Iterator<Item = SqlResult<Row>>>> {
-    let db = cx.instance.databases.find(&cx.database);
-    let Some((db, log)) = db.and_then(|d| Some((d.clone(), d.db.log()?.clone()))) else {
+fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
+    let Some(db) = cx.instance.databases.find(&cx.database) else {
         return Ok(Box::new(std::iter::empty()));
     };
     let bound = |i: usize| -> Result<Option<Lsn>, SqlError> {
@@ -391,6 +389,14 @@ fn stream(cx: &Context, args: &[Value]) -> SqlResult<Box<dyn Iterator<Item = Sql
                 .ok_or_else(|| SqlError::new(&messages::LOG_SCAN_PARAMETERS, &[])),
         }
     };
+    records(&db, bound(0)?, bound(1)?)
+}
+
+/// The records of the active log from `start` to `end`, one by one, as [`COLUMNS`] has them.
+pub fn records(db: &Arc<OpenDb>, start: Option<Lsn>, end: Option<Lsn>) -> SqlResult<RowStream> {
+    let Some(log) = db.db.log().cloned() else {
+        return Ok(Box::new(std::iter::empty()));
+    };
     let oldest = log
         .vlfs()
         .iter()
@@ -398,10 +404,10 @@ fn stream(cx: &Context, args: &[Value]) -> SqlResult<Box<dyn Iterator<Item = Sql
         .map(|v| v.seq)
         .min()
         .unwrap_or(0);
-    let start = bound(0)?.unwrap_or(Lsn::new(oldest, 16, 1));
-    let end = bound(1)?.unwrap_or(Lsn::MAX);
-    let names = names(&db)?;
-    let database = cx.database.clone();
+    let start = start.unwrap_or(Lsn::new(oldest, 16, 1));
+    let end = end.unwrap_or(Lsn::MAX);
+    let names = names(db)?;
+    let database = db.db.name.clone();
     let id = db.db.id.0;
     let rows = log
         .read(start)

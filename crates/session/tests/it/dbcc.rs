@@ -186,3 +186,38 @@ fn checkident_tells_and_sets_the_identity() {
     assert!(run(&mut s, "DBCC CHECKIDENT ('none')")[0].starts_with("Msg 2501"));
     assert!(run(&mut s, "DBCC CHECKIDENT ('t', SOMETHING)")[0].starts_with("Msg 2526"));
 }
+
+#[test]
+fn log_tells_the_records_of_fn_dblog() {
+    let mut s = alone();
+    run(
+        &mut s,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (id int); INSERT t VALUES (1)",
+    );
+    let brief = "(Current LSN nvarchar(23), Operation nvarchar(31), Context nvarchar(31), Transaction ID nvarchar(14), LogBlockGeneration bigint)";
+    let lines = run(&mut s, "DBCC LOG(d)");
+    assert_eq!(lines[0], brief);
+    let count = run(&mut s, "SELECT COUNT(*) FROM fn_dblog(NULL, NULL)")[1].clone();
+    assert_eq!(
+        lines[lines.len() - 2..],
+        [format!("rows {count}"), COMPLETED.to_owned()]
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|l| l.contains("| LOP_INSERT_ROWS | LCX_HEAP |"))
+    );
+    let widths = [-1, 1, 2, 3, 4].map(|level| {
+        let lines = run(
+            &mut s,
+            &format!("DBCC LOG('d', {level}) WITH TABLERESULTS, NO_INFOMSGS"),
+        );
+        lines[0].matches(", ").count()
+    });
+    assert!(
+        widths[1] == 10 && widths[2] == 15 && widths[3] + 1 == widths[4] && widths[0] == widths[4],
+        "{widths:?}"
+    );
+    let refused = run(&mut s, "DBCC LOG(d, 5)");
+    assert!(refused[0].starts_with("Msg 2526"), "{refused:?}");
+}

@@ -1,6 +1,7 @@
 //! Batches over an instance, results as text.
 
 mod alter_table;
+mod article_log;
 mod backups;
 mod backups_altered;
 mod commit_wait;
