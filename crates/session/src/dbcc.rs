@@ -25,6 +25,9 @@ pub type Columns = &'static [(&'static str, SqlType, bool)];
 /// A result set whose columns are known when it is made.
 pub type Set = (Vec<(&'static str, SqlType, bool)>, Vec<Row>);
 
+/// The same with rows that are made as they are asked for.
+pub type LongSet = (Vec<(&'static str, SqlType, bool)>, RowStream);
+
 /// An argument in parentheses, evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arg {
@@ -48,7 +51,7 @@ pub struct Report {
     /// Result sets after it.
     pub sets: Vec<Set>,
     /// A result set of more rows than should be in memory at once, after those.
-    pub long: Option<(Vec<(&'static str, SqlType, bool)>, RowStream)>,
+    pub long: Option<LongSet>,
     /// Of severity 10 or less. Kept back by NO_INFOMSGS.
     pub messages: Vec<SqlError>,
 }
