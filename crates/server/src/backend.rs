@@ -66,6 +66,9 @@ pub enum Submission {
     Ended,
 }
 
+/// Helps packets that the gate holds to leave; may take a while.
+pub type Help = Box<dyn FnOnce() + Send>;
+
 /// What the gate gives back, called under the gate's lock so that the order of packets is kept. It only appends to
 /// buffers and wakes a worker.
 #[derive(Debug)]
@@ -196,9 +199,10 @@ pub trait Outlet: Send + Sync {
     /// Seals a reply packet, that is, notes what it depends on at this moment, and passes it through the gate.
     fn submit(&self, packet: Vec<u8>) -> Submission;
 
-    /// The last packets of a reply: the worker has time to help them leave.
-    fn submit_last(&self, packet: Vec<u8>) -> Submission {
-        self.submit(packet)
+    /// The last packets of a reply. What a held one waits for is for the worker to do, as soon as it has let go of the
+    /// connection.
+    fn submit_last(&self, packet: Vec<u8>) -> (Submission, Option<Help>) {
+        (self.submit(packet), None)
     }
 
     /// The request is about to wait for something else: what it has committed should be on its way to the disk.

@@ -67,6 +67,8 @@ pub struct State {
     pub attentions: u32,
     /// A request that came while another runs. While it is here nothing is read.
     pub queued: Option<Message>,
+    /// The socket may have more, which was not read because of `queued`.
+    pub left_alone: bool,
     /// The socket is gone: whoever has the session drops it.
     pub gone: bool,
 }
@@ -102,9 +104,11 @@ impl Connection {
     }
 
     fn wants_bytes(&self) -> bool {
-        self.state.lock().queued.is_none()
-            && !self.closing.load(Ordering::Acquire)
-            && !self.feed.is_full()
+        let mut state = self.state.lock();
+        let queued = state.queued.is_some();
+        state.left_alone |= queued;
+        drop(state);
+        !queued && !self.closing.load(Ordering::Acquire) && !self.feed.is_full()
     }
 
     /// Nothing more will be read or sent.
@@ -196,7 +200,7 @@ enum Work {
 /// A turn for a connection: what its socket takes is written, what it has is read, and a request that is whole is run,
 /// unless the caller must not block.
 pub fn turn(connection: &Arc<Connection>, ready: Ready, buffer: &mut [u8], run: bool) {
-    if ready.writable {
+    if ready.writable && connection.out.is_full() {
         connection.out.flush();
     }
     if ready.hung_up {

@@ -11,7 +11,7 @@ use duramen_session::{
 use duramen_txn::gate::{self, GateHub, Outcome, Submit};
 
 use crate::backend::{
-    Backend, BackendSession, Cancel, Delivery, LoginRequest, Outlet, ParameterSpec,
+    Backend, BackendSession, Cancel, Delivery, Help, LoginRequest, Outlet, ParameterSpec,
     ProcedureOutcome, Submission,
 };
 use crate::credential::Credential;
@@ -115,19 +115,13 @@ struct SessionOutlet {
 
 impl Outlet for SessionOutlet {
     fn submit(&self, packet: Vec<u8>) -> Submission {
-        match self.gate.submit(packet) {
-            Submit::Released(packet) => Submission::Send(packet),
-            Submit::Held(_) => Submission::Held,
-            Submit::Ended => Submission::Ended,
-        }
+        submission(self.gate.submit(packet))
     }
 
-    fn submit_last(&self, packet: Vec<u8>) -> Submission {
-        match self.gate.submit_last(packet) {
-            Submit::Released(packet) => Submission::Send(packet),
-            Submit::Held(_) => Submission::Held,
-            Submit::Ended => Submission::Ended,
-        }
+    fn submit_last(&self, packet: Vec<u8>) -> (Submission, Option<Help>) {
+        let (answer, help) = self.gate.submit_then_help(packet);
+        let help = help.map(|help| Box::new(move || help.flush()) as Help);
+        (submission(answer), help)
     }
 
     fn before_block(&self) {
@@ -136,6 +130,14 @@ impl Outlet for SessionOutlet {
 
     fn request_done(&self) {
         self.gate.request_done();
+    }
+}
+
+fn submission(answer: Submit<Vec<u8>>) -> Submission {
+    match answer {
+        Submit::Released(packet) => Submission::Send(packet),
+        Submit::Held(_) => Submission::Held,
+        Submit::Ended => Submission::Ended,
     }
 }
 

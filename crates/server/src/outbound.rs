@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duramen_observe::WaitType;
@@ -46,6 +47,9 @@ pub struct Outbound {
     /// Where to ask for a look at this connection.
     pool: Pool,
     connection: u64,
+    /// The socket has refused bytes that are still here. Set before the last attempt, so that room which comes after it
+    /// finds it set.
+    full: AtomicBool,
 }
 
 impl Outbound {
@@ -54,6 +58,7 @@ impl Outbound {
             stream,
             pool,
             connection,
+            full: AtomicBool::new(false),
             state: Mutex::new(State {
                 tls: None,
                 wrapped: false,
@@ -119,6 +124,32 @@ impl Outbound {
         !state.closed && !state.refusing
     }
 
+    /// Takes the last packets of a reply, for a `flush` that follows; whether anything is accepted. Gives them back when so
+    /// much is unsent that [`Outbound::send`] is to wait.
+    pub fn leave(&self, bytes: Vec<u8>) -> Result<bool, Vec<u8>> {
+        let mut state = self.state.lock();
+        if state.refusing {
+            return Ok(false);
+        }
+        let pending = state.pending();
+        if pending + bytes.len() > HIGH_WATER_BYTES {
+            return Err(bytes);
+        }
+        if pending == 0 && !state.encrypt && !state.closed {
+            state.mid_reply = !ends_message(&bytes);
+            state.queue = bytes;
+            state.sent = 0;
+        } else {
+            self.queue(&mut state, &bytes);
+        }
+        Ok(!state.closed)
+    }
+
+    /// The socket takes no more for now.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::SeqCst)
+    }
+
     /// Accepts nothing more, but for [`Outbound::say_last`]; a waiting worker goes on.
     pub fn refuse(&self) {
         self.state.lock().refusing = true;
@@ -170,7 +201,11 @@ impl Outbound {
                 while !rest.is_empty() {
                     match (&self.stream).write(rest) {
                         Ok(n) => rest = &rest[n..],
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            if self.full.swap(true, Ordering::SeqCst) {
+                                break;
+                            }
+                        }
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                         Err(_) => {
                             state.closed = true;
@@ -203,7 +238,11 @@ impl Outbound {
         while state.pending() > 0 && !state.closed {
             match (&self.stream).write(&state.queue[state.sent..]) {
                 Ok(n) => state.sent += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.full.swap(true, Ordering::SeqCst) {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => state.closed = true,
             }
@@ -212,6 +251,7 @@ impl Outbound {
             // An idle connection keeps no buffer.
             state.queue = Vec::new();
             state.sent = 0;
+            self.full.store(false, Ordering::SeqCst);
         } else if state.sent > HIGH_WATER_BYTES {
             state.queue.drain(..state.sent);
             state.sent = 0;

@@ -16,7 +16,7 @@ use duramen_tds::token::{
 };
 use duramen_types::{SqlType, TypeId, Value};
 
-use crate::backend::{Outlet, ProcedureOutcome, Submission};
+use crate::backend::{Help, Outlet, ProcedureOutcome, Submission};
 use crate::connection::Connection;
 
 /// A worker with so much of its reply in the gate waits until the gate has let it go.
@@ -24,6 +24,14 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 
 /// The curcmd of EXECUTE.
 const COMMAND_EXECUTE: u16 = 0xE0;
+
+/// How a reply has ended.
+pub struct Ending {
+    /// The connection may go on.
+    pub go_on: bool,
+    /// To be called when the connection has been let go of.
+    pub help: Option<Help>,
+}
 
 pub struct Reply<'a> {
     connection: &'a Arc<Connection>,
@@ -133,8 +141,10 @@ impl<'a> Reply<'a> {
         self.fatal
     }
 
-    /// Writes the last DONE and sends everything. True when the connection may go on.
-    pub fn finish(mut self) -> bool {
+    /// Writes the last DONE and leaves everything to be sent: by [`crate::outbound::Outbound::flush`] and by the help that is returned, both
+    /// when the connection has been let go of, so that the next request finds it free as soon as the client has this
+    /// reply.
+    pub fn finish(mut self) -> Ending {
         let mut last = self.kept.take().unwrap_or(DoneToken {
             kind: DoneKind::Done,
             status: 0,
@@ -151,16 +161,30 @@ impl<'a> Reply<'a> {
         }
         self.dialect.put_done(self.packets.body(), &last);
         self.push_full();
+        let mut help = None;
         if !self.ended {
             let spare = PacketWriter::new(PacketType::Reply, 512, 0);
             let packets = std::mem::replace(&mut self.packets, spare);
             let mut bytes = Vec::new();
             packets.finish(&mut bytes);
-            let submission = self.outlet.submit_last(bytes);
-            self.submitted(0, submission);
+            let (submission, then) = self.outlet.submit_last(bytes);
+            help = then;
+            match submission {
+                Submission::Send(packet) => match self.connection.out.leave(packet) {
+                    Ok(open) => self.ended |= !open,
+                    Err(packet) => self.submitted(0, Submission::Send(packet)),
+                },
+                other => self.submitted(0, other),
+            }
+            if self.ended {
+                self.connection.cancel.set();
+            }
         }
         self.outlet.request_done();
-        !self.fatal && !self.ended
+        Ending {
+            go_on: !self.fatal && !self.ended,
+            help,
+        }
     }
 
     fn release_kept(&mut self) {

@@ -15,7 +15,7 @@ use duramen_txn::IsolationLevel;
 
 use crate::backend::{BackendSession, Submission};
 use crate::connection::Connection;
-use crate::reply::Reply;
+use crate::reply::{Ending, Reply};
 use crate::{bulk, procedures};
 
 /// Closes the connection when its request panics; a request that ends calls `disarm`.
@@ -40,10 +40,13 @@ pub fn run(connection: &Arc<Connection>, message: Message) {
     let guard = CloseOnPanic(connection);
     let mut next = Some(message);
     while let Some(message) = next.take() {
-        let go_on = one(connection, &message);
+        let Ending { go_on, help } = one(connection, &message);
         // Large requests give their memory back before the wait for the next.
         drop(message);
         next = finish(connection, go_on);
+        if let Some(help) = help {
+            help();
+        }
     }
     guard.disarm();
 }
@@ -56,7 +59,7 @@ pub fn finish_login(connection: &Arc<Connection>, guard: CloseOnPanic<'_>) {
     }
 }
 
-/// Gives the connection back to who reads it, or the next request to this worker.
+/// Gives the connection back to who reads it, or the next request to this worker; then sends what is left of the reply.
 fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
     let mut state = connection.state.lock();
     if !go_on {
@@ -66,9 +69,7 @@ fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
     let attentions = std::mem::take(&mut state.attentions);
     if attentions > 0 {
         // What was sent before the attention is not run any more.
-        if state.queued.take().is_some() {
-            connection.look_again();
-        }
+        state.queued = None;
         for _ in 0..attentions {
             acknowledge(connection);
         }
@@ -79,16 +80,25 @@ fn finish(connection: &Arc<Connection>, go_on: bool) -> Option<Message> {
         connection.drop_session();
         return None;
     }
-    if !closing && let Some(message) = state.queued.take() {
+    let next = match closing {
+        false => state.queued.take(),
+        true => None,
+    };
+    // Before the last byte leaves: the next request may be here before this worker goes on.
+    state.running = next.is_some();
+    let left_alone = state.queued.is_none() && std::mem::take(&mut state.left_alone);
+    if next.is_some() {
         connection.cancel.clear();
-        drop(state);
-        // The socket was left alone while the message was in line.
-        connection.look_again();
-        return Some(message);
     }
-    state.running = false;
     drop(state);
-    if closing || connection.out.is_closed() {
+    connection.out.flush();
+    if next.is_some() {
+        if left_alone {
+            connection.look_again();
+        }
+        return next;
+    }
+    if left_alone || closing || connection.out.is_closed() {
         connection.look_again();
     }
     None
@@ -132,10 +142,13 @@ fn acknowledge(connection: &Arc<Connection>) {
     }
 }
 
-/// One request. False when the connection is to end.
-fn one(connection: &Arc<Connection>, message: &Message) -> bool {
+/// One request.
+fn one(connection: &Arc<Connection>, message: &Message) -> Ending {
     let Some(mut session) = connection.session.lock().take() else {
-        return false;
+        return Ending {
+            go_on: false,
+            help: None,
+        };
     };
     let mut reply = Reply::new(connection, session.outlet(), session.spid());
     let readable = answer(connection, session.as_mut(), message, &mut reply);
@@ -147,9 +160,10 @@ fn one(connection: &Arc<Connection>, message: &Message) -> bool {
     if connection.cancel.is_set() {
         reply.cancelled_request();
     }
-    let go_on = reply.finish();
+    let mut ending = reply.finish();
     *connection.session.lock() = Some(session);
-    go_on && !matches!(readable, Err(TdsError::Malformed(_) | TdsError::Truncated))
+    ending.go_on &= !matches!(readable, Err(TdsError::Malformed(_) | TdsError::Truncated));
+    ending
 }
 
 /// What a client hears of bytes that cannot be read.

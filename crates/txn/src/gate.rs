@@ -28,7 +28,7 @@ use duramen_os::sync::Mutex;
 
 use crate::commits::CommitTracker;
 
-pub use hub::{GateHub, Outcome, Outlet};
+pub use hub::{GateHub, Help, Outcome, Outlet};
 
 /// A connection, as the server numbers them. Never reused while packets of it are held.
 pub type ConnectionId = u64;

@@ -163,28 +163,33 @@ impl GateHub {
     }
 
     /// Passes a packet through: `Released` is the caller's to send now. A held one has its logs flushing when this
-    /// returns; after the last packet of a reply the caller has time to write the log itself.
+    /// returns.
     pub fn submit(
         &self,
         connection: ConnectionId,
         deps: Dependencies,
         bytes: Vec<u8>,
-        last: bool,
+    ) -> Submit<Vec<u8>> {
+        let answer = self.pass(connection, deps, bytes);
+        if let Submit::Held(unmet) = &answer {
+            self.request_flush(unmet);
+        }
+        answer
+    }
+
+    fn pass(
+        &self,
+        connection: ConnectionId,
+        deps: Dependencies,
+        bytes: Vec<u8>,
     ) -> Submit<Vec<u8>> {
         let sealed = Sealed {
             bytes,
             at: time::now(),
         };
-        let answer = self.gate.lock().submit(connection, deps, sealed);
-        match answer {
+        match self.gate.lock().submit(connection, deps, sealed) {
             Submit::Released(sealed) => Submit::Released(sealed.bytes),
-            Submit::Held(unmet) => {
-                match &unmet[..] {
-                    [(db, lsn)] if last => self.help_flush(*db, *lsn),
-                    _ => self.request_flush(&unmet),
-                }
-                Submit::Held(unmet)
-            }
+            Submit::Held(unmet) => Submit::Held(unmet),
             Submit::Ended => Submit::Ended,
         }
     }
@@ -196,13 +201,6 @@ impl GateHub {
             if let Some(attached) = logs.get(db) {
                 attached.log.request_flush(*lsn);
             }
-        }
-    }
-
-    fn help_flush(&self, db: DbId, lsn: Lsn) {
-        let log = self.logs.read().get(&db).map(|a| Arc::clone(&a.log));
-        if let Some(log) = log {
-            log.help_flush(lsn);
         }
     }
 
@@ -229,6 +227,28 @@ impl GateHub {
     }
 }
 
+/// A flush that a held packet waits for, and that nobody has asked for yet.
+#[must_use = "the packet stays where it is"]
+pub struct Help {
+    log: Arc<dyn RecordLog>,
+    lsn: Lsn,
+}
+
+impl fmt::Debug for Help {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Help")
+            .field("lsn", &self.lsn)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Help {
+    /// Writes the log when nobody else does, or leaves it to who does.
+    pub fn flush(self) {
+        self.log.help_flush(self.lsn);
+    }
+}
+
 /// Seals and submits the packets of one session.
 #[derive(Clone, Debug)]
 pub struct Outlet {
@@ -240,13 +260,37 @@ pub struct Outlet {
 impl Outlet {
     pub fn submit(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
         let deps = self.deps.seal();
-        self.hub.submit(self.connection, deps, packet, false)
+        self.hub.submit(self.connection, deps, packet)
     }
 
     /// The last packets of a reply: the session has nothing else to do until they have left.
     pub fn submit_last(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
+        let (answer, help) = self.submit_then_help(packet);
+        if let Some(help) = help {
+            help.flush();
+        }
+        answer
+    }
+
+    /// The same for a caller with something to do first: the flush that a held packet waits for is for it to make.
+    pub fn submit_then_help(&self, packet: Vec<u8>) -> (Submit<Vec<u8>>, Option<Help>) {
         let deps = self.deps.seal();
-        self.hub.submit(self.connection, deps, packet, true)
+        let answer = self.hub.pass(self.connection, deps, packet);
+        let help = match &answer {
+            Submit::Held(unmet) => match unmet[..] {
+                [(db, lsn)] => {
+                    let logs = self.hub.logs.read();
+                    let log = logs.get(&db).map(|a| Arc::clone(&a.log));
+                    log.map(|log| Help { log, lsn })
+                }
+                _ => {
+                    self.hub.request_flush(unmet);
+                    None
+                }
+            },
+            _ => None,
+        };
+        (answer, help)
     }
 
     /// The last packet of a reply has been submitted.
