@@ -76,9 +76,9 @@ pub enum Delivery {
     Packet {
         connection: u64,
         bytes: Vec<u8>,
-        /// Another packet follows at once: what is handed over may be sent together.
-        more: bool,
     },
+    /// What was given back before may be sent now; this one comes without the gate's lock.
+    Round,
     End {
         connection: u64,
     },

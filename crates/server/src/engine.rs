@@ -77,15 +77,8 @@ impl Backend for EngineBackend {
     fn set_delivery(&self, deliver: Box<dyn Fn(Delivery) + Send + Sync>) {
         self.gate.set_deliver(Box::new(move |outcome| {
             deliver(match outcome {
-                Outcome::Packet {
-                    connection,
-                    bytes,
-                    more,
-                } => Delivery::Packet {
-                    connection,
-                    bytes,
-                    more,
-                },
+                Outcome::Packet { connection, bytes } => Delivery::Packet { connection, bytes },
+                Outcome::Round => Delivery::Round,
                 Outcome::End { connection } => Delivery::End { connection },
             });
         }));

@@ -13,6 +13,9 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 /// What the bell is called in events; connections are numbered from 1.
 const BELL: u64 = 0;
 
+/// Sockets that one call takes: those beyond the first go to whoever is free, and save that one the call.
+const AT_ONCE: usize = 4;
+
 /// A socket that is worth a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
@@ -61,8 +64,8 @@ impl Poller {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a socket; `None` after a ring, a signal, or the time.
-    pub fn wait(&self, limit: Option<Duration>) -> Option<Ready> {
+    /// Waits for sockets, a few at once; none after a ring, a signal, or the time.
+    pub fn wait(&self, found: &mut Vec<Ready>, limit: Option<Duration>) {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(limit.subsec_nanos()),
@@ -71,16 +74,18 @@ impl Poller {
             flags: EventFlags::empty(),
             data: EventData::new_u64(BELL),
         };
-        // One at a time: what else is ready is for others.
-        let mut events = [none];
-        let count = epoll::wait(&self.epoll, &mut events, limit.as_ref()).ok()?;
-        let event = events.first().filter(|_| count > 0)?;
-        let (connection, flags) = ({ event.data }.u64(), { event.flags });
-        let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        (connection != BELL).then_some(Ready {
-            connection,
-            writable: flags.contains(EventFlags::OUT),
-            hung_up: flags.intersects(ended),
-        })
+        let mut events = [none; AT_ONCE];
+        let count = epoll::wait(&self.epoll, &mut events, limit.as_ref()).unwrap_or(0);
+        for event in events.iter().take(count) {
+            let (connection, flags) = ({ event.data }.u64(), { event.flags });
+            if connection != BELL {
+                let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                found.push(Ready {
+                    connection,
+                    writable: flags.contains(EventFlags::OUT),
+                    hung_up: flags.intersects(ended),
+                });
+            }
+        }
     }
 }

@@ -2,12 +2,14 @@
 //! and answers; no thread hands it to another.
 //!
 //! As few threads work as the machine has processors, so that under load a worker finds the next request ready when it has
-//! answered one, and nobody has to be woken. A worker that begins to wait for something (a lock, the disk, the network:
+//! answered one, and nobody has to be woken. While turns are short only one of them sleeps at the sockets, so that a client
+//! that asks at once finds the worker that has just answered, and no other is woken to get in its way; who finds several
+//! sockets ready calls another. A worker that begins to wait for something (a lock, the disk, the network:
 //! whatever the wait statistics count) is made good by another at once; one that computes for long is noticed by
 //! [`Pool::tick`]. Those too many become spare when they have answered, and end when they have been spare for a while.
 //!
 //! Invariants
-//! 1. As long as there may be more threads, somebody watches the sockets, or will after a request that is short.
+//! 1. As long as there may be more threads, somebody watches the sockets, or will after a short turn, or after two ticks.
 //! 2. With all threads busy, `tick` itself looks at the sockets, so that an attention always arrives.
 //! 3. Jobs are not forgotten: whoever is about to watch looks for jobs after saying so, and who brings a job looks for
 //!    watchers after leaving it.
@@ -18,11 +20,12 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_os::sync::{Condvar, Mutex};
+use duramen_os::time::Instant;
 use duramen_os::{thread, time};
 use tokio::sync::Notify;
 
@@ -34,6 +37,9 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30);
 pub const TICK: Duration = Duration::from_millis(5);
 /// So many ticks without a request end the ticking until the next one.
 const TICKS_UNTIL_SLEEP: u32 = 200;
+/// A turn that takes longer is a reason for another worker to watch meanwhile, and so are those of the next [`SLOW`].
+const LONG: Duration = Duration::from_micros(200);
+const SLOW: Duration = Duration::from_millis(50);
 /// What a worker reads at once.
 const READ_BYTES: usize = 16 * 1024;
 /// What one tick does at most in the place of the workers.
@@ -45,7 +51,7 @@ type Serve = Box<dyn Fn(Ready, &mut [u8], bool) + Send + Sync>;
 enum Job {
     Run(Box<dyn FnOnce() + Send>),
     /// A connection wants to be looked at.
-    Look(u64),
+    Look(Ready),
 }
 
 struct State {
@@ -83,6 +89,9 @@ struct Shared {
     /// Sockets and jobs taken.
     turns: AtomicU64,
     ticks: Mutex<Ticks>,
+    /// Turns have been long, and a second worker is to watch until then: nanoseconds after `started`.
+    slow_until: AtomicU64,
+    started: Instant,
     /// Nobody ticks; the next turn asks for it.
     asleep: AtomicBool,
     stir: Notify,
@@ -132,6 +141,8 @@ impl Pool {
             target: AtomicUsize::new(processors),
             turns: AtomicU64::new(0),
             ticks: Mutex::default(),
+            slow_until: AtomicU64::new(0),
+            started: time::now(),
             asleep: AtomicBool::new(true),
             stir: Notify::new(),
             closed: AtomicBool::new(false),
@@ -158,14 +169,27 @@ impl Pool {
         self.0.poller.add(socket, connection)
     }
 
+    /// Whether the calling thread is a worker.
+    pub fn is_worker() -> bool {
+        WORKER.with_borrow(Option::is_some)
+    }
+
     /// Runs `job` on a worker. After `close` it is dropped.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
-        self.0.push(Job::Run(Box::new(job)));
+        self.0.push([Job::Run(Box::new(job))]);
+    }
+
+    /// The calling worker is about to do something that takes a while, as turns of these days do.
+    pub fn expect_long(&self) {
+        self.0.be_slow(time::now());
+        if self.0.watching.load(SeqCst) == 0 {
+            self.0.reinforce();
+        }
     }
 
     /// Has a worker look at a connection, soon. May be called under any lock.
     pub fn look(&self, connection: u64) {
-        self.0.push(Job::Look(connection));
+        self.0.push([Job::Look(Ready::asked(connection))]);
     }
 
     /// To be called every [`TICK`] while it says true, and then again after [`Pool::stirred`].
@@ -197,12 +221,12 @@ impl Pool {
 }
 
 impl Shared {
-    fn push(self: &Arc<Shared>, job: Job) {
+    fn push(self: &Arc<Shared>, jobs: impl IntoIterator<Item = Job>) {
         let mut state = self.state.lock();
         if state.closed {
             return;
         }
-        state.jobs.push_back(job);
+        state.jobs.extend(jobs);
         self.jobs.store(state.jobs.len(), SeqCst);
         drop(state);
         self.call_for_jobs();
@@ -259,21 +283,43 @@ impl Shared {
         }
     }
 
-    /// A worker has something to do.
-    fn begin_turn(self: &Arc<Shared>) {
+    /// A worker does something.
+    fn turn(self: &Arc<Shared>, turn: impl FnOnce()) {
         self.turns.fetch_add(1, SeqCst);
         if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
             self.stir.notify_one();
         }
-        if self.watching.load(SeqCst) == 0 {
+        let begun = time::now();
+        if !self.is_brisk(begun) && self.watching.load(SeqCst) == 0 {
             self.reinforce();
         }
+        guarded(turn);
+        let ended = time::now();
+        if ended - begun > LONG {
+            self.be_slow(ended);
+        }
+    }
+
+    fn be_slow(&self, now: Instant) {
+        let until = nanos(now + SLOW - self.started);
+        self.slow_until.fetch_max(until, Relaxed);
+    }
+
+    /// Turns are short these days: one worker at the sockets is enough, since it is soon back.
+    fn is_brisk(&self, now: Instant) -> bool {
+        nanos(now - self.started) >= self.slow_until.load(Relaxed)
+    }
+
+    /// Whether one worker less would do.
+    fn has_too_many(&self) -> bool {
+        self.active.load(SeqCst) > self.target.load(SeqCst)
+            || self.watching.load(SeqCst) > 0 && self.is_brisk(time::now())
     }
 
     /// Waits while there are enough others. False when this worker is to end.
     fn stand_by(&self) -> bool {
         let mut state = self.state.lock();
-        if state.closed || self.active.load(SeqCst) <= self.target.load(SeqCst) {
+        if state.closed || !state.jobs.is_empty() || !self.has_too_many() {
             return true;
         }
         self.active.fetch_sub(1, SeqCst);
@@ -316,7 +362,8 @@ impl Shared {
         ticks.turns = turns;
         let watching = self.watching.load(SeqCst);
         if watching > 0 {
-            if watching > 1 && ticks.more > 0 {
+            let busy = self.active.load(SeqCst).saturating_sub(watching);
+            if busy < self.processors && ticks.more > 0 {
                 ticks.more -= 1;
                 self.target.store(self.processors + ticks.more, SeqCst);
             }
@@ -335,16 +382,33 @@ impl Shared {
             return true;
         }
         // All compute, or wait for what nobody counts.
-        ticks.more = (ticks.more + 1).min(self.max_workers);
-        self.target.store(self.processors + ticks.more, SeqCst);
+        if self.active.load(SeqCst) >= self.target.load(SeqCst) {
+            ticks.more = (ticks.more + 1).min(self.max_workers);
+            self.target.store(self.processors + ticks.more, SeqCst);
+        }
         drop(ticks);
         self.reinforce();
-        if self.state.lock().workers >= self.max_workers {
+        let mut state = self.state.lock();
+        if state.workers >= self.max_workers && state.spare == 0 {
+            // Nobody else is left to read.
+            let mut found = Vec::new();
+            state.jobs.retain(|job| match job {
+                Job::Look(ready) => {
+                    found.push(*ready);
+                    false
+                }
+                Job::Run(_) => true,
+            });
+            self.jobs.store(state.jobs.len(), SeqCst);
+            drop(state);
             let mut buffer = vec![0; READ_BYTES];
             for _ in 0..LOOKS_OF_A_TICK {
-                match self.poller.wait(Some(Duration::ZERO)) {
-                    Some(ready) => self.serve(ready, &mut buffer, false),
-                    None => break,
+                self.poller.wait(&mut found, Some(Duration::ZERO));
+                if found.is_empty() {
+                    break;
+                }
+                for ready in found.drain(..) {
+                    self.serve(ready, &mut buffer, false);
                 }
             }
         }
@@ -355,14 +419,12 @@ impl Shared {
 fn work(shared: &Arc<Shared>) {
     WORKER.set(Some((Arc::clone(shared), 0)));
     let mut buffer = vec![0; READ_BYTES];
+    let mut found = Vec::new();
     loop {
         if let Some(job) = shared.take_job() {
-            shared.begin_turn();
-            guarded(|| match job {
+            shared.turn(|| match job {
                 Job::Run(job) => job(),
-                Job::Look(connection) => {
-                    shared.serve(Ready::asked(connection), &mut buffer, true);
-                }
+                Job::Look(ready) => shared.serve(ready, &mut buffer, true),
             });
             continue;
         }
@@ -371,21 +433,30 @@ fn work(shared: &Arc<Shared>) {
             shared.leave(&mut shared.state.lock());
             return;
         }
-        if shared.active.load(SeqCst) > shared.target.load(SeqCst) && !shared.stand_by() {
+        if shared.has_too_many() && !shared.stand_by() {
             return;
         }
         shared.watching.fetch_add(1, SeqCst);
-        let ready = if shared.jobs.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
-            shared.poller.wait(None)
-        } else {
-            None
-        };
-        shared.watching.fetch_sub(1, SeqCst);
-        if let Some(ready) = ready {
-            shared.begin_turn();
-            guarded(|| shared.serve(ready, &mut buffer, true));
+        if shared.jobs.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
+            shared.poller.wait(&mut found, None);
         }
+        shared.watching.fetch_sub(1, SeqCst);
+        let mut ready = found.drain(..);
+        let Some(first) = ready.next() else {
+            continue;
+        };
+        if ready.len() > 0 {
+            // For whoever is free first.
+            shared.push(ready.map(Job::Look));
+        } else {
+            drop(ready);
+        }
+        shared.turn(|| shared.serve(first, &mut buffer, true));
     }
+}
+
+fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A request that panics is a defect, but one connection's: its guard closes it, the worker goes on.

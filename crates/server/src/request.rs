@@ -45,6 +45,7 @@ pub fn run(connection: &Arc<Connection>, message: Message) {
         drop(message);
         next = finish(connection, go_on);
         if let Some(help) = help {
+            connection.shared.pool.expect_long();
             help();
         }
     }

@@ -31,6 +31,10 @@ use crate::tls::TlsSetup;
 
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
+/// So many replies of a round of the gate are quicker written than handed to a worker: by the log's own writer, who has
+/// better to do, and by a worker that has written the log and is done with its request.
+const ROUND_OF_OTHERS: usize = 1;
+const ROUND_OF_WORKER: usize = 16;
 /// How long a shutdown waits for running requests after cancelling them.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 
@@ -123,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// On a worker: writes what the gate has released.
+    /// Writes what the gate has released.
     fn write_released(&self) {
         let released = std::mem::take(&mut *self.released.lock());
         for connection in released {
@@ -132,43 +136,33 @@ impl Shared {
         }
     }
 
-    fn have_released_written(self: &Arc<Shared>) {
-        let shared = Arc::clone(self);
-        self.pool.run(move || shared.write_released());
-    }
-
-    /// From the packet gate, under its lock.
+    /// From the packet gate; under its lock, but for the end of a round.
     fn deliver(self: &Arc<Shared>, delivery: Delivery) {
-        let id = match &delivery {
-            Delivery::Packet { connection, .. } | Delivery::End { connection } => *connection,
-        };
-        let connection = self.connections.lock().get(&id).cloned();
-        let Some(connection) = connection else {
-            // Gone; but those before it in this round must not wait for the next.
-            if !self.released.lock().is_empty() {
-                self.have_released_written();
-            }
-            return;
-        };
+        let of = |id| self.connections.lock().get(&id).cloned();
         match delivery {
-            Delivery::Packet { bytes, more, .. } => {
-                let mut released = self.released.lock();
-                if released.is_empty() && !more {
-                    drop(released);
-                    // One packet: quicker written than handed over.
-                    connection.out.post(&bytes, true);
-                    connection.sent();
-                    return;
-                }
-                // A worker writes many: the caller is the writer of a log, which has better to do.
-                connection.out.append_only(&bytes);
-                released.push(connection);
-                drop(released);
-                if !more {
-                    self.have_released_written();
+            Delivery::Packet { connection, bytes } => {
+                if let Some(connection) = of(connection) {
+                    connection.out.append_only(&bytes);
+                    self.released.lock().push(connection);
                 }
             }
-            Delivery::End { .. } => connection.lose(),
+            Delivery::Round => {
+                let most = match Pool::is_worker() {
+                    true => ROUND_OF_WORKER,
+                    false => ROUND_OF_OTHERS,
+                };
+                if self.released.lock().len() <= most {
+                    self.write_released();
+                } else {
+                    let shared = Arc::clone(self);
+                    self.pool.run(move || shared.write_released());
+                }
+            }
+            Delivery::End { connection } => {
+                if let Some(connection) = of(connection) {
+                    connection.lose();
+                }
+            }
         }
     }
 }

@@ -40,16 +40,11 @@ impl Toy {
         let mut gate = self.gate.lock();
         self.hold.store(false, Ordering::SeqCst);
         let held = std::mem::take(&mut gate.held);
-        let mut left = held.len();
-        for (connection, bytes) in held {
-            left -= 1;
-            if let Some(deliver) = &gate.deliver {
-                deliver(Delivery::Packet {
-                    connection,
-                    bytes,
-                    more: left > 0,
-                });
+        if let Some(deliver) = &gate.deliver {
+            for (connection, bytes) in held {
+                deliver(Delivery::Packet { connection, bytes });
             }
+            deliver(Delivery::Round);
         }
     }
 

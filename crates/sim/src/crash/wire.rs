@@ -58,6 +58,7 @@ impl Wire {
             let Some(wire) = out.upgrade() else { return };
             match what {
                 Outcome::Packet { bytes, .. } => wire.left(&bytes),
+                Outcome::Round => {}
                 Outcome::End { connection } => {
                     wire.net.lock().ended.insert(connection);
                     wire.moved.notify_all();

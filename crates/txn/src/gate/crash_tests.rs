@@ -88,6 +88,7 @@ fn start(env: &Env) -> Arc<World> {
         };
         match outcome {
             Outcome::Packet { bytes, .. } => world.sent.lock().extend(read(&bytes)),
+            Outcome::Round => {}
             Outcome::End { connection } => {
                 world.ended.lock().insert(connection);
             }
@@ -328,7 +329,7 @@ fn a_closed_database_ends_who_waits_for_it_and_its_successor_starts_anew() {
             deps
         };
         assert!(matches!(
-            world.hub.submit(7, never(), packet(&[]), false),
+            world.hub.submit(7, never(), packet(&[])),
             Submit::Held(_)
         ));
         world.hub.detach(DBS[0]);
@@ -345,7 +346,7 @@ fn a_closed_database_ends_who_waits_for_it_and_its_successor_starts_anew() {
         let mut deps = Dependencies::none();
         deps.add(DBS[0], lsn);
         assert!(matches!(
-            world.hub.submit(8, deps, packet(&[]), true),
+            world.hub.submit(8, deps, packet(&[])),
             Submit::Held(_)
         ));
         world.dbs[0].log.flush(lsn).expect("flush");

@@ -1,8 +1,8 @@
 //! The gate of one instance, with its threads: sessions submit, flushers report, the server gets the bytes.
 //!
 //! Packets are handed over *under the gate's lock*, so that two threads cannot exchange the order of one connection's
-//! packets between leaving the gate and entering its buffer. The receiver must only append and wake. No log is
-//! called under that lock.
+//! packets between leaving the gate and entering its buffer. The receiver must only append; it may send when the round is
+//! over and the lock is free. No log is called under that lock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,9 +24,9 @@ pub enum Outcome {
     Packet {
         connection: ConnectionId,
         bytes: Vec<u8>,
-        /// Another packet follows at once, from the same round of releases.
-        more: bool,
     },
+    /// The packets before this one may be sent now: this comes without the gate's lock.
+    Round,
     /// A packet of it can never be sent: error 9001 and good bye.
     End { connection: ConnectionId },
 }
@@ -75,7 +75,8 @@ impl GateHub {
         Arc::default()
     }
 
-    /// Where packets go. Called once, before the first submit. The function runs under the gate's lock.
+    /// Where packets go. Called once, before the first submit. The function runs under the gate's lock, except for
+    /// [`Outcome::Round`].
     pub fn set_deliver(&self, deliver: Deliver) {
         let _ = self.deliver.set(deliver);
     }
@@ -135,15 +136,14 @@ impl GateHub {
                 );
             }
         }
-        let mut left = released.len();
         for (connection, sealed) in released {
-            left -= 1;
             self.hand_over(Outcome::Packet {
                 connection,
                 bytes: sealed.bytes,
-                more: left > 0,
             });
         }
+        drop(gate);
+        self.hand_over(Outcome::Round);
     }
 
     fn poisoned(&self, db: DbId, current: &AtomicBool) {
