@@ -82,6 +82,8 @@ struct Shared {
     jobs: AtomicUsize,
     /// Workers in [`Poller::wait`].
     watching: AtomicUsize,
+    /// The bell has been rung, and no worker has come from [`Poller::wait`] since.
+    rung: AtomicBool,
     /// Workers that are not spare and wait for nothing but sockets and jobs.
     active: AtomicUsize,
     /// How many may be active.
@@ -137,6 +139,7 @@ impl Pool {
             serve: OnceLock::new(),
             jobs: AtomicUsize::new(0),
             watching: AtomicUsize::new(0),
+            rung: AtomicBool::new(false),
             active: AtomicUsize::new(0),
             target: AtomicUsize::new(processors),
             turns: AtomicU64::new(0),
@@ -232,10 +235,17 @@ impl Shared {
         self.call_for_jobs();
     }
 
+    /// Rings for one of those who watch, unless that has been done and nobody has woken yet.
+    fn ring(&self) {
+        if !self.rung.swap(true, SeqCst) {
+            self.poller.ring();
+        }
+    }
+
     /// Somebody should see to the jobs.
     fn call_for_jobs(self: &Arc<Shared>) {
         if self.watching.load(SeqCst) > 0 {
-            self.poller.ring();
+            self.ring();
         } else {
             self.reinforce();
         }
@@ -251,7 +261,7 @@ impl Shared {
         self.jobs.store(left, SeqCst);
         drop(state);
         if left > 0 && self.watching.load(SeqCst) > 0 {
-            self.poller.ring();
+            self.ring();
         }
         job
     }
@@ -441,6 +451,8 @@ fn work(shared: &Arc<Shared>) {
             shared.poller.wait(&mut found, None);
         }
         shared.watching.fetch_sub(1, SeqCst);
+        // Before the look for jobs, so that a job brought without a ring is seen.
+        shared.rung.store(false, SeqCst);
         let mut ready = found.drain(..);
         let Some(first) = ready.next() else {
             continue;
