@@ -724,6 +724,8 @@ messages! {
     COMPONENT_TURNED_OFF = 15281, 16, "SQL Server blocked access to %S_MSG '%ls' of component '%.*ls' because this component is turned off as part of the security configuration for this server. A system administrator can enable the use of '%.*ls' by using sp_configure. For more information about enabling '%.*ls', search for '%.*ls' in SQL Server Books Online.";
     NO_SUCH_FILE_OR_GROUP = 15325, 16, "The current database does not contain a %s named '%ls'.";
     NEW_NAME_IN_USE = 15335, 11, "Error: The new name '%s' is already in use as a %s name and would cause a duplicate that is not permitted.";
+    TRANSFER_OWNED_BY_PARENT = 15347, 16, "Cannot transfer an object that is owned by a parent object.";
+    TRANSFER_SCHEMA_BOUND = 15348, 16, "Cannot transfer a schemabound object.";
     SPECIAL_PRINCIPAL = 15405, 11, "Cannot use the special principal '%s'.";
     ROLE_MEMBER_OF_ITSELF = 15413, 11, "Cannot make a role a member of itself.";
     SID_LENGTH = 15419, 16, "Supplied parameter sid should be binary(16).";
@@ -734,6 +736,7 @@ messages! {
     NO_FOREIGN_KEYS_REFERENCE = 15470, 10, "No foreign keys reference table '%ls', or you do not have permissions on referencing tables.";
     NO_INDEXES = 15472, 10, "The object '%ls' does not have any indexes, or you do not have permissions.";
     RENAME_CAUTION = 15477, 10, "Caution: Changing any part of an object name could break scripts and stored procedures.";
+    TRANSFER_NAME_TAKEN = 15530, 16, "The %S_MSG with name \"%.*ls\" already exists.";
     NO_STATISTICS = 15574, 10, "This object does not have any statistics.";
     NO_STATISTICS_OR_INDEXES = 15575, 10, "This object does not have any statistics or indexes.";
     INVALID_PROCEDURE_OPTION = 15600, 15, "An invalid parameter or option was specified for procedure '%s'.";

@@ -24,6 +24,7 @@ pub fn statement_name(kind: &StatementKind) -> &'static str {
         StatementKind::DropIndex { .. } => "DROP INDEX",
         StatementKind::CreateModule(_) => "CREATE PROCEDURE, FUNCTION, VIEW or TRIGGER",
         StatementKind::CreateSchema { .. } => "CREATE SCHEMA",
+        StatementKind::AlterSchema { .. } => "ALTER SCHEMA",
         StatementKind::CreateSequence(_) => "CREATE SEQUENCE",
         StatementKind::CreateType(_) => "CREATE TYPE",
         StatementKind::CreateSynonym { .. } => "CREATE SYNONYM",

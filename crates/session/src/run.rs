@@ -565,6 +565,13 @@ impl<'r> Run<'r> {
             } => self.define(command::OTHER, "CREATE SCHEMA", |d| {
                 d.create_schema(name, authorization.as_deref())
             }),
+            StatementKind::AlterSchema {
+                schema,
+                class,
+                name,
+            } => self.define(command::OTHER, "ALTER SCHEMA", |d| {
+                d.transfer(schema, class.as_deref(), name)
+            }),
             StatementKind::AlterIndex(stmt) => {
                 let (database, table) = self.session.definition_target(&stmt.table);
                 let stmt = ast::AlterIndex {

@@ -12,6 +12,60 @@ use crate::def::*;
 use crate::rows::id;
 
 impl CatalogDb {
+    /// Moves an object, with its constraints and triggers, into another schema; what was granted on it is forgotten.
+    pub fn transfer(
+        &self,
+        tx: &Transaction,
+        object: &ObjectDef,
+        schema: &SchemaDef,
+    ) -> SqlResult<()> {
+        let base = self.base(tx);
+        let snapshot = self.snapshot()?;
+        let time = now();
+        let own = snapshot.objects.values();
+        let moved: Vec<ObjectDef> = own
+            .filter(|o| o.id == object.id || o.parent == object.id)
+            .map(|o| (**o).clone())
+            .collect();
+        for o in &moved {
+            base.update(id::SCHOBJS, &[Value::Int(o.id.0)], |row| {
+                row[2] = Value::Int(schema.id);
+                row[10] = Value::DateTime(time);
+                true
+            })?;
+            self.forget_privileges(&base, 1, o.id.0)?;
+        }
+        let (to, name) = (schema.id, schema.name.clone());
+        self.patch(|s, version| {
+            for o in moved {
+                s.names.remove(&(o.schema, fold(&o.name)));
+                if let Some(module) = s.modules.get(&o.id).cloned() {
+                    let module = ModuleDef {
+                        schema: to,
+                        version,
+                        ..(*module).clone()
+                    };
+                    s.modules.insert(o.id, std::sync::Arc::new(module));
+                }
+                if let Some(table) = s.tables.get(&o.id).cloned() {
+                    s.put_table(TableDef {
+                        schema: to,
+                        schema_name: name.clone(),
+                        modified: time,
+                        version,
+                        ..(*table).clone()
+                    });
+                }
+                s.add_object(ObjectDef {
+                    schema: to,
+                    modified: time,
+                    ..o
+                });
+            }
+        });
+        Ok(())
+    }
+
     /// Renames a table, module or constraint; an index that belongs to the constraint goes with it.
     pub fn rename_object(&self, tx: &Transaction, object: &ObjectDef, name: &str) -> SqlResult<()> {
         let base = self.base(tx);

@@ -6,6 +6,7 @@
 mod connections;
 mod flags;
 mod ledger;
+mod logins;
 mod process;
 mod sqlcmd;
 mod terminal;

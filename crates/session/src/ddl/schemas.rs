@@ -34,6 +34,58 @@ impl Ddl<'_> {
         }
     }
 
+    /// ALTER SCHEMA ... TRANSFER of an object (Microsoft Learn, "ALTER SCHEMA"): 15151 for what is not there, 15347 for
+    /// what belongs to another object, 15348 for what is schema-bound, 15530 where the name is taken. What was granted
+    /// on it is gone.
+    pub fn transfer(
+        &self,
+        schema: &str,
+        class: Option<&str>,
+        name: &ast::ObjectName,
+    ) -> SqlResult<()> {
+        let line = name.line as i32;
+        if let Some(class) = class.filter(|c| *c != "OBJECT") {
+            return Err(refuse(
+                &format!("ALTER SCHEMA TRANSFER {class}::"),
+                name.line,
+            ));
+        }
+        let snapshot = self.db.catalog.snapshot()?;
+        let missing = |what: &str, name: &str| {
+            let args: [&dyn Display; 3] = [&"find", &what, &name];
+            SqlError::new(&messages::CANNOT_ACT_ON_PRINCIPAL, &args).at_line(line)
+        };
+        let target = snapshot.schema(schema);
+        let target = target.filter(|s| s.id == 1 || (FIRST..=LAST).contains(&s.id));
+        let target = target.ok_or_else(|| missing("schema", schema))?;
+        let from = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let object = from.and_then(|s| snapshot.find(s.id, name.name()));
+        let object = object.ok_or_else(|| missing("object", name.name()))?;
+        if object.parent.0 != 0 {
+            return Err(SqlError::new(&messages::TRANSFER_OWNED_BY_PARENT, &[]).at_line(line));
+        }
+        let module = snapshot.module(object.id);
+        if module.is_some_and(|m| crate::run::is_schema_bound(m)) {
+            return Err(SqlError::new(&messages::TRANSFER_SCHEMA_BOUND, &[]).at_line(line));
+        }
+        let modules = module.is_some() || snapshot.triggers(object.id).next().is_some();
+        if modules && target.is_owned() {
+            return Err(refuse("modules in a schema that is not dbo's", name.line));
+        }
+        if object.schema == target.id {
+            return Ok(());
+        }
+        if snapshot.find(target.id, &object.name).is_some() {
+            let args: [&dyn Display; 2] = [&"object", &object.name];
+            let error = SqlError::new(&messages::TRANSFER_NAME_TAKEN, &args);
+            return Err(error.at_line(line));
+        }
+        if let Some(table) = snapshot.table(object.id) {
+            self.lock(table, duramen_txn::LockMode::SchM)?;
+        }
+        self.db.catalog.transfer(self.tx, object, target)
+    }
+
     /// 15151 for one that is not there, 3729 while something is in it.
     pub fn drop_schema(&self, name: &ast::ObjectName, if_exists: bool) -> SqlResult<()> {
         let snapshot = self.db.catalog.snapshot()?;

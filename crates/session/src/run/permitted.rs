@@ -59,6 +59,19 @@ impl Run<'_> {
             StatementKind::CreateTable(s) => self.may_create("CRTB", "CREATE TABLE", Some(&s.name)),
             StatementKind::CreateType(s) => self.may_create("CRTY", "CREATE TYPE", Some(&s.name)),
             StatementKind::CreateSchema { .. } => self.may_create("CRSM", "CREATE SCHEMA", None),
+            StatementKind::AlterSchema { schema, name, .. } => {
+                let object = name.name();
+                self.may(name, &|| {
+                    super::principals::cannot("find", "object", object)
+                })?;
+                let schema = ast::ObjectName {
+                    parts: vec![schema.clone()],
+                    line: name.line,
+                };
+                let shown = schema.name();
+                let refused = || super::principals::cannot("find", "schema", shown);
+                self.may_drop_in(&schema, &refused)
+            }
             StatementKind::CreateModule(s) => self.may_define(s),
             StatementKind::AlterTable(s) => self.may_alter(&s.table),
             StatementKind::AlterIndex(s) => self.may_alter(&s.table),

@@ -55,6 +55,12 @@ pub enum StatementKind {
         name: String,
         authorization: Option<String>,
     },
+    /// `ALTER SCHEMA schema TRANSFER [class::]name`.
+    AlterSchema {
+        schema: String,
+        class: Option<String>,
+        name: ObjectName,
+    },
     CreateSequence(Box<CreateSequence>),
     CreateType(Box<CreateType>),
     CreateSynonym {

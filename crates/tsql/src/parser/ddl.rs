@@ -175,7 +175,18 @@ impl Parser<'_> {
             }
             "LOGIN" | "USER" | "ROLE" => self.principal(true),
             "SERVER" if self.is_word_at(1, "ROLE") => self.principal(true),
-            "SCHEMA" | "AUTHORIZATION" => {
+            "SCHEMA" => {
+                self.advance();
+                let schema = self.name()?;
+                self.expect_word("TRANSFER")?;
+                let (class, name) = self.securable()?;
+                Ok(StatementKind::AlterSchema {
+                    schema,
+                    class,
+                    name,
+                })
+            }
+            "AUTHORIZATION" => {
                 Err(self.not_supported(&format!("ALTER {}", self.text(0).to_ascii_uppercase())))
             }
             _ => self.refuse("ALTER"),

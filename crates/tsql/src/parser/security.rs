@@ -132,7 +132,7 @@ impl Parser<'_> {
     }
 
     /// `[CLASS::]name`.
-    fn securable(&mut self) -> SqlResult<(Option<String>, ObjectName)> {
+    pub(super) fn securable(&mut self) -> SqlResult<(Option<String>, ObjectName)> {
         let mut class = None;
         if self.is_op_at(1, ':') && self.is_op_at(2, ':') {
             class = Some(self.name_or_word()?.to_ascii_uppercase());
