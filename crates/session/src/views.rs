@@ -24,6 +24,7 @@ mod objects;
 mod parameters;
 mod principals;
 mod properties;
+mod recovery_status;
 mod spaces;
 mod stats;
 mod transactions;
@@ -151,6 +152,7 @@ const VIEWS: &[&View] = &[
     &properties::VIEW,
     &configurations::VIEW,
     &columns::TABLE_TYPES,
+    &recovery_status::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.

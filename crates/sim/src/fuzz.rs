@@ -7,6 +7,7 @@
 //! What a target must fulfil: no panic and an answer in reasonable time, whatever the input (law: bytes from outside
 //! are never trusted).
 
+mod container;
 mod corpus;
 mod files;
 mod mutate;

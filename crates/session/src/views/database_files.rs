@@ -5,7 +5,7 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
-use crate::databases::OpenDb;
+use crate::databases::{OpenDb, option};
 
 /// Pages of a log file that has no MAXSIZE: 2 TB.
 const LOG_MAX_PAGES: i32 = 268_435_456;
@@ -15,7 +15,7 @@ pub struct Source {
     file: FileEntry,
     /// Pages the file has now.
     size: i32,
-    online: bool,
+    state: (u8, &'static str),
 }
 
 impl Source {
@@ -40,8 +40,8 @@ columns! { Source;
     "data_space_id", T::INT, NOT_NULL, |f| int(f.file.filegroup);
     "name", T::SYSNAME, NOT_NULL, |f| text(&f.file.logical_name);
     "physical_name", T::nvarchar(260), NOT_NULL, |f| text(&f.file.path);
-    "state", T::TINYINT, NULL, |f| tiny(if f.online { 0 } else { 6 });
-    "state_desc", DESC, NULL, |f| text(if f.online { "ONLINE" } else { "OFFLINE" });
+    "state", T::TINYINT, NULL, |f| tiny(f.state.0);
+    "state_desc", DESC, NULL, |f| text(f.state.1);
     "size", T::INT, NOT_NULL, |f| int(f.size);
     "max_size", T::INT, NOT_NULL, |f| int(f.max_size());
     "growth", T::INT, NOT_NULL, |f| int(f.file.growth);
@@ -85,7 +85,11 @@ fn sources(entry: &DatabaseEntry, db: Option<&OpenDb>) -> Vec<Source> {
             database: entry.id.0,
             size: pages.unwrap_or(f.size),
             file: f.clone(),
-            online: db.is_some(),
+            state: match db {
+                Some(_) => (0, "ONLINE"),
+                None if entry.options & option::RESTORING != 0 => (1, "RESTORING"),
+                None => (6, "OFFLINE"),
+            },
         }
     };
     entry.files.iter().map(source).collect()

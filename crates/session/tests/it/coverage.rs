@@ -96,11 +96,7 @@ fn is_of_backup(number: i32) -> bool {
 const FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Kinds of statements.
-const STATEMENTS: &[(&str, &str)] = &[
-    ("InsertBulk", WIRE),
-    ("Backup", "writes files: `session::backups`"),
-    ("Restore", "reads files: `session::backups`"),
-];
+const STATEMENTS: &[(&str, &str)] = &[("InsertBulk", WIRE)];
 
 fn texts(dir: &Path, extension: &str, out: &mut String) {
     for entry in std::fs::read_dir(dir).expect("a directory of the repository") {

@@ -18,7 +18,7 @@ use duramen_tsql::{ParseOptions, parse_batch};
 use duramen_wal::record::RecordView;
 use duramen_wal::{claimed_bytes, open_block};
 
-use super::corpus;
+use super::{container, corpus};
 
 /// One thing that reads.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Target {
 
 fn as_is(_: &mut Vec<u8>) {}
 
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target {
         name: "tsql",
         corpus: corpus::tsql,
@@ -105,6 +105,12 @@ pub const TARGETS: [Target; 12] = [
         corpus: corpus::records,
         fix: as_is,
         feed: record,
+    },
+    Target {
+        name: "container",
+        corpus: container::containers,
+        fix: container::fix,
+        feed: container::feed,
     },
 ];
 

@@ -32,7 +32,7 @@ macro_rules! targets {
     )*};
 }
 
-targets!(tsql packets login rpc values tokens page row block record);
+targets!(tsql packets login rpc values tokens page row block record container);
 
 /// Blocks of our own make: the engine's are in the corpus, and a changed one is accepted once its checksums are right.
 #[test]
