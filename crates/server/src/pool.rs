@@ -3,10 +3,12 @@
 //!
 //! As few threads work as the machine has processors, so that under load a worker finds the next request ready when it has
 //! answered one, and nobody has to be woken. While turns are short only one of them sleeps at the sockets, so that a client
-//! that asks at once finds the worker that has just answered, and no other is woken to get in its way; who finds several
-//! sockets ready calls another. A worker that begins to wait for something (a lock, the disk, the network:
-//! whatever the wait statistics count) is made good by another at once; one that computes for long is noticed by
-//! [`Pool::tick`]. Those too many become spare when they have answered, and end when they have been spare for a while.
+//! that asks at once finds the worker that has just answered, and no other is woken to get in its way. Who finds several
+//! sockets ready calls another; long turns, and turns that others have waited for, keep a second one at the sockets.
+//!
+//! A worker that begins to wait for something (a lock, the disk, the network: whatever the wait statistics count) is made
+//! good by another at once; one that computes for long is noticed by [`Pool::tick`]. Those too many become spare when they
+//! have answered, and end when they have been spare for a while.
 //!
 //! Invariants
 //! 1. As long as there may be more threads, somebody watches the sockets, or will after a short turn, or after two ticks.
@@ -38,7 +40,11 @@ pub const TICK: Duration = Duration::from_millis(5);
 /// So many ticks without a request end the ticking until the next one.
 const TICKS_UNTIL_SLEEP: u32 = 200;
 /// A turn that takes longer is a reason for another worker to watch meanwhile, and so are those of the next [`SLOW`].
-const LONG: Duration = Duration::from_micros(200);
+const LONG: Duration = Duration::from_micros(100);
+/// So many turns in a row for which another connection has waited are a reason too.
+const WAITING_TURNS: u32 = 4;
+/// A turn that follows so soon has found its socket ready.
+const AT_ONCE: Duration = Duration::from_micros(5);
 const SLOW: Duration = Duration::from_millis(50);
 /// What a worker reads at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -101,6 +107,14 @@ struct Shared {
     processors: usize,
     max_workers: usize,
     idle_limit: Duration,
+}
+
+/// What a worker remembers of its last turn.
+struct LastTurn {
+    connection: u64,
+    ended: Instant,
+    /// Turns in a row for which somebody has waited.
+    waiting: u32,
 }
 
 #[derive(Clone)]
@@ -293,13 +307,20 @@ impl Shared {
         }
     }
 
-    /// A worker does something.
-    fn turn(self: &Arc<Shared>, turn: impl FnOnce()) {
+    /// A worker does something, for a connection if there is one.
+    fn turn(self: &Arc<Shared>, last: &mut LastTurn, connection: u64, turn: impl FnOnce()) {
         self.turns.fetch_add(1, SeqCst);
         if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
             self.stir.notify_one();
         }
         let begun = time::now();
+        // A client that asks again while its answer is still being sent has not waited for others.
+        let waited = connection != last.connection && begun - last.ended < AT_ONCE;
+        last.waiting = if waited { last.waiting + 1 } else { 0 };
+        if last.waiting >= WAITING_TURNS {
+            last.waiting = 0;
+            self.be_slow(begun);
+        }
         if !self.is_brisk(begun) && self.watching.load(SeqCst) == 0 {
             self.reinforce();
         }
@@ -308,6 +329,8 @@ impl Shared {
         if ended - begun > LONG {
             self.be_slow(ended);
         }
+        last.connection = connection;
+        last.ended = ended;
     }
 
     fn be_slow(&self, now: Instant) {
@@ -430,9 +453,18 @@ fn work(shared: &Arc<Shared>) {
     WORKER.set(Some((Arc::clone(shared), 0)));
     let mut buffer = vec![0; READ_BYTES];
     let mut found = Vec::new();
+    let mut last = LastTurn {
+        connection: 0,
+        ended: shared.started,
+        waiting: 0,
+    };
     loop {
         if let Some(job) = shared.take_job() {
-            shared.turn(|| match job {
+            let connection = match &job {
+                Job::Run(_) => 0,
+                Job::Look(ready) => ready.connection,
+            };
+            shared.turn(&mut last, connection, || match job {
                 Job::Run(job) => job(),
                 Job::Look(ready) => shared.serve(ready, &mut buffer, true),
             });
@@ -463,7 +495,9 @@ fn work(shared: &Arc<Shared>) {
         } else {
             drop(ready);
         }
-        shared.turn(|| shared.serve(first, &mut buffer, true));
+        shared.turn(&mut last, first.connection, || {
+            shared.serve(first, &mut buffer, true);
+        });
     }
 }
 
