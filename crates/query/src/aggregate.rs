@@ -73,8 +73,8 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// A row a group: the keys, then the aggregates. Without GROUP BY there is one row, even of nothing.
-    pub fn finish(mut self, _cx: &mut Cx<'_>) -> SqlResult<Vec<Row>> {
+    /// A row a group, in the order of their first rows when they came `ordered`: the keys, then the aggregates. Without GROUP BY there is one row, even of nothing.
+    pub fn finish(mut self, ordered: bool) -> SqlResult<Vec<Row>> {
         if self.by.is_empty() && self.groups.is_empty() {
             let states = self.aggregates.iter().map(State::for_aggregate).collect();
             let first = vec![Value::Null; self.kept];
@@ -83,7 +83,7 @@ impl<'p> Groups<'p> {
                 .insert(RowKey::new(Vec::new(), self.collations), 0);
         }
         let mut keys: Vec<(RowKey, usize)> = self.numbers.into_iter().collect();
-        if keys.len() <= ORDERED_GROUPS {
+        if keys.len() <= ORDERED_GROUPS && !ordered {
             keys.sort_unstable();
         } else {
             keys.sort_unstable_by_key(|(_, at)| *at);

@@ -128,6 +128,7 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
             groups,
             aggregates,
             kept,
+            ordered,
         } => {
             let mut state = Groups::new(groups, aggregates, *kept);
             let mut input = open(input, cx)?;
@@ -136,7 +137,7 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
                     state.add(row, cx)?;
                 }
             }
-            Operator::Rows(state.finish(cx)?.into())
+            Operator::Rows(state.finish(*ordered)?.into())
         }
         Node::Window { input, calls } if window::by_arrival(calls) => Operator::Number {
             input: Box::new(open_for(input, goal, cx)?),

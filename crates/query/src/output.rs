@@ -33,11 +33,7 @@ pub(crate) enum Has {
 }
 
 fn pseudo_table(alias: &str, table: &Arc<dyn Table>, offset: usize) -> ScopeSource {
-    ScopeSource {
-        alias: alias.to_owned(),
-        columns: table.out_columns(),
-        offset,
-    }
+    ScopeSource::new(alias, table.out_columns(), offset)
 }
 
 /// Binds an OUTPUT clause over a change of `table`; `sources` are those of the statement's FROM.

@@ -113,6 +113,8 @@ pub enum Node {
         aggregates: Vec<Aggregate>,
         /// Columns of one input row of the group that stand before the keys, for subqueries.
         kept: usize,
+        /// The rows of each group come one after the other, and the groups go out in that order.
+        ordered: bool,
     },
     /// Appends a column for each call.
     Window {

@@ -122,6 +122,16 @@ impl Statistics {
         self.known(table, column)
     }
 
+    /// The columns of a table that are known because a plan asked, and that no statistics of the catalog begin with.
+    pub fn automatic(&self, table: &TableDef) -> Vec<usize> {
+        let made = self.made.lock();
+        let own = |at: &usize| {
+            let c = &table.columns[*at];
+            made.contains_key(&(table.id, c.id, c.ty.id)) && !declared(table, *at).0
+        };
+        (0..table.columns.len()).filter(own).collect()
+    }
+
     /// What is known of a column by now.
     pub fn known(&self, table: &TableDef, column: usize) -> Option<Made> {
         let c = table.columns.get(column)?;

@@ -330,20 +330,31 @@ impl Table for StoredTable {
             columns.map(|_| OnceLock::new()).collect()
         });
         match all.get(column) {
-            Some(known) => known.get_or_init(|| of(column)).clone(),
+            // Never waits for another thread that looks at the table.
+            Some(known) => match known.get() {
+                Some(known) => known.clone(),
+                None => {
+                    let found = of(column);
+                    let _ = known.set(found.clone());
+                    found
+                }
+            },
             None => of(column),
         }
     }
 
     fn size(&self) -> TableSize {
-        *self.size.get_or_init(|| {
-            let rows = self.data().row_count().unwrap_or(0);
-            let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
-            TableSize {
-                rows,
-                pages: pages.max(1),
-            }
-        })
+        if let Some(known) = self.size.get() {
+            return *known;
+        }
+        let rows = self.data().row_count().unwrap_or(0);
+        let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
+        let size = TableSize {
+            rows,
+            pages: pages.max(1),
+        };
+        let _ = self.size.set(size);
+        size
     }
 
     fn open(

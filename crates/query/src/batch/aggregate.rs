@@ -13,6 +13,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{CollationId, POW10, Value};
 
+use super::grouped::Grouped;
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::spilled::{Reader, Writer};
 use super::vector::{self, BatchExpr};
@@ -30,6 +31,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         groups,
         aggregates,
         kept,
+        ordered,
     } = &plan.node
     else {
         return super::source::from_rows(plan, needed, cx);
@@ -42,8 +44,12 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     }
     exprs.iter().for_each(|e| need(e, &mut below));
     let mut input = super::open(input, &below, cx)?;
-    let mut state = Grouping::new(groups, aggregates, (*kept, 0), cx);
     let exprs = BatchExpr::all(exprs);
+    if *ordered {
+        let what = (groups.as_slice(), aggregates.as_slice(), *kept);
+        return Ok(Box::new(Grouped::new(input, exprs, what, cx)));
+    }
+    let mut state = Grouping::new(groups, aggregates, (*kept, 0), cx);
     while let Some(batch) = input.next(cx)? {
         let mut columns = batch.columns()[..*kept].to_vec();
         columns.extend(vector::columns(&exprs, &batch, cx)?);
@@ -63,7 +69,7 @@ fn arguments(a: &Aggregate) -> impl Iterator<Item = &Expr> {
     a.input.iter().chain(list)
 }
 
-struct Grouping<'p> {
+pub(super) struct Grouping<'p> {
     by: &'p [Expr],
     aggregates: &'p [Aggregate],
     table: KeyTable,
@@ -85,7 +91,7 @@ struct Grouping<'p> {
 }
 
 impl<'p> Grouping<'p> {
-    fn new(
+    pub fn new(
         by: &'p [Expr],
         aggregates: &'p [Aggregate],
         (kept, round): (usize, u32),
@@ -121,7 +127,7 @@ impl<'p> Grouping<'p> {
     }
 
     /// `columns`: the kept ones, the group's keys, then every aggregate's arguments.
-    fn add(&mut self, columns: &[Arc<Column>], n: usize, cx: &mut Cx<'_>) -> SqlResult<()> {
+    pub fn add(&mut self, columns: &[Arc<Column>], n: usize, cx: &mut Cx<'_>) -> SqlResult<()> {
         let (firsts, rest) = columns.split_at(self.kept);
         let (keys, mut arguments) = rest.split_at(self.by.len());
         if self.by.is_empty() {
@@ -197,7 +203,7 @@ impl<'p> Grouping<'p> {
     }
 
     /// The groups that are there; what had to wait is added to `work`.
-    fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
+    pub fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
         let mut order: Vec<u32> = (0..self.groups as u32).collect();
         let all = self.round == 0 && self.rest.is_none();
         if let Some(rest) = self.rest {
@@ -274,7 +280,7 @@ impl BatchOperator for Output<'_> {
 }
 
 /// Finished groups on their way out.
-struct Groups {
+pub(super) struct Groups {
     columns: Vec<Arc<Column>>,
     order: Vec<u32>,
     next: usize,

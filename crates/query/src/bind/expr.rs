@@ -730,6 +730,8 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
         .len()
         .checked_sub(2)
         .map(|i| name.parts[i].as_str());
+    let wanted = name.name();
+    let ascii = wanted.is_ascii();
     let mut at = Some(scope);
     let mut depth = 0;
     let mut qualifier_known = false;
@@ -741,7 +743,11 @@ pub(super) fn column(name: &ast::ObjectName, scope: &Scope<'_>) -> SqlResult<Exp
             }
             qualifier_known = true;
             for (i, c) in source.columns.iter().enumerate() {
-                if same_name(&c.name, name.name()) {
+                let same = match ascii && source.ascii {
+                    true => c.name.eq_ignore_ascii_case(wanted),
+                    false => same_name(&c.name, wanted),
+                };
+                if same {
                     if found.is_some() {
                         return Err(SqlError::new(
                             &messages::AMBIGUOUS_COLUMN_NAME,

@@ -16,7 +16,7 @@ mod window;
 
 pub(crate) use collation::COLLATE;
 pub(crate) use select::wrap;
-pub(crate) use source::join;
+pub(crate) use source::{conjuncts, join};
 pub use types::resolve_type;
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -35,6 +35,19 @@ pub struct ScopeSource {
     pub alias: String,
     pub columns: Columns,
     pub offset: usize,
+    /// All the columns' names are ASCII.
+    pub(crate) ascii: bool,
+}
+
+impl ScopeSource {
+    pub fn new(alias: &str, columns: Columns, offset: usize) -> ScopeSource {
+        ScopeSource {
+            ascii: columns.iter().all(|c| c.name.is_ascii()),
+            alias: alias.to_owned(),
+            columns,
+            offset,
+        }
+    }
 }
 
 /// A column as names find it.

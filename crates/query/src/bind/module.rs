@@ -136,11 +136,7 @@ impl Binder<'_> {
                 ..OutColumn::unnamed(p.ty, true)
             })
             .collect();
-        let row = ScopeSource {
-            alias: PARAMETERS.to_owned(),
-            columns: columns.clone(),
-            offset: 0,
-        };
+        let row = ScopeSource::new(PARAMETERS, columns.clone(), 0);
         let correlated = outside.correlated.get();
         let width = columns.len();
         let one_row = Plan {

@@ -396,7 +396,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         aggregates: &mut Vec<Aggregate>,
     ) -> SqlResult<Vec<Item>> {
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(list.len());
         for item in list {
             match item {
                 SelectItem::Star { qualifier, line } => {
@@ -440,11 +440,15 @@ impl Binder<'_> {
                         ast::ExprKind::Column(n) => n.name(),
                         _ => "",
                     };
+                    let name = alias.as_deref().unwrap_or(own);
                     items.push(Item {
+                        name: match plain {
+                            Some(c) if *c.name == *name => c.name.clone(),
+                            _ => name.into(),
+                        },
+                        identity: plain.is_some_and(|c| c.identity),
+                        updatable: plain.is_some_and(|c| c.updatable),
                         expr: bound,
-                        name: alias.as_deref().unwrap_or(own).into(),
-                        identity: plain.is_some_and(|c| c.0),
-                        updatable: plain.is_some_and(|c| c.1),
                         slot: None,
                     });
                 }
@@ -604,16 +608,13 @@ fn position(n: i32, count: usize) -> SqlResult<usize> {
         .ok_or_else(|| SqlError::new(&messages::ORDER_BY_POSITION_OUT_OF_RANGE, &[&n]))
 }
 
-/// (identity, updatable) of an expression that is a column and nothing else.
-fn plain_column(e: &Expr, scope: &Scope<'_>) -> Option<(bool, bool)> {
+/// The column that an expression is, and nothing else.
+fn plain_column<'s>(e: &Expr, scope: &'s Scope<'_>) -> Option<&'s OutColumn> {
     let Kind::Column { depth: 0, index } = e.kind else {
         return None;
     };
     let source = scope.sources.iter().rev().find(|s| s.offset <= index)?;
-    source
-        .columns
-        .get(index - source.offset)
-        .map(|c| (c.identity, c.updatable))
+    source.columns.get(index - source.offset)
 }
 
 fn widest(column: &[Expr]) -> SqlType {
@@ -698,6 +699,7 @@ fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
             groups: by,
             aggregates,
             kept,
+            ordered: false,
         },
         columns: columns.into(),
         correlated,

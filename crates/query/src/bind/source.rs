@@ -346,11 +346,7 @@ impl Binder<'_> {
             own.zip(columns)
                 .for_each(|(c, name)| c.name = name.as_str().into());
         }
-        let source = ScopeSource {
-            alias: alias.to_owned(),
-            columns: named,
-            offset: scope.width(),
-        };
+        let source = ScopeSource::new(alias, named, scope.width());
         scope.sources.push(source);
         Ok(plan)
     }
@@ -418,14 +414,15 @@ pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         _ => Some(Expr::predicate(Kind::And(rest))),
     };
     let (nullable_left, nullable_right) = optional_sides(kind);
-    let sides = [(&left, nullable_left), (&right, nullable_right)];
-    let columns = sides.into_iter().flat_map(|(side, optional)| {
-        side.columns.iter().map(move |c| OutColumn {
-            nullable: c.nullable || optional,
-            ..c.clone()
-        })
+    let of_left = left.columns.iter().map(|c| OutColumn {
+        nullable: c.nullable || nullable_left,
+        ..c.clone()
     });
-    let columns = columns.collect();
+    let of_right = right.columns.iter().map(|c| OutColumn {
+        nullable: c.nullable || nullable_right,
+        ..c.clone()
+    });
+    let columns = of_left.chain(of_right).collect();
     let correlated = left.correlated || right.correlated;
     let node = Node::Join {
         left: Box::new(left),
@@ -468,15 +465,18 @@ fn optional_sides(kind: JoinKind) -> (bool, bool) {
 }
 
 /// The parts of a condition that must all hold.
-pub(super) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
-    match e {
-        None => Vec::new(),
-        Some(Expr {
-            kind: Kind::And(parts),
-            ..
-        }) => parts.into_iter().flat_map(|p| conjuncts(Some(p))).collect(),
-        Some(e) => vec![e],
+pub(crate) fn conjuncts(e: Option<Expr>) -> Vec<Expr> {
+    fn take(e: Expr, out: &mut Vec<Expr>) {
+        match e.kind {
+            Kind::And(parts) => parts.into_iter().for_each(|p| take(p, out)),
+            _ => out.push(e),
+        }
     }
+    let mut out = Vec::new();
+    if let Some(e) = e {
+        take(e, &mut out);
+    }
+    out
 }
 
 /// `left = right` with each side's columns all on one side of the join.

@@ -584,11 +584,7 @@ pub fn bind_computed_as(host: &dyn Host, table: &dyn Table, text: &str) -> SqlRe
 /// The columns of one table, for expressions over its rows.
 pub(crate) fn scope_of(table: &dyn Table) -> Scope<'static> {
     Scope {
-        sources: vec![ScopeSource {
-            alias: table.name().to_owned(),
-            columns: table.out_columns(),
-            offset: 0,
-        }],
+        sources: vec![ScopeSource::new(table.name(), table.out_columns(), 0)],
         ..Scope::default()
     }
 }

@@ -8,7 +8,7 @@ use super::cost;
 use super::estimate::{
     path_pages, row_bytes, seek_share, shares, table_pages, table_rows, together,
 };
-use super::order;
+use super::{like, order};
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{AccessPath, ScanHint, TableColumn};
 use crate::plan::{Node, Plan, Seek};
@@ -154,8 +154,17 @@ pub fn path_seek(
             seek.equal.push(e);
             continue;
         }
-        let low = found(&[CompareOp::Gt, CompareOp::Ge]).map(|(op, e)| (e, op == CompareOp::Ge));
-        let high = found(&[CompareOp::Lt, CompareOp::Le]).map(|(op, e)| (e, op == CompareOp::Le));
+        let mut low =
+            found(&[CompareOp::Gt, CompareOp::Ge]).map(|(op, e)| (e, op == CompareOp::Ge));
+        let mut high =
+            found(&[CompareOp::Lt, CompareOp::Le]).map(|(op, e)| (e, op == CompareOp::Le));
+        if low.is_none() && high.is_none() {
+            let like = |p: &Expr| like::range(p, offset + ordinal, &ty);
+            if let Some((from, to)) = parts.iter().find_map(like) {
+                low = Some((from, true));
+                high = to.map(|e| (e, false));
+            }
+        }
         // The range of a descending key column runs the other way; the filter alone is right for both.
         if !descending {
             (seek.lower, seek.upper) = (low, high);

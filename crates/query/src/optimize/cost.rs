@@ -70,6 +70,14 @@ pub fn hash(build: f64, probe: f64, bytes: f64) -> Cost {
     }
 }
 
+/// Grouping rows that come group by group. *Assumed.*
+pub fn stream(rows: f64) -> Cost {
+    Cost {
+        io: 0.0,
+        cpu: 0.000_1 + rows * 0.000_001_5,
+    }
+}
+
 /// Going through two inputs in order side by side. *Assumed.*
 pub fn merge(left: f64, right: f64) -> Cost {
     Cost {

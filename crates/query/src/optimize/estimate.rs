@@ -466,6 +466,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             input,
             groups,
             aggregates,
+            ordered,
             ..
         } => {
             let below = estimate(input);
@@ -474,7 +475,11 @@ pub fn estimate(plan: &Plan) -> Estimate {
                 return made(1.0, cost::per_row(below.rows, each), below.cost);
             }
             let rows = group_count(input, groups, below.rows);
-            made(rows, cost::hash(rows, below.rows, bytes), below.cost)
+            let own = match ordered {
+                true => cost::stream(below.rows),
+                false => cost::hash(rows, below.rows, bytes),
+            };
+            made(rows, own, below.cost)
         }
         Node::Window { input, .. } => {
             let below = estimate(input);
@@ -560,7 +565,7 @@ pub fn join_share(left: &Plan, l: &Expr, right: &Plan, r: &Expr) -> f64 {
 }
 
 /// How many groups rows fall into.
-fn group_count(input: &Plan, groups: &[Expr], rows: f64) -> f64 {
+pub fn group_count(input: &Plan, groups: &[Expr], rows: f64) -> f64 {
     let kinds = groups.iter().map(|g| match equal_share(input, g) {
         Some(share) => 1.0 / share.max(f64::MIN_POSITIVE),
         None => rows.sqrt().max(1.0),

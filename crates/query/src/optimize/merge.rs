@@ -75,18 +75,18 @@ fn pays(left: &mut Plan, right: &mut Plan, pairs: &mut Vec<(Expr, Expr)>) -> boo
 }
 
 /// How the scan that a plan is reads its table; `None` for other plans.
-fn seek_now(plan: &mut Plan) -> Option<Option<Seek>> {
+pub(super) fn seek_now(plan: &mut Plan) -> Option<Option<Seek>> {
     scan_of(plan).and_then(seek_of).map(|s| s.clone())
 }
 
-fn put_back(plan: &mut Plan, before: Option<Option<Seek>>) {
+pub(super) fn put_back(plan: &mut Plan, before: Option<Option<Seek>>) {
     if let (Some(seek), Some(before)) = (scan_of(plan).and_then(seek_of), before) {
         *seek = before;
     }
 }
 
 /// The keys as columns of a plan, ascending, if its order can be theirs.
-fn columns_of(plan: &Plan, keys: &[Expr]) -> Option<Vec<(usize, bool)>> {
+pub(super) fn columns_of(plan: &Plan, keys: &[Expr]) -> Option<Vec<(usize, bool)>> {
     let one = |e: &Expr| match e.kind {
         Kind::Column { depth: 0, index } => {
             let own = plan.columns.get(index)?.ty;
@@ -119,7 +119,7 @@ fn in_order(plan: &mut Box<Plan>, keys: Vec<Expr>) {
 }
 
 /// Lets a scan read its table in this order where that is cheaper than sorting. False, and nothing changed, where not.
-fn reads_in_order(plan: &mut Plan, by: &[(usize, bool)]) -> bool {
+pub(super) fn reads_in_order(plan: &mut Plan, by: &[(usize, bool)]) -> bool {
     if gives_places(plan) {
         return false;
     }
@@ -203,7 +203,7 @@ fn permuted(
 }
 
 /// The orders in which a plan can give out its rows without a sort.
-fn orders_of(plan: &Plan) -> Vec<order::Order> {
+pub(super) fn orders_of(plan: &Plan) -> Vec<order::Order> {
     let mut all = vec![order::of(plan)];
     let scan = match &plan.node {
         Node::Filter { input, .. } => input,

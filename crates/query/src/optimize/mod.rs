@@ -8,14 +8,17 @@
 //! 1. A rewritten plan gives out the same columns at the same places: expressions above it and subqueries beside it stay
 //!    as they are.
 //! 2. An expression with a subquery, or one whose value changes from look to look, stays over the row it was bound to.
-//! 3. A scan for rows to change is opened once: each row it gives out has one place.
+//! 3. A scan for rows to change gives each row out once: it has one place. It is opened once, or once for each of different
+//!    values of a key.
 //! 4. A condition stays in a filter above the scan that a seek narrows by it.
 
 mod access;
 pub(crate) mod columns;
 pub(crate) mod cost;
 pub(crate) mod estimate;
+mod grouping;
 mod joins;
+pub(crate) mod like;
 mod lists;
 pub(crate) mod merge;
 mod needed;
@@ -77,17 +80,7 @@ pub(crate) fn optimize_exists(mut plan: Plan, hints: &Hints) -> Plan {
 
 /// The parts of a condition that must all hold.
 fn parts(e: Option<Expr>) -> Vec<Expr> {
-    match e {
-        None => Vec::new(),
-        Some(Expr {
-            kind: Kind::And(parts),
-            ..
-        }) => parts
-            .into_iter()
-            .flat_map(|p| self::parts(Some(p)))
-            .collect(),
-        Some(e) => vec![e],
-    }
+    crate::bind::conjuncts(e)
 }
 
 /// One condition of its parts.
@@ -160,9 +153,7 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
     match node {
         Node::Scan { .. } => {
             let mut scan = made(node);
-            if !gives_places(&scan)
-                && let Some(listed) = lists::seek_list(&scan, &condition, want)
-            {
+            if let Some(listed) = lists::seek_list(&scan, &condition, want) {
                 return listed;
             }
             if !access::choose(&mut scan, &condition, want) {
@@ -188,13 +179,16 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
             groups,
             aggregates,
             kept,
+            ..
         } => {
             let (down, stay) = match groups.is_empty() {
                 true => (Vec::new(), condition),
                 false => below_groups(&groups, kept, condition),
             };
+            let wanted = want;
             let want = extreme(&input, &groups, &aggregates);
             let mut input = Box::new(push(*input, down, &want, hints));
+            let ordered = grouping::by_order(&mut input, &groups, kept, wanted);
             if !want.order.is_empty() && order::of(&input).gives(&want.order) {
                 let count = Expr::constant(Value::BigInt(1), duramen_types::SqlType::BIGINT);
                 let only = |input| Node::Top {
@@ -211,6 +205,7 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
                 groups,
                 aggregates,
                 kept,
+                ordered,
             };
             filtered(made(node), stay)
         }

@@ -1,6 +1,7 @@
 //! The order in which a plan gives out its rows, where it has one.
 
-use crate::expr::Kind;
+use super::grouping;
+use crate::expr::{Expr, Kind};
 use crate::host::AccessPath;
 use crate::plan::{JoinKind, Node, Plan, Seek, SortKey};
 
@@ -94,6 +95,22 @@ pub fn of(plan: &Plan) -> Order {
             unique: false,
             ..of(left)
         },
+        Node::Aggregate {
+            input,
+            groups,
+            kept,
+            ordered: true,
+            ..
+        } => {
+            let column = |e: &Expr| match e.kind {
+                Kind::Column { depth: 0, index } => Some(index),
+                _ => None,
+            };
+            let columns: Option<Vec<usize>> = groups.iter().map(column).collect();
+            columns.map_or_else(Order::default, |columns| {
+                grouping::groups_given(&of(input), &columns, *kept)
+            })
+        }
         Node::Sort { keys, .. } => {
             let one = |k: &SortKey| match k.expr.kind {
                 Kind::Column { depth: 0, index } => Some((index, k.descending)),

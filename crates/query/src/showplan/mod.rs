@@ -306,8 +306,9 @@ impl<'v> Tree<'v> {
                 groups,
                 aggregates,
                 kept,
+                ordered,
             } => {
-                let physical = match groups.is_empty() {
+                let physical = match groups.is_empty() || *ordered {
                     true => "Stream Aggregate",
                     false => "Hash Match",
                 };
@@ -324,7 +325,8 @@ impl<'v> Tree<'v> {
                     .collect();
                 let mut argument = Vec::new();
                 if !keys.is_empty() {
-                    argument.push(format!("HASH:({})", keys.join(", ")));
+                    let how = if *ordered { "GROUP BY" } else { "HASH" };
+                    argument.push(format!("{how}:({})", keys.join(", ")));
                 }
                 if !defined.is_empty() {
                     argument.push(format!("DEFINE:({})", defined.join(", ")));
@@ -631,7 +633,8 @@ impl<'v> Tree<'v> {
             let mut side = |bound: &Option<(Expr, bool)>, inclusive, without| {
                 if let Some((e, whole)) = bound {
                     let sign = text::compare_sign(if *whole { inclusive } else { without });
-                    parts.push(format!("{} {sign} {}", own[*column], names.expr(e)));
+                    let e = crate::optimize::like::shown(e);
+                    parts.push(format!("{} {sign} {}", own[*column], names.expr(&e)));
                 }
             };
             side(&seek.lower, CompareOp::Ge, CompareOp::Gt);

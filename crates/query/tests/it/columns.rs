@@ -48,8 +48,15 @@ fn world(dice: &mut Dice) -> Toy {
     };
     let toy = Toy {
         tables: vec![
-            ToyTable::new("a", columns(), &[]),
-            ToyTable::new("b", columns(), &[0]),
+            match dice.below(2) {
+                0 => ToyTable::new("a", columns(), &[]),
+                _ => ToyTable::keyed("a", columns(), &[8, 1], true),
+            },
+            match dice.below(3) {
+                0 => ToyTable::new("b", columns(), &[0]),
+                1 => ToyTable::keyed("b", columns(), &[1, 2], true),
+                _ => ToyTable::keyed("b", columns(), &[8], true),
+            },
         ],
         variables: vec![("@v", SqlType::INT, Value::Int(3))],
         workspace: Workspace::new(1 << 20),
@@ -195,7 +202,8 @@ fn query(dice: &mut Dice) -> String {
         1 => {
             let keys = match dice.below(4) {
                 0 => String::new(),
-                1 => format!("x.{}", dice.of(&COLUMNS)),
+                1 => format!("x.{}", dice.of(&["c", "k", "i", "id", "d"])),
+                2 if dice.below(3) == 0 => dice.of(&["x.k, x.c", "x.c, x.k"]).to_owned(),
                 2 => format!("x.{}, x.{}", dice.of(&COLUMNS), dice.of(&COLUMNS)),
                 _ => scalar(dice, "x", 1),
             };

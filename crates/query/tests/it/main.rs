@@ -5,6 +5,7 @@ mod columns;
 mod errors;
 mod functions;
 mod merge;
+mod ordered;
 mod select;
 mod toy;
 

@@ -38,13 +38,23 @@ struct State {
 
 impl ToyTable {
     pub fn new(name: &'static str, columns: Vec<TableColumn>, key: &[usize]) -> Arc<ToyTable> {
+        ToyTable::keyed(name, columns, key, false)
+    }
+
+    /// With a key that may have duplicates, and gives rows in its order, when `ordered`.
+    pub fn keyed(
+        name: &'static str,
+        columns: Vec<TableColumn>,
+        key: &[usize],
+        ordered: bool,
+    ) -> Arc<ToyTable> {
         let path = AccessPath {
             name: format!("PK_{name}"),
-            unique: true,
+            unique: !ordered,
             keys: key.iter().map(|k| (*k, false)).collect(),
             covers_all: true,
             columns: (0..columns.len()).collect(),
-            ordered: false,
+            ordered,
         };
         Arc::new(ToyTable {
             name,
@@ -120,10 +130,23 @@ impl Table for ToyTable {
         let mut state = self.state.lock();
         state.seeks += bounds.is_some() as usize;
         let rows = state.rows.iter();
-        let rows: Vec<_> = rows
+        let mut rows: Vec<_> = rows
             .filter(|(_, row)| bounds.is_none_or(|b| self.holds(b, row)))
             .cloned()
             .collect();
+        if let Some(b) = bounds.filter(|b| self.paths[b.path].ordered) {
+            let by = &self.paths[b.path].keys;
+            rows.sort_by(|(_, x), (_, y)| {
+                let each = by
+                    .iter()
+                    .map(|(c, _)| match (x[*c].is_null(), y[*c].is_null()) {
+                        (false, false) => compare(&x[*c], &y[*c], self.columns[*c].ty.collation),
+                        (x, y) => y.cmp(&x),
+                    });
+                let order = each.fold(std::cmp::Ordering::Equal, |all, o| all.then(o));
+                if b.backward { order.reverse() } else { order }
+            });
+        }
         Ok(Box::new(ToyCursor(rows.into_iter())))
     }
 

@@ -76,11 +76,7 @@ fn scope(table: &str, columns: &[Declared]) -> Scope<'static> {
         updatable: true,
     });
     Scope {
-        sources: vec![ScopeSource {
-            alias: table.to_owned(),
-            columns: columns.collect(),
-            offset: 0,
-        }],
+        sources: vec![ScopeSource::new(table, columns.collect(), 0)],
         ..Scope::default()
     }
 }

@@ -1,6 +1,5 @@
-//! `sys.stats` and `sys.stats_columns`: the statistics of every index, and those of CREATE STATISTICS.
-//!
-//! Statistics that plans have asked for are in memory only and have no row.
+//! `sys.stats` and `sys.stats_columns`: the statistics of every index, those of CREATE STATISTICS, and those of columns that
+//! plans have asked for (`_WA_Sys_...`), which are in memory only: after a start they come back as plans ask again.
 
 use std::sync::Arc;
 
@@ -12,10 +11,17 @@ use super::View;
 use super::column::*;
 use super::objects::tables;
 use crate::host::Context;
+use crate::statistics;
 
 enum Kind<'a> {
     Index(&'a IndexDef),
     Own(&'a StatisticsDef),
+    /// Of a column, by place.
+    Automatic {
+        column: usize,
+        id: u16,
+        name: String,
+    },
 }
 
 pub struct Source<'a> {
@@ -25,16 +31,18 @@ pub struct Source<'a> {
 
 impl Source<'_> {
     fn id(&self) -> u16 {
-        match self.kind {
+        match &self.kind {
             Kind::Index(i) => i.id,
             Kind::Own(s) => s.id,
+            Kind::Automatic { id, .. } => *id,
         }
     }
 
     fn name(&self) -> &str {
-        match self.kind {
+        match &self.kind {
             Kind::Index(i) => &i.name,
             Kind::Own(s) => &s.name,
+            Kind::Automatic { name, .. } => name,
         }
     }
 
@@ -42,22 +50,32 @@ impl Source<'_> {
         match self.kind {
             Kind::Index(i) => i.options.no_recompute,
             Kind::Own(s) => s.no_recompute,
+            Kind::Automatic { .. } => false,
         }
     }
 
-    fn own(&self, what: impl Fn(&StatisticsDef) -> bool) -> Value {
-        bit(matches!(self.kind, Kind::Own(s) if what(s)))
+    fn auto_created(&self) -> bool {
+        match self.kind {
+            Kind::Index(_) => false,
+            Kind::Own(s) => s.automatic(),
+            Kind::Automatic { .. } => true,
+        }
+    }
+
+    fn user_created(&self) -> bool {
+        matches!(self.kind, Kind::Own(s) if !s.automatic())
     }
 
     /// Ids of columns.
     fn columns(&self) -> Vec<i32> {
-        match self.kind {
+        match &self.kind {
             Kind::Index(i) => {
                 let id = |k: &duramen_storage::KeyColumn| self.table.columns.get(k.column);
                 let keys = i.keys.iter().filter_map(id);
                 keys.map(|c| c.id).collect()
             }
             Kind::Own(s) => s.columns.clone(),
+            Kind::Automatic { column, .. } => vec![self.table.columns[*column].id],
         }
     }
 }
@@ -66,8 +84,8 @@ columns! { Source<'_>;
     "object_id", T::INT, NOT_NULL, |s| int(s.table.id.0);
     "name", T::SYSNAME, NULL, |s| text(s.name());
     "stats_id", T::INT, NOT_NULL, |s| int(s.id());
-    "auto_created", T::BIT, NULL, |s| s.own(StatisticsDef::automatic);
-    "user_created", T::BIT, NULL, |s| s.own(|s| !s.automatic());
+    "auto_created", T::BIT, NULL, |s| bit(s.auto_created());
+    "user_created", T::BIT, NULL, |s| bit(s.user_created());
     "no_recompute", T::BIT, NULL, |s| bit(s.no_recompute());
     "has_filter", T::BIT, NULL, |_| bit(false);
     "filter_definition", T::NVARCHAR_MAX, NULL, |_| Value::Null;
@@ -79,16 +97,27 @@ columns! { Source<'_>;
     "auto_drop", T::BIT, NULL, |_| bit(false);
 }
 
-/// Those of a table, indexes first.
-fn sources(table: &Arc<TableDef>) -> impl Iterator<Item = Source<'_>> {
+/// Those of a table, indexes first. Automatic ones have the numbers behind all others, by column.
+fn sources<'a>(table: &'a Arc<TableDef>, cx: &Context) -> impl Iterator<Item = Source<'a>> {
     let indexes = table.indexes.iter().map(Kind::Index);
     let own = table.statistics.iter().map(Kind::Own);
-    indexes.chain(own).map(|kind| Source { table, kind })
+    let ids = table.indexes.iter().map(|i| i.id);
+    let ids = ids.chain(table.statistics.iter().map(|s| s.id));
+    let last = ids.max().unwrap_or(1);
+    let db = cx.instance.databases.find(&cx.database);
+    let known = db.map_or_else(Vec::new, |d| d.statistics.automatic(table));
+    let automatic = known.into_iter().map(move |column| Kind::Automatic {
+        id: last.saturating_add(u16::try_from(table.columns[column].id).unwrap_or(u16::MAX)),
+        name: statistics::automatic_name(table, column),
+        column,
+    });
+    let all = indexes.chain(own).chain(automatic);
+    all.map(|kind| Source { table, kind })
 }
 
 fn stats(cx: &Context, _: &[Value]) -> SqlResult<Vec<Vec<Value>>> {
     let tables = tables(cx, true)?;
-    let all = tables.iter().flat_map(sources);
+    let all = tables.iter().flat_map(|t| sources(t, cx));
     Ok(all.map(|s| row(&s)).collect())
 }
 
@@ -117,7 +146,7 @@ mod columns {
     fn members(cx: &Context, _: &[Value]) -> SqlResult<Vec<Vec<Value>>> {
         let mut rows = Vec::new();
         for t in tables(cx, true)? {
-            for s in sources(&t) {
+            for s in sources(&t, cx) {
                 for (position, column) in (1..).zip(s.columns()) {
                     rows.push(row(&Member {
                         table: t.id.0,

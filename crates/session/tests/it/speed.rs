@@ -115,9 +115,10 @@ fn speed_of_compilation() {
 /// Keys in order on both sides: what each way of joining takes. The costs of `query::optimize::cost` go by this.
 #[test]
 fn speed_of_joins() {
-    let mut session = login(&instance());
+    let instance = instance();
+    let mut session = login(&instance);
     let rows = turns(1_000, 100_000);
-    run(
+    let told = run(
         &mut session,
         "SET NOCOUNT ON;
          CREATE TABLE d (d int);
@@ -125,14 +126,13 @@ fn speed_of_joins() {
          CREATE TABLE l (id int PRIMARY KEY, v int, w varchar(20));
          CREATE TABLE r (id int PRIMARY KEY, v int, w varchar(20))",
     );
+    assert_eq!(told, Vec::<String>::new());
     let numbers = format!(
         "SELECT n, n % 7, 'some text' FROM (SELECT a.d + b.d * 10 + c.d * 100 + e.d * 1000 + f.d * 10000 AS n
             FROM d a CROSS JOIN d b CROSS JOIN d c CROSS JOIN d e CROSS JOIN d f) AS all_n WHERE n < {rows}"
     );
-    run(
-        &mut session,
-        &format!("INSERT l {numbers}; INSERT r {numbers}"),
-    );
+    let fill = format!("INSERT l {numbers}; INSERT r {numbers}");
+    assert_eq!(run(&mut session, &fill), Vec::<String>::new());
     for (what, list) in [
         ("counted", "COUNT(*), SUM(l.v + r.v)"),
         ("with text", "COUNT(*), MAX(l.w + r.w)"),

@@ -103,7 +103,7 @@ fn a_table_that_is_dropped_meanwhile_is_not_there() {
 fn an_attention_ends_a_wait() {
     world(1, |instance| {
         let mut s = session(instance);
-        run(&mut s, "BEGIN TRAN; UPDATE t SET v = 0");
+        run(&mut s, "BEGIN TRAN; UPDATE t SET v = 0 WHERE id = 2");
         let mut b = session(instance);
         let cancel = CancelToken::default();
         let token = cancel.clone();
@@ -113,12 +113,7 @@ fn an_attention_ends_a_wait() {
             b.execute_batch("SELECT 1; UPDATE t SET v = 6; SELECT 2", &mut sink, &token);
             (b, sink.lines)
         });
-        a_while();
-        // The first batch waits without a token of the test's: let it go on.
-        run(
-            &mut s,
-            "COMMIT; BEGIN TRAN; UPDATE t SET v = 0 WHERE id = 2",
-        );
+        // Its second batch waits for the row that is changed here.
         a_while();
         cancel.0.store(true, Ordering::Release);
         let (mut b, lines) = waiting.join().expect("it ended");
