@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -21,6 +22,16 @@ use crate::program::{Variable, find_variable};
 use crate::security::Who;
 use crate::session::{CancelToken, Session};
 use crate::{functions, globals, resource};
+
+/// View, column id, name, type and nullability.
+type SystemColumn = (i32, i32, String, SqlType, bool);
+
+/// The columns of the views in the resource room, once they are known.
+#[derive(Default)]
+pub struct SystemColumns {
+    pub columns: OnceLock<Vec<SystemColumn>>,
+    busy: AtomicBool,
+}
 
 /// What tables and views find again behind `Host::session`.
 #[derive(Clone)]
@@ -138,6 +149,32 @@ impl HostView<'_> {
         }
     }
 
+    /// Binds the views of the resource room for their columns. They are the same for everybody: what is bound inside is
+    /// asked for no permission. One of them may itself ask for these columns: then it does without.
+    fn know_system_columns(&self) {
+        let known = &self.session.instance.system_columns;
+        if known.columns.get().is_some() || known.busy.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let inside = self.inside("master", &[], &[]);
+        let mut all = Vec::new();
+        for module in resource::listed().filter(|m| m.kind == ObjectKind::VIEW) {
+            let bound = resource::view(module, "master").and_then(|view| {
+                let plan = Binder::new(&inside).select(&view.query)?;
+                Ok((view.columns, plan))
+            });
+            let Ok((names, plan)) = bound else { continue };
+            for (n, c) in plan.columns.iter().enumerate() {
+                let name = names.get(n).cloned().unwrap_or_else(|| c.name.to_string());
+                let id = n as i32 + 1;
+                all.push((module.id.0, id, name, c.ty, c.nullable));
+            }
+        }
+        // Whoever else was as fast has found the same.
+        let _ = known.columns.set(all);
+        known.busy.store(false, Ordering::Release);
+    }
+
     /// 229 for what the session may not read; the target of a statement need not be readable.
     fn readable(&self, name: &ast::ObjectName) -> SqlResult<()> {
         match &self.session.state.writing {
@@ -181,6 +218,9 @@ impl Host for HostView<'_> {
         if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
             if self.depth == 0 {
                 self.session.require_state(name.name())?;
+            }
+            if ["all_columns", "system_columns"].contains(&v.name()) {
+                self.know_system_columns();
             }
             return Ok(Some(Source::Virtual(v)));
         }

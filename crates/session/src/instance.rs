@@ -14,6 +14,7 @@ use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::databases::{Databases, StorageConfig};
+use crate::host::SystemColumns;
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
 use crate::session::{LoginRequest, Session};
@@ -38,6 +39,8 @@ pub struct Instance {
     pub(crate) admission: Arc<Admission>,
     /// Plans that all sessions share.
     pub(crate) plans: PlanCache,
+    /// The columns of the system's views that are T-SQL texts: bound once, when somebody first asks for them.
+    pub(crate) system_columns: SystemColumns,
     /// The memory for rows that operators keep.
     pub(crate) workspace: Arc<Workspace>,
 }
@@ -55,6 +58,7 @@ impl Instance {
             sessions: Mutex::new(BTreeMap::new()),
             admission: Arc::new(Admission::new(duramen_os::machine::processors())),
             plans: PlanCache::default(),
+            system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
         }))
     }

@@ -128,9 +128,27 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
     Ok(all)
 }
 
-/// The columns of the declared views.
-fn declared() -> Vec<Source> {
+/// The columns of the system's views: those that are declared, and those that are T-SQL texts.
+fn declared(cx: &Context) -> Vec<Source> {
     let mut all = Vec::new();
+    let texts = cx.instance.system_columns.columns.get();
+    for (table, id, name, ty, nullable) in texts.into_iter().flatten() {
+        all.push(Source {
+            table: *table,
+            id: *id,
+            name: name.clone(),
+            ty: *ty,
+            nullable: *nullable,
+            identity: None,
+            default: 0,
+            user_type: match ty == &T::SYSNAME {
+                true => 256,
+                false => i32::from(ty.id.xtype()),
+            },
+            rowguid: false,
+            computed: false,
+        });
+    }
     for (table, view, _) in every() {
         for (id, (name, ty, nullable)) in (1..).zip(view.columns) {
             all.push(Source {
@@ -159,12 +177,12 @@ pub const COLUMNS_VIEW: View = View::new("columns", COLUMNS, |cx, _| {
 
 pub const ALL_COLUMNS: View = View::new("all_columns", COLUMNS, |cx, _| {
     let mut all = sources(cx)?;
-    all.extend(declared());
+    all.extend(declared(cx));
     Ok(all.iter().map(row).collect())
 });
 
-pub const SYSTEM_COLUMNS: View = View::new("system_columns", COLUMNS, |_, _| {
-    Ok(declared().iter().map(row).collect())
+pub const SYSTEM_COLUMNS: View = View::new("system_columns", COLUMNS, |cx, _| {
+    Ok(declared(cx).iter().map(row).collect())
 });
 
 pub use identity::IDENTITY_COLUMNS;
