@@ -3,7 +3,7 @@
 use duramen_os::sim::SimDisk;
 use duramen_session::Session;
 
-use crate::{alone, login, run, start};
+use crate::{alone, alone_on, run};
 
 fn rows(s: &mut Session, sql: &str) -> String {
     let lines = run(s, sql);
@@ -111,7 +111,7 @@ fn constraints_are_added_and_enforced() {
 #[test]
 fn columns_change_their_type() {
     let disk = SimDisk::new(31);
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     run(
         &mut s,
         "CREATE TABLE t (a int IDENTITY PRIMARY KEY, b varchar(4) NOT NULL, c int); CREATE INDEX ix ON t (b); INSERT t VALUES ('12', 5), ('34', NULL)",
@@ -140,7 +140,7 @@ fn columns_change_their_type() {
         &mut s,
         "EXEC sys.sp_flush_log; BEGIN TRAN; ALTER TABLE t ADD z int NOT NULL DEFAULT 1; CHECKPOINT",
     );
-    let mut s = login(&start(&disk.crash(3).env()));
+    let mut s = alone_on(&disk.crash(3).env());
     assert_eq!(
         rows(&mut s, "SELECT * FROM t ORDER BY a"),
         "1 | 12 | 5;2 | 34 | NULL"

@@ -12,7 +12,7 @@ use duramen_os::sim::{SimDisk, Simulation, seeds};
 use duramen_os::{IoError, thread};
 use duramen_session::Session;
 
-use super::{login, run, start, start_with};
+use super::{alone_on, login, run, start, start_with};
 
 const TABLE: &str = "CREATE TABLE t (a int NOT NULL PRIMARY KEY)";
 
@@ -65,7 +65,7 @@ fn seen_and_kept(seed: u64, word: &'static str, insert: &'static str) -> (u64, u
         for w in writers {
             w.join().expect("writers end");
         }
-        let kept = rows(&mut login(&start(&after.env())));
+        let kept = rows(&mut alone_on(&after.env()));
         (seen, kept)
     })
 }
@@ -150,7 +150,7 @@ fn it_is_listed_kept_and_refused_where_it_means_nothing() {
     assert!(run(&mut s, &temporary)[1].starts_with("Msg 40517"));
     run(&mut s, "USE master; EXEC sys.sp_flush_log");
     // Not a clean shutdown: the log has it.
-    let mut s = login(&start(&disk.crash(1).env()));
+    let mut s = alone_on(&disk.crash(1).env());
     assert_eq!(
         run(&mut s, LISTED)[1..3],
         ["COMMIT_WAIT | STATEMENT | 1", "LOG_PROFILE | 2014 | 0"]

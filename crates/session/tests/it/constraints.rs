@@ -3,7 +3,7 @@
 use duramen_os::sim::SimDisk;
 use duramen_session::Session;
 
-use crate::{instance, login, run, start};
+use crate::{alone_on, instance, login, run};
 
 const MADE: &str = "\
 CREATE TYPE code FROM varchar(5) NOT NULL
@@ -64,7 +64,7 @@ fn check(s: &mut Session) {
 fn definitions_and_their_state_survive_a_crash() {
     for seed in 0..4 {
         let disk = SimDisk::new(seed);
-        let mut s = login(&start(&disk.env()));
+        let mut s = alone_on(&disk.env());
         for sql in MADE.lines() {
             let lines = run(&mut s, sql);
             assert!(
@@ -78,7 +78,7 @@ fn definitions_and_their_state_survive_a_crash() {
         }
         run(&mut s, "EXEC sys.sp_flush_log");
         let last = number(&mut s, "SELECT CONVERT(bigint, MAX(v)) FROM p");
-        let mut s = login(&start(&disk.crash(seed).env()));
+        let mut s = alone_on(&disk.crash(seed).env());
         check(&mut s);
         run(&mut s, "UPDATE p SET n = n WHERE id = 1");
         let next = number(&mut s, "SELECT CONVERT(bigint, v) FROM p WHERE id = 1");
@@ -97,7 +97,7 @@ fn a_crash_in_alter_table_leaves_before_or_after() {
     let (mut before, mut after) = (0, 0);
     for n in [0, 3, 6, 10, 15, 25, 1000] {
         let disk = SimDisk::new(n);
-        let mut s = login(&start(&disk.env()));
+        let mut s = alone_on(&disk.env());
         for sql in MADE.lines() {
             run(&mut s, sql);
         }
@@ -108,7 +108,7 @@ fn a_crash_in_alter_table_leaves_before_or_after() {
             "ALTER TABLE off_ ADD CONSTRAINT ck_off CHECK (id < 5), w AS id + 1 PERSISTED, CONSTRAINT fk_two FOREIGN KEY (id) REFERENCES k (id) ON DELETE SET NULL",
         );
         run(&mut s, "EXEC sys.sp_flush_log");
-        let mut s = login(&start(&disk.crash(n).env()));
+        let mut s = alone_on(&disk.crash(n).env());
         check(&mut s);
         let made = "SELECT COUNT(*) FROM sys.objects WHERE name IN ('ck_off', 'fk_two')";
         match number(&mut s, made) {

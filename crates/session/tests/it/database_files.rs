@@ -2,7 +2,7 @@
 
 use duramen_os::sim::SimDisk;
 
-use crate::{alone, instance, login, run, start};
+use crate::{Alone, alone, alone_on, instance, login, run, start};
 
 /// Rows of a query, without its heading.
 fn rows(s: &mut duramen_session::Session, sql: &str) -> Vec<String> {
@@ -53,7 +53,7 @@ fn a_database_has_the_files_it_was_made_with() {
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM t WHERE c = 'a'"), ["1"]);
     drop(s);
     instance.shutdown().expect("a clean shutdown");
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     assert_eq!(rows(&mut s, files), wanted);
     assert_eq!(rows(&mut s, "SELECT c FROM d.dbo.t ORDER BY c"), ["A", "a"]);
     assert_eq!(run(&mut s, "DROP DATABASE d"), NOTHING);
@@ -82,7 +82,7 @@ fn what_is_not_said_has_defaults() {
 #[test]
 fn a_failed_create_leaves_nothing() {
     let disk = SimDisk::new(22);
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     run(&mut s, "CREATE DATABASE d");
     assert!(run(&mut s, "CREATE DATABASE D")[0].starts_with("Msg 1801, Level 16, State 3"));
     let lines = run(
@@ -211,7 +211,7 @@ fn files_and_filegroups_come_and_go() {
     let used = "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID()) WHERE file_id <> 2 AND vlf_sequence_number > 0";
     assert_ne!(rows(&mut s, used), ["0"]);
     let after = disk.crash(5);
-    let mut s = login(&start(&after.env()));
+    let mut s = alone_on(&after.env());
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM d.dbo.t"), ["5000"]);
     assert_eq!(
         rows(
@@ -246,7 +246,7 @@ fn a_name_is_changed_with_the_database_closed() {
     assert_eq!(rows(&mut s, "SELECT DB_NAME(), COUNT(*) FROM t"), ["e | 1"]);
     assert!(run(&mut other, "USE d")[0].starts_with("Msg 911"));
     drop((s, other));
-    let mut s = login(&start(&disk.crash(1).env()));
+    let mut s = alone_on(&disk.crash(1).env());
     assert_eq!(rows(&mut s, "SELECT a FROM e.dbo.t"), ["1"]);
 }
 
@@ -295,7 +295,7 @@ fn options_take_effect_and_show() {
     assert!(run(&mut s, "ALTER DATABASE master SET READ_ONLY")[0].starts_with("Msg 5058"));
     assert!(run(&mut s, "ALTER DATABASE nowhere SET READ_ONLY")[0].starts_with("Msg 5011"));
     drop(s);
-    let mut s = login(&start(&disk.crash(2).env()));
+    let mut s = alone_on(&disk.crash(2).env());
     assert_eq!(
         rows(&mut s, show),
         ["FULL | FORCED | 1 | 0 | 150 | 120 | 0"]
@@ -334,7 +334,7 @@ fn offline_and_online() {
     );
     drop(s);
     instance.shutdown().expect("a clean shutdown");
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     assert!(run(&mut s, "USE d")[0].starts_with("Msg 942"));
     assert_eq!(run(&mut s, "ALTER DATABASE d SET ONLINE"), NOTHING);
     assert_eq!(rows(&mut s, "SELECT a FROM d.dbo.t"), ["7"]);
@@ -393,20 +393,20 @@ fn one_user_or_many() {
 }
 
 /// Runs `sql` on a machine that loses power after `n` writes and syncs; what a start finds then.
-fn cut(seed: u64, n: u64, before: &str, sql: &str) -> duramen_session::Session {
+fn cut(seed: u64, n: u64, before: &str, sql: &str) -> Alone {
     let disk = SimDisk::new(seed);
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     for sql in before.split(';') {
         run(&mut s, sql);
     }
     disk.power_off_after(n);
     run(&mut s, sql);
-    let instance = start(&disk.crash(seed + n).env());
+    let after = alone_on(&disk.crash(seed + n).env());
     // Shown when the test fails.
-    for gone in instance.databases.unavailable() {
+    for gone in after.instance.databases.unavailable() {
         println!("after {n}: {gone}");
     }
-    login(&instance)
+    after
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn a_crash_in_alter_and_drop_leaves_before_or_after() {
 #[test]
 fn tables_and_indexes_lie_where_they_are_put() {
     let disk = SimDisk::new(27);
-    let mut s = login(&start(&disk.env()));
+    let mut s = alone_on(&disk.env());
     run(
         &mut s,
         "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d1.mdf'), FILEGROUP g (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 1MB), FILEGROUP h (NAME = d3, FILENAME = '/data/d3.ndf', SIZE = 1MB); USE d",
@@ -534,7 +534,7 @@ fn tables_and_indexes_lie_where_they_are_put() {
         "ALTER TABLE a ADD z int NULL; EXEC sys.sp_flush_log",
     );
     drop(s);
-    let mut s = login(&start(&disk.crash(9).env()));
+    let mut s = alone_on(&disk.crash(9).env());
     run(&mut s, "USE d");
     assert_eq!(rows(&mut s, places), wanted);
     assert_eq!(rows(&mut s, "SELECT LEN(y), z FROM a"), ["20000 | NULL"]);
