@@ -67,3 +67,6 @@ impl Backups {
         std::mem::take(&mut *self.freed.lock())
     }
 }
+
+#[cfg(test)]
+mod tests;

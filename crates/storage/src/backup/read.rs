@@ -191,7 +191,17 @@ impl Medium {
         if &magic == b"MSSQLBAK" {
             medium.unwrap_compressed()?;
         }
-        match medium.walk() {
+        let mut open = None;
+        let walked = medium.walk(&mut open);
+        // Unwrapping leaves out what lies behind the last unit: a set that has told everything has ended there.
+        if let Some(mut set) = open
+            && medium.compressed
+            && !set.header.database.is_empty()
+        {
+            set.complete = true;
+            medium.sets.push(set);
+        }
+        match walked {
             Ok(()) => Ok(medium),
             Err(Stop::Io(e)) => Err(read_failed(&e, shown)),
             // Sets before the damage can be used.
@@ -217,10 +227,9 @@ impl Medium {
         Ok(())
     }
 
-    fn walk(&mut self) -> Result<(), Stop> {
+    fn walk(&mut self, open: &mut Option<BackupSet>) -> Result<(), Stop> {
         let length = self.file.len();
         let (mut at, mut base) = (0, 0);
-        let mut open: Option<BackupSet> = None;
         let mut ended = false;
         for n in 0..MOST_BLOCKS {
             if at >= length {
@@ -259,17 +268,17 @@ impl Medium {
                 b"TAPE" => self.media = self.media_of(&block)?,
                 b"SSET" => {
                     let position = self.sets.len() as u32 + 1;
-                    open = Some(self.new_set(&block, position)?);
+                    *open = Some(self.new_set(&block, position)?);
                     ended = false;
                 }
                 b"ESET" => {
                     ended = true;
-                    if let Some(set) = &mut open {
+                    if let Some(set) = open {
                         self.end_of_set(&block, set)?;
                     }
                 }
                 _ => {
-                    if let Some(set) = &mut open {
+                    if let Some(set) = open {
                         self.add_to_set(&block, set)?;
                     }
                 }
