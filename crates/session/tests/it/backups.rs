@@ -421,3 +421,24 @@ fn the_reason_is_that_of_the_last_attempt_to_truncate() {
     assert_eq!((reason(&mut s).as_str(), active(&mut s)), ("NOTHING", 1));
     assert!(held > 4, "{held}");
 }
+
+#[test]
+fn a_backup_that_follows_a_new_file_is_refused() {
+    let instance = start(&SimDisk::new(16).env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "ALTER DATABASE b SET RECOVERY FULL",
+            "BACKUP DATABASE b TO DISK = '/data/b.bak'",
+            "ALTER DATABASE b ADD FILE (NAME = b2, FILENAME = '/data/b2.ndf', SIZE = 1MB)",
+            "BACKUP LOG b TO DISK = '/data/b.trn'",
+        ],
+    );
+    let restore = format!("RESTORE DATABASE c FROM DISK = '/data/b.bak' WITH {MOVE}, NORECOVERY");
+    all(&mut s, &[&restore]);
+    let lines = run(&mut s, "RESTORE LOG c FROM DISK = '/data/b.trn'");
+    assert!(lines[0].starts_with("Msg 40517"), "{lines:?}");
+    all(&mut s, &["RESTORE DATABASE c WITH RECOVERY"]);
+}

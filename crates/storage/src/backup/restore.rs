@@ -99,6 +99,18 @@ fn log_failed(name: &str) -> impl Fn(LogError) -> SqlError + '_ {
     }
 }
 
+/// A file that was added since the full backup would have to be made: that is not here.
+fn same_files(files: &RestoreFiles, header: &SetHeader) -> SqlResult<()> {
+    let known = |id: u16| files.data.iter().any(|d| d.file_id == id);
+    match header.files.iter().all(|f| f.is_log || known(f.id)) {
+        true => Ok(()),
+        false => {
+            let what = "RESTORE of a backup that follows ADD FILE";
+            Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]))
+        }
+    }
+}
+
 /// 4331
 fn inconsistent() -> SqlError {
     SqlError::new(&messages::RESTORED_TO_INCONSISTENT_POINTS, &[])
@@ -190,6 +202,7 @@ impl Engine {
         if set.header.differential_base_lsn != state.base || set.header.family != state.family {
             return Err(SqlError::new(&messages::DIFFERENTIAL_WRONG_STATE, &[]));
         }
+        same_files(files, &set.header)?;
         let mut data = Vec::new();
         for spec in &files.data {
             let file = DataFile::open(&self.env, spec)?;
@@ -259,6 +272,7 @@ impl Engine {
             return Err(inconsistent());
         }
         let h = &set.header;
+        same_files(files, h)?;
         if h.family != state.family {
             return Err(SqlError::new(&messages::LOG_BACKUP_OTHER_PATH, &[]));
         }
