@@ -1,6 +1,6 @@
 //! Log files of a database besides the first: made with the header page that says whose they are.
 
-use duramen_base::{FileId, PAGE_BYTES, SqlResult};
+use duramen_base::{FileId, PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_wal::LogFileSpec;
 
 use crate::engine::Database;
@@ -27,6 +27,19 @@ pub(crate) fn log_header(file: &LogFileSpec, guid: &[u8; 16]) -> SqlResult<PageB
 }
 
 impl Database {
+    /// REMOVE FILE of a log file: takes it out of use. 5042 while anything in it is needed, or the log cannot do without
+    /// it. The caller strikes it off its list, and deletes it after that.
+    pub fn remove_log_file(&self, file_id: FileId, name: &str) -> SqlResult<()> {
+        let Some(log) = self.log() else {
+            return Ok(());
+        };
+        match log.remove_file(file_id) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(SqlError::new(&messages::FILE_NOT_EMPTY, &[&"file", &name])),
+            Err(e) => Err(e.to_sql(&self.name)),
+        }
+    }
+
     /// ADD LOG FILE: makes the file and takes it into use. It is complete on the disk before the log may write to it.
     /// Whoever opens the database names its log files: the caller keeps the list, and lists this one before the call.
     pub fn add_log_file(&self, spec: &LogFileSpec) -> SqlResult<()> {

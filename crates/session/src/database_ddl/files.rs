@@ -138,7 +138,11 @@ impl Admin<'_> {
             if log.file_id == 2 {
                 return Err(SqlError::new(&messages::REMOVE_PRIMARY_FILE, &[]));
             }
-            return Err(refuse("REMOVE FILE of a log file"));
+            db.db.remove_log_file(FileId(log.file_id), name)?;
+            databases.write_entry(db, |e| e.files.retain(|f| f.file_id != log.file_id))?;
+            databases.delete_file(&log.path);
+            self.note(&messages::HAS_BEEN_REMOVED, &[&"file", &name]);
+            return Ok(());
         }
         db.db.remove_data_file(name)?;
         databases.write_entry(db, |_| {})?;

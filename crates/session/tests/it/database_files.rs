@@ -213,12 +213,38 @@ fn files_and_filegroups_come_and_go() {
     let after = disk.crash(5);
     let mut s = alone_on(&after.env());
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM d.dbo.t"), ["5000"]);
+    // It goes when the log is through with it.
+    let remove = "ALTER DATABASE d REMOVE FILE l2";
+    let mut said = run(&mut s, remove);
+    for _ in 0..40 {
+        if !said[0].starts_with("Msg 5042") {
+            break;
+        }
+        run(
+            &mut s,
+            "USE d; UPDATE t SET b = 'y' WHERE a < 500; CHECKPOINT",
+        );
+        said = run(&mut s, remove);
+    }
+    assert_eq!(said, ["The file 'l2' has been removed."]);
+    assert!(!after.env().disk.exists("/data/l2.ldf".as_ref()));
+    let logs = "SELECT name FROM d.sys.database_files WHERE type = 1";
+    assert_eq!(rows(&mut s, logs), ["d_log"]);
+    run(
+        &mut s,
+        "USE d; UPDATE t SET b = 'z' WHERE a < 100; EXEC sys.sp_flush_log",
+    );
+    let again = after.crash(6);
+    let mut s = login(&start(&again.env()));
+    let z = "SELECT COUNT(*) FROM d.dbo.t WHERE b = 'z'";
+    assert_eq!(rows(&mut s, z), ["100"]);
+    assert_eq!(rows(&mut s, logs), ["d_log"]);
     assert_eq!(
         rows(
             &mut s,
             "SELECT name FROM d.sys.database_files ORDER BY file_id"
         ),
-        ["d", "d_log", "f2", "l2"]
+        ["d", "d_log", "f2"]
     );
 }
 

@@ -104,7 +104,7 @@ impl Log {
     ) -> Result<(), E> {
         let (file, path) = {
             let s = self.lock();
-            let state = s.files.iter();
+            let state = s.files.iter().filter(|f| !f.is_gone());
             let mut found = state.filter(|f| f.spec.file_id == range.slot.file_id);
             match found.next() {
                 Some(f) => (f.file.clone(), f.spec.path.clone()),

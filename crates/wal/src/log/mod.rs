@@ -29,6 +29,7 @@ mod headers;
 mod lay;
 mod open;
 mod read;
+mod remove;
 mod scan;
 mod shrink;
 mod sleepers;
@@ -321,7 +322,8 @@ impl Log {
     /// Size of each file in bytes.
     pub fn file_sizes(&self) -> Vec<(FileId, u64)> {
         let s = self.state.lock();
-        s.files.iter().map(|f| (f.spec.file_id, f.bytes)).collect()
+        let there = s.files.iter().filter(|f| !f.is_gone());
+        there.map(|f| (f.spec.file_id, f.bytes)).collect()
     }
 
     /// Bytes of log from `lsn` to the write head, headers and padding included.

@@ -10,7 +10,7 @@ use crate::planted::Bug;
 use crate::vlf::HEADER_BYTES;
 
 /// A log has at least this many VLFs.
-const MIN_VLFS: usize = 2;
+pub(super) const MIN_VLFS: usize = 2;
 
 impl Log {
     /// DBCC SHRINKFILE: brings a file down to the VLF boundary at or above `target_bytes`, or as near as it goes. The
