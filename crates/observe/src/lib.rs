@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 mod counters;
 pub mod events;
 mod files;
@@ -20,6 +21,7 @@ mod reads;
 mod session;
 mod waits;
 
+pub use activity::{Activity, activity, note_activity};
 pub use counters::{
     Counter, CounterKind, CounterObject, CounterValue, DbCounter, DbCounters, count, count_db,
     counter, counters, db_counter, db_counters, forget_db, gauge,

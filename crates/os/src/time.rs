@@ -113,5 +113,14 @@ pub fn thread_cpu() -> Duration {
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
 
+/// Processor time that the process has used, in all its threads. In a simulation the virtual clock.
+pub fn process_cpu() -> Duration {
+    if let Some(here) = sched::here() {
+        return Duration::from_nanos(here.now());
+    }
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
 /// Minutes between the server's local time and UTC: always none, as in containers; `GETDATE` equals `GETUTCDATE`.
 pub const LOCAL_OFFSET_MINUTES: i16 = 0;

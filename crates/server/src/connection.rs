@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
-use duramen_observe::{Counter, count};
+use duramen_observe::{Activity, note_activity};
 use duramen_os::sync::Mutex;
 use duramen_tds::TdsError;
 use duramen_tds::dialect::Dialect;
@@ -124,9 +124,6 @@ impl Connection {
     /// Drops the session, which may roll back: on a worker.
     pub fn drop_session(&self) {
         let session = self.session.lock().take();
-        if session.is_some() {
-            count(Counter::Logouts, 1);
-        }
         drop(session);
         self.shared.backend.disconnect(self.id);
     }
@@ -296,6 +293,7 @@ impl Inbound {
             || match self.read(connection, buffer) {
                 Ok(()) => connection.is_over(),
                 Err(End::Protocol(error)) if logged_in => {
+                    note_activity(Activity::PacketErrors, 1);
                     connection.tell_and_end(&request::stream_error(&error));
                     true
                 }
@@ -384,6 +382,7 @@ impl Inbound {
         while let Some(message) = self.messages.next_message()? {
             self.message(connection, message)?;
         }
+        note_activity(Activity::PacketsReceived, self.messages.take_packet_count());
         Ok(())
     }
 

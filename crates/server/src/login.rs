@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{SqlError, messages};
-use duramen_observe::{Counter, count};
 use duramen_tds::dialect::Dialect;
 use duramen_tds::login::{FEATURE_FED_AUTH, FEATURE_UTF8, Login};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, PacketType, to_packets};
@@ -136,7 +135,6 @@ fn accept(connection: &Arc<Connection>, asked: &Login, session: Box<dyn BackendS
     }
     done(connection, &mut out, status::FINAL);
     let spid = session.spid();
-    count(Counter::Logins, 1);
     connection.spid.store(spid, Ordering::Release);
     *connection.session.lock() = Some(session);
     connection.state.lock().logged_in = true;

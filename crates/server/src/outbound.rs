@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duramen_observe::WaitType;
+use duramen_observe::{Activity, note_activity};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tds::packet::{DEFAULT_PACKET_BYTES, HEADER_BYTES, PacketType, STATUS_EOM, to_packets};
 use rustls::ServerConnection;
@@ -136,7 +137,7 @@ impl Outbound {
             return Err(bytes);
         }
         if pending == 0 && !state.encrypt && !state.closed {
-            state.mid_reply = !ends_message(&bytes);
+            state.mid_reply = !note_packets(&bytes);
             state.queue = bytes;
             state.sent = 0;
         } else {
@@ -169,7 +170,7 @@ impl Outbound {
         if state.closed {
             return;
         }
-        state.mid_reply = !ends_message(bytes);
+        state.mid_reply = !note_packets(bytes);
         if !state.encrypt {
             state.queue.extend_from_slice(bytes);
             return;
@@ -195,7 +196,7 @@ impl Outbound {
                 self.write_out(state);
             }
         } else {
-            state.mid_reply = !ends_message(bytes);
+            state.mid_reply = !note_packets(bytes);
             let mut rest = bytes;
             if now && state.pending() == 0 {
                 while !rest.is_empty() {
@@ -336,14 +337,16 @@ impl Outbound {
     }
 }
 
-/// Whether the last of these packets is the last of its message.
-fn ends_message(packets: &[u8]) -> bool {
+/// Counts packets that are about to leave; whether the last of them is the last of its message.
+fn note_packets(packets: &[u8]) -> bool {
     let mut rest = packets;
-    let mut last = true;
+    let (mut last, mut count) = (true, 0);
     while let Some(header) = rest.get(..HEADER_BYTES) {
         last = header[1] & STATUS_EOM != 0;
+        count += 1;
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
         rest = rest.get(length.max(HEADER_BYTES)..).unwrap_or_default();
     }
+    note_activity(Activity::PacketsSent, count);
     last
 }

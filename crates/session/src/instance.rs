@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
+use duramen_observe::{Counter, count};
 use duramen_os::Env;
 use duramen_os::sync::Mutex;
 use duramen_query::host::Source;
@@ -115,6 +116,7 @@ impl Instance {
         login.database = database;
         login.user.clone_from(&who.name);
         let mut session = Session::new(self.clone(), activity, login, who)?;
+        count(Counter::Logins, 1);
         let db = self.databases.find(&session.database);
         if let Some(db) = db
             && session.may_enter(&db).is_err()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
+use duramen_observe::{Counter, count};
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
@@ -458,6 +459,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        count(Counter::Logouts, 1);
         if self.activity.is_dead() {
             // Whoever ended it has rolled back.
             self.transaction = None;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use duramen_base::{DbId, Lsn, ObjectId, PageId, SqlError, messages};
+use duramen_observe::{Activity, note_activity};
 use duramen_os::IoError;
 
 use crate::format::FormatError;
@@ -57,6 +58,7 @@ fn offset_of(page: PageId) -> String {
 
 /// 823: the operating system refused.
 pub(crate) fn io_error(error: &IoError, what: &str, page: PageId, file: &str) -> SqlError {
+    note_activity(Activity::DiskErrors, 1);
     SqlError::new(
         &messages::IO_ERROR,
         &[
@@ -76,6 +78,7 @@ pub(crate) fn logical_error(
     page: PageId,
     file: &str,
 ) -> SqlError {
+    note_activity(Activity::DiskErrors, 1);
     SqlError::new(
         &messages::LOGICAL_IO_ERROR,
         &[&problem, &what, &page, &db.0, &offset_of(page), &file],

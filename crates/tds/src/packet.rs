@@ -135,6 +135,7 @@ pub struct Assembler {
     partial: Option<Message>,
     /// A bulk load has begun and not ended.
     bulk: bool,
+    packets: u64,
     max_packet: usize,
     max_message: usize,
 }
@@ -159,9 +160,15 @@ impl Assembler {
             used: 0,
             partial: None,
             bulk: false,
+            packets: 0,
             max_packet,
             max_message,
         }
+    }
+
+    /// Packets taken since this was asked last.
+    pub fn take_packet_count(&mut self) -> u64 {
+        std::mem::take(&mut self.packets)
     }
 
     pub fn set_limits(&mut self, max_packet: usize, max_message: usize) {
@@ -251,6 +258,7 @@ impl Assembler {
         }
         let body = raw[HEADER_BYTES..length].to_vec();
         self.used += length;
+        self.packets += 1;
         Ok(Some((header, body)))
     }
 

@@ -468,3 +468,28 @@ fn a_client_that_vanishes_in_a_result_frees_its_locks() {
     }
     stack.close();
 }
+
+/// @@PACK_RECEIVED and its kin count what goes over the wire.
+#[test]
+fn packets_are_counted() {
+    let stack = Stack::over(SimDisk::new(8));
+    let mut client = stack.connect();
+    let counts = |client: &mut Client<Stream>| {
+        let sql = "SELECT @@PACK_RECEIVED - @@PACKET_ERRORS, @@PACK_SENT, @@CONNECTIONS";
+        client.query(sql).unwrap();
+        let row = tokens(client).into_iter().find(|t| t.starts_with("row "));
+        let row = row.expect("a row");
+        let numbers = row[4..].split(',').map(|n| n.parse::<i64>().unwrap());
+        numbers.collect::<Vec<_>>()
+    };
+    let before = counts(&mut client);
+    run(&mut client, "SELECT 1");
+    let after = counts(&mut client);
+    // Other tests' servers count too.
+    assert!(
+        after[0] >= before[0] + 2 && after[1] >= before[1] + 2,
+        "{before:?} {after:?}"
+    );
+    assert!(after[2] >= 1);
+    stack.close();
+}
