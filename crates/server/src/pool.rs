@@ -46,6 +46,10 @@ const WAITING_TURNS: u32 = 4;
 /// A turn that follows so soon has found its socket ready.
 const AT_ONCE: Duration = Duration::from_micros(5);
 const SLOW: Duration = Duration::from_millis(50);
+/// A client that asks again so soon waits for nothing but its answers.
+const SOON: Duration = Duration::from_micros(200);
+/// How long a worker stays awake for the next request of such a client. To sleep and to be woken takes as long.
+const AWAKE: Duration = Duration::from_micros(50);
 /// What a worker reads at once.
 const READ_BYTES: usize = 16 * 1024;
 /// What one tick does at most in the place of the workers.
@@ -115,6 +119,8 @@ struct LastTurn {
     ended: Instant,
     /// Turns in a row for which somebody has waited.
     waiting: u32,
+    /// It was for the same connection as the one before, and soon after it.
+    alone: bool,
 }
 
 #[derive(Clone)]
@@ -317,6 +323,7 @@ impl Shared {
         // A client that asks again while its answer is still being sent has not waited for others.
         let waited = connection != last.connection && begun - last.ended < AT_ONCE;
         last.waiting = if waited { last.waiting + 1 } else { 0 };
+        last.alone = connection == last.connection && begun - last.ended < SOON;
         if last.waiting >= WAITING_TURNS {
             last.waiting = 0;
             self.be_slow(begun);
@@ -331,6 +338,19 @@ impl Shared {
         }
         last.connection = connection;
         last.ended = ended;
+    }
+
+    /// Waits for sockets or the bell; awake at first, if that is likely to be short.
+    fn watch(&self, found: &mut Vec<Ready>, awake: bool) {
+        let until = time::now() + AWAKE;
+        while awake && time::now() < until {
+            self.poller.wait(found, Some(Duration::ZERO));
+            // The bell may have rung: it says no more than this.
+            if !found.is_empty() || self.jobs.load(SeqCst) > 0 || self.closed.load(SeqCst) {
+                return;
+            }
+        }
+        self.poller.wait(found, None);
     }
 
     fn be_slow(&self, now: Instant) {
@@ -457,6 +477,7 @@ fn work(shared: &Arc<Shared>) {
         connection: 0,
         ended: shared.started,
         waiting: 0,
+        alone: false,
     };
     loop {
         if let Some(job) = shared.take_job() {
@@ -480,7 +501,7 @@ fn work(shared: &Arc<Shared>) {
         }
         shared.watching.fetch_add(1, SeqCst);
         if shared.jobs.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
-            shared.poller.wait(&mut found, None);
+            shared.watch(&mut found, last.alone);
         }
         shared.watching.fetch_sub(1, SeqCst);
         // Before the look for jobs, so that a job brought without a ring is seen.
