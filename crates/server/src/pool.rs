@@ -41,6 +41,8 @@ pub const TICK: Duration = Duration::from_millis(5);
 const TICKS_UNTIL_SLEEP: u32 = 200;
 /// A turn that takes longer is a reason for another worker to watch meanwhile, and so are those of the next [`SLOW`].
 const LONG: Duration = Duration::from_micros(100);
+/// The same while one client asks and nobody else: a turn may write the log.
+const LONG_ALONE: Duration = Duration::from_millis(1);
 /// So many turns in a row for which another connection has waited are a reason too.
 const WAITING_TURNS: u32 = 4;
 /// A turn that follows so soon has found its socket ready.
@@ -280,8 +282,9 @@ impl Shared {
         let left = state.jobs.len();
         self.jobs.store(left, SeqCst);
         drop(state);
-        if left > 0 && self.watching.load(SeqCst) > 0 {
-            self.ring();
+        if left > 0 {
+            // Several may have come before the one who was rung for awoke.
+            self.call_for_jobs();
         }
         job
     }
@@ -333,7 +336,8 @@ impl Shared {
         }
         guarded(turn);
         let ended = time::now();
-        if ended - begun > LONG {
+        let long = if last.alone { LONG_ALONE } else { LONG };
+        if ended - begun > long {
             self.be_slow(ended);
         }
         last.connection = connection;

@@ -235,7 +235,7 @@ fn files_and_filegroups_come_and_go() {
         "USE d; UPDATE t SET b = 'z' WHERE a < 100; EXEC sys.sp_flush_log",
     );
     let again = after.crash(6);
-    let mut s = login(&start(&again.env()));
+    let mut s = alone_on(&again.env());
     let z = "SELECT COUNT(*) FROM d.dbo.t WHERE b = 'z'";
     assert_eq!(rows(&mut s, z), ["100"]);
     assert_eq!(rows(&mut s, logs), ["d_log"]);
