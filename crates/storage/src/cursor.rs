@@ -89,8 +89,7 @@ impl Cursor {
             duramen_observe::note_scan(rowset.db.id, rowset.def.au, point);
         }
         let pages = if rowset.def.is_heap() {
-            let iam = rowset.storage.roots.lock().first_iam;
-            rowset.db.pages_of(iam)?
+            rowset.heap_pages()?
         } else {
             Vec::new()
         };
@@ -496,11 +495,9 @@ impl Cursor {
             }
         }
         // Pages that were added since the scan began.
-        let iam = rowset.storage.roots.lock().first_iam;
         let known: std::collections::BTreeSet<PageId> = self.pages.iter().copied().collect();
         let new: Vec<PageId> = rowset
-            .db
-            .pages_of(iam)?
+            .heap_pages()?
             .into_iter()
             .filter(|p| !known.contains(p))
             .collect();

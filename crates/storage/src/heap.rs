@@ -181,6 +181,13 @@ impl Rowset {
         }
     }
 
+    /// The pages of a heap. Not while one is being added: that is allocated, and formatted only then.
+    pub(crate) fn heap_pages(&self) -> SqlResult<Vec<PageId>> {
+        let _shared = self.storage.latch.read();
+        let iam = self.storage.roots.lock().first_iam;
+        self.db.pages_of(iam)
+    }
+
     /// The record at a RID and where it really is, when it is a row.
     pub(crate) fn resolve(
         &self,
