@@ -21,8 +21,11 @@ cargo xtask test [--install]   run every test this machine can, name what is ski
                                --install adds missing foreign clients below the target folder
 cargo xtask clients [--install] [NAME...]
                                the drivers that other people wrote, all or some, against the release build
-cargo xtask sim [--seeds N | --seconds N] [--first S] | --seed S | --log SECONDS | --planted
-                               crash and recovery of the whole engine, seed after seed; --seed runs one again
+cargo xtask sim [--hours N | --seconds N | --seeds N] [--first S] [--backups on] | --seed S [--backups on]
+                               crash and recovery of the whole engine, seed after seed, or with backups taken and
+                               restored meanwhile; --seed runs one again
+cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of small workloads, turned bits
+cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
 cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole
 cargo xtask sources [--built]  run the scripts of the published experiments (below DURAMEN_MATERIAL)

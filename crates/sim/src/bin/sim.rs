@@ -1,5 +1,5 @@
-//! `sim [--seeds N | --seconds N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole engine, seed after
-//! seed; with backups taken meanwhile and restored.
+//! `sim [--seeds N | --seconds N | --hours N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole
+//! engine, seed after seed; with backups taken meanwhile and restored.
 //!
 //! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
 
@@ -28,7 +28,7 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N] [--first S] [--step N] [--keep-going on] [--backups on] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on] | --seed S"
             );
             std::process::exit(2);
         }
@@ -58,7 +58,10 @@ fn run(o: &Options) -> u64 {
         match ran {
             Ok(report) => total.add(&report),
             Err(e) => {
-                println!("FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed} runs it again");
+                let also = if o.backups { " --backups on" } else { "" };
+                println!(
+                    "FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed}{also} runs it again"
+                );
                 failures += 1;
                 if !o.keep_going {
                     break;
@@ -113,6 +116,13 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--first" => o.first = number()?,
             "--step" => o.step = number()?,
             "--seeds" => o.seeds = number()?,
+            "--hours" => {
+                let hours: f64 = value
+                    .parse()
+                    .map_err(|_| format!("'{value}' is no number"))?;
+                o.time =
+                    Some(Duration::try_from_secs_f64(hours * 3600.0).map_err(|e| e.to_string())?);
+            }
             "--seconds" => o.time = Some(Duration::from_secs(number()?)),
             "--focus" => {
                 o.focus = Focus::parse(value).ok_or_else(|| format!("'{value}' is no focus"))?;
