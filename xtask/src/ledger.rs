@@ -1,48 +1,74 @@
-//! `cargo xtask ledger [--kills N] [--sessions N] [--seed N]`: the ledger test of the binary, at length.
+//! `cargo xtask ledger [--kills N] [--durability full|delayed|both] [--dir DIR] [--sessions N] [--seed N]`: the ledger
+//! test of the binary, at length.
 //!
 //! The test itself lies with the binary (`crates/duramen/tests/it/ledger.rs`), where `cargo test` runs a few kills of
-//! it. Here it runs in the simulator's profile: fast, with every assertion alive.
+//! it. Here it runs in the simulator's profile: fast, with every assertion alive. `--dir` is a folder of the file system
+//! to run on.
 
 use std::process::{Command, ExitCode};
 
 use crate::root;
 
+/// What the test is called, by the durability of its commits.
+fn tests(durability: &str) -> Option<&'static [&'static str]> {
+    Some(match durability {
+        "full" => &["ledger_of_acknowledged"],
+        "delayed" => &["ledger_of_delayed"],
+        "both" => &["ledger_of_acknowledged", "ledger_of_delayed"],
+        _ => return None,
+    })
+}
+
 pub fn run(args: &[&str]) -> ExitCode {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args([
-        "test",
-        "--profile",
-        "sim",
-        "-p",
-        "duramen",
-        "--test",
-        "it",
-        "ledger",
-        "--",
-        "--nocapture",
-    ]);
-    command.env("DURAMEN_LEDGER_KILLS", "50");
-    let mut args = args.iter();
-    while let Some(flag) = args.next() {
+    match parse(args) {
+        Ok((tests, settings)) => match tests.iter().all(|test| passes(test, &settings)) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        },
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+type Settings = Vec<(&'static str, String)>;
+
+fn parse(args: &[&str]) -> Result<(&'static [&'static str], Settings), String> {
+    let mut chosen = tests("full").unwrap_or_default();
+    let mut settings = vec![("DURAMEN_LEDGER_KILLS", "50".to_owned())];
+    for pair in args.chunks(2) {
+        let [flag, value] = pair else {
+            return Err(format!("{} needs a value", pair[0]));
+        };
         let variable = match *flag {
             "--kills" => "DURAMEN_LEDGER_KILLS",
             "--sessions" => "DURAMEN_LEDGER_SESSIONS",
             "--seed" => "DURAMEN_LEDGER_SEED",
-            _ => {
-                eprintln!("unknown option '{flag}'");
-                return ExitCode::from(2);
+            "--dir" => {
+                let dir = std::path::absolute(value).map_err(|e| format!("{value}: {e}"))?;
+                settings.push(("DURAMEN_LEDGER_DIR", dir.display().to_string()));
+                continue;
             }
-        };
-        match args.next().map(|value| value.parse::<u64>()) {
-            Some(Ok(value)) => command.env(variable, value.to_string()),
-            _ => {
-                eprintln!("{flag} needs a number");
-                return ExitCode::from(2);
+            "--durability" => {
+                chosen = tests(value).ok_or("--durability is full, delayed or both")?;
+                continue;
             }
+            _ => return Err(format!("unknown option '{flag}'")),
         };
+        if value.parse::<u64>().is_err() {
+            return Err(format!("{flag} needs a number"));
+        }
+        settings.push((variable, (*value).to_owned()));
     }
-    match command.status() {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    Ok((chosen, settings))
+}
+
+fn passes(test: &str, settings: &Settings) -> bool {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command.args(["test", "--profile", "sim", "-p", "duramen", "--test", "it"]);
+    command.args([test, "--", "--nocapture"]);
+    command.envs(settings.iter().map(|(name, value)| (name, value)));
+    command.status().is_ok_and(|s| s.success())
 }

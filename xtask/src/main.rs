@@ -26,8 +26,9 @@ cargo xtask sim [--hours N | --seconds N | --seeds N] [--first S] [--backups on]
                                restored meanwhile; --seed runs one again
 cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of small workloads, turned bits
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
-cargo xtask ledger [--kills 50] [--sessions 16] [--seed 1]
-                               kill -9 under writing sessions; what was acknowledged must be there, whole
+cargo xtask ledger [--kills 50] [--durability full|delayed|both] [--dir DIR] [--sessions 16] [--seed 1]
+                               kill -9 under writing sessions; what was acknowledged must be there, whole; delayed
+                               commits may lose the end of the log; DIR: a folder of the file system to run on
 cargo xtask sources [--built]  run the scripts of the published experiments (below DURAMEN_MATERIAL)
 cargo xtask bench              measure the figures of the README, PostgreSQL beside them
                                [--built] [--rounds N] [--seconds S] [--only WORD]

@@ -167,8 +167,12 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
-        let dir =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        Scratch::below(Path::new(env!("CARGO_TARGET_TMPDIR")), name)
+    }
+
+    /// One in another folder, on another file system perhaps.
+    pub fn below(folder: &Path, name: &str) -> Scratch {
+        let dir = folder.join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).expect("a scratch directory");
         Scratch(dir)
