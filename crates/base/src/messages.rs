@@ -300,9 +300,11 @@ messages! {
     PAGE_NOT_SEEN = 2533, 16, "Table error: page %S_PGID allocated to object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls) was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.";
     PAGE_NOT_ALLOCATED = 2534, 16, "Table error: page %S_PGID, whose header indicates that it is allocated to object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls), is allocated by another object.";
     DBCC_RESULTS_FOR_DATABASE = 2536, 10, "DBCC results for '%.*ls'.";
+    DBCC_WRONG_PARAMETER = 2560, 16, "Parameter %d is incorrect for this DBCC statement.";
     COLUMN_VALUE_OUT_OF_RANGE = 2570, 16, "Page %S_PGID, slot %d in object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type \"%.*ls\"). Column \"%.*ls\" value is out of range for data type \"%.*ls\".  Update column to a legal value.";
     DBCC_PERMISSION_DENIED = 2571, 14, "User '%.*ls' does not have permission to run DBCC %.*ls.";
     DBCC_NO_SUCH_TABLE = 2573, 16, "Could not find table or object ID %.*ls. Check system catalog.";
+    DBCC_PARAMETER_COUNT = 2583, 16, "An incorrect number of parameters was given to the DBCC statement.";
     DBCC_ROWS_IN_PAGES = 2593, 10, "There are %I64d rows in %I64d pages for object \"%.*ls\".";
     DUPLICATE_KEY_INDEX = 2601, 14, "Cannot insert duplicate key row in object '%.*ls' with unique index '%.*ls'. The duplicate key value is %ls.";
     DUPLICATE_KEY_CONSTRAINT = 2627, 14, "Violation of %ls constraint '%.*ls'. Cannot insert duplicate key in object '%.*ls'. The duplicate key value is %ls.";

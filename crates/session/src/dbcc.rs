@@ -6,18 +6,23 @@
 
 mod identity;
 mod log;
+mod page;
 mod space;
 mod statistics;
+mod trace;
 
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_query::host::RowStream;
+use duramen_storage::inspect::IndexRows;
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
 use crate::session::Session;
+
+pub(crate) use trace::TraceFlags;
 
 /// Name, type, nullable.
 pub type Columns = &'static [(&'static str, SqlType, bool)];
@@ -47,9 +52,13 @@ pub struct Call<'a> {
 /// What a statement has to say.
 #[derive(Default)]
 pub struct Report {
+    /// Lines of text, before everything else; NO_INFOMSGS does not keep them back.
+    pub printed: Vec<String>,
     pub table: Option<(Columns, Vec<Row>)>,
     /// Result sets after it.
     pub sets: Vec<Set>,
+    /// A result set after those, whose columns have the names of a table's.
+    pub named: Option<IndexRows>,
     /// A result set of more rows than should be in memory at once, after those.
     pub long: Option<LongSet>,
     /// Of severity 10 or less. Kept back by NO_INFOMSGS.
@@ -98,6 +107,12 @@ const STATEMENTS: &[Statement] = &[
         run: log::open_transaction,
     },
     Statement {
+        name: "PAGE",
+        args: (3, 4),
+        options: &["TABLERESULTS"],
+        run: page::page,
+    },
+    Statement {
         name: "SHOW_STATISTICS",
         args: (2, 2),
         options: &["DENSITY_VECTOR", "HISTOGRAM", "STATS_STREAM", "STAT_HEADER"],
@@ -114,6 +129,24 @@ const STATEMENTS: &[Statement] = &[
         args: (1, 2),
         options: &[],
         run: space::sql_perf,
+    },
+    Statement {
+        name: "TRACEOFF",
+        args: (0, 64),
+        options: &[],
+        run: trace::off,
+    },
+    Statement {
+        name: "TRACEON",
+        args: (0, 64),
+        options: &[],
+        run: trace::on,
+    },
+    Statement {
+        name: "TRACESTATUS",
+        args: (0, 64),
+        options: &[],
+        run: trace::status,
     },
 ];
 
@@ -142,13 +175,9 @@ const NOT_HERE: &[&str] = &[
     "INPUTBUFFER",
     "MEMORYSTATUS",
     "OUTPUTBUFFER",
-    "PAGE",
     "PROCCACHE",
     "SHOWCONTIG",
     "SHRINKDATABASE",
-    "TRACEOFF",
-    "TRACEON",
-    "TRACESTATUS",
     "UPDATEUSAGE",
     "USEROPTIONS",
     "WRITEPAGE",

@@ -44,6 +44,8 @@ pub struct Instance {
     pub(crate) system_columns: SystemColumns,
     /// The memory for rows that operators keep.
     pub(crate) workspace: Arc<Workspace>,
+    /// DBCC TRACEON with -1.
+    pub(crate) trace: crate::dbcc::TraceFlags,
 }
 
 impl Instance {
@@ -61,6 +63,7 @@ impl Instance {
             plans: PlanCache::default(),
             system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
+            trace: Default::default(),
         }))
     }
 

@@ -100,6 +100,8 @@ pub(crate) struct State {
     pub chain: Vec<Option<String>>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
+    /// DBCC TRACEON without -1.
+    pub trace: crate::dbcc::TraceFlags,
 }
 
 impl Session {

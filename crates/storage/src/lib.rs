@@ -45,6 +45,7 @@ pub mod format;
 mod free_space;
 mod ghosts;
 mod heap;
+pub mod inspect;
 mod lob;
 mod log_files;
 mod page_counts;

@@ -104,10 +104,8 @@ fn work(
 
 fn said(args: &[&dyn Display; 2]) -> Report {
     Report {
-        sets: Vec::new(),
-        long: None,
-        table: None,
         messages: vec![SqlError::new(&messages::IDENTITY_CHECKED, args)],
+        ..Report::default()
     }
 }
 

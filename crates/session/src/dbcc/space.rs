@@ -23,10 +23,8 @@ pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["logspace"] => Ok(Report {
-            sets: Vec::new(),
-            long: None,
             table: Some((LOGSPACE, log_space(call))),
-            messages: Vec::new(),
+            ..Report::default()
         }),
         ["sys.dm_os_wait_stats", "clear"] => {
             duramen_observe::clear_wait_stats();
@@ -145,9 +143,8 @@ pub fn shrink_file(call: &Call<'_>) -> SqlResult<Report> {
         pages(made.min(shrunk.new_bytes)),
     ];
     Ok(Report {
-        sets: Vec::new(),
-        long: None,
         table: Some((SHRINKFILE, vec![row])),
         messages,
+        ..Report::default()
     })
 }

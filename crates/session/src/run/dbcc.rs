@@ -30,6 +30,17 @@ impl Run<'_> {
         };
         let report = dbcc::run(&stmt.name, &call)?;
         let quiet = call.options.iter().any(|o| o == "NO_INFOMSGS");
+        for line in &report.printed {
+            let text = SqlError {
+                number: 0,
+                severity: 0,
+                state: 1,
+                message: line.clone(),
+                procedure: None,
+                line: 0,
+            };
+            self.say(&text, at);
+        }
         if !quiet {
             report.messages.iter().for_each(|m| self.say(m, at));
         }
@@ -38,6 +49,12 @@ impl Run<'_> {
             self.sink.columns(&described(&columns));
             table.iter().for_each(|row| self.sink.row(row));
             self.done(Some(table.len() as u64), command::OTHER, false);
+        }
+        if let Some((columns, rows)) = report.named {
+            let columns = columns.iter().map(|(name, ty)| column(name, *ty, true));
+            self.sink.columns(&columns.collect::<Vec<_>>());
+            rows.iter().for_each(|row| self.sink.row(row));
+            self.done(Some(rows.len() as u64), command::OTHER, false);
         }
         if let Some((columns, rows)) = report.long {
             self.sink.columns(&described(&columns));
@@ -60,14 +77,20 @@ impl Run<'_> {
 }
 
 fn described(columns: &[(&'static str, SqlType, bool)]) -> Vec<ColumnMeta> {
-    let described = columns.iter().map(|(name, ty, nullable)| ColumnMeta {
-        name: (*name).to_owned(),
-        ty: *ty,
-        nullable: *nullable,
+    let described = columns
+        .iter()
+        .map(|(name, ty, null)| column(name, *ty, *null));
+    described.collect()
+}
+
+fn column(name: &str, ty: SqlType, nullable: bool) -> ColumnMeta {
+    ColumnMeta {
+        name: name.to_owned(),
+        ty,
+        nullable,
         identity: false,
         updatable: false,
-    });
-    described.collect()
+    }
 }
 
 fn is_text(v: &Value) -> bool {

@@ -131,9 +131,10 @@ impl Run<'_> {
                 false => Err(SqlError::new(&messages::KILL_PERMISSION, &[])),
             },
             StatementKind::Dbcc(s) => {
-                let free = s.name.eq_ignore_ascii_case("USEROPTIONS");
+                let free = ["USEROPTIONS", "TRACESTATUS"].contains(&s.name.as_str());
+                let of_sysadmin = ["PAGE", "TRACEON", "TRACEOFF"].contains(&s.name.as_str());
                 let name = self.session.database.to_string();
-                match free || self.owns(&name)? {
+                match free || !of_sysadmin && self.owns(&name)? {
                     true => Ok(()),
                     false => {
                         let args: [&dyn Display; 2] = [&self.session.who.name, &s.name];

@@ -9,6 +9,7 @@ mod constraints;
 mod coverage;
 mod database_files;
 mod dbcc;
+mod dbcc_page;
 mod full;
 mod golden;
 mod in_doubt;

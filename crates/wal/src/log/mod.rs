@@ -47,6 +47,7 @@ mod many_tests;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use duramen_base::{FileId, Lsn};
@@ -317,6 +318,14 @@ impl Log {
 
     pub fn space(&self) -> LogSpace {
         self.state.lock().space()
+    }
+
+    /// Where its files are.
+    pub fn file_paths(&self) -> Vec<(FileId, PathBuf)> {
+        let s = self.lock();
+        let here = s.files.iter().filter(|f| !f.is_gone());
+        here.map(|f| (f.spec.file_id, f.spec.path.clone()))
+            .collect()
     }
 
     /// Size of each file in bytes.

@@ -1,0 +1,89 @@
+//! The pages of a running database, as they stand in memory.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use duramen_base::{PAGE_BYTES, PageId, SqlResult};
+use duramen_os::OpenOptions;
+
+use super::{Detail, Dump, Owner, Subject, dump};
+use crate::engine::Database;
+use crate::format::PageBytes;
+use crate::format::page::seal;
+
+impl Database {
+    /// Shows a page of a data file, or the header page of a log file; `owner` finds whose allocation unit it is.
+    /// `None`: there is no such page. A damaged page is read from the disk and shown as it is.
+    pub fn inspect_page(
+        &self,
+        id: PageId,
+        detail: Detail,
+        owner: impl FnOnce(duramen_base::AllocUnitId) -> Option<Owner>,
+    ) -> SqlResult<Option<Dump>> {
+        let Some(file_pages) = self.shown_pages(id.file) else {
+            return Ok(None);
+        };
+        if id.page >= file_pages {
+            return Ok(None);
+        }
+        let Some(page) = self.page_image(id) else {
+            return Ok(None);
+        };
+        let unit = crate::format::page::PageRef::new(&page).alloc_unit();
+        let in_data = self.store.file(id.file).is_some();
+        let mut subject = Subject {
+            id,
+            page: &page,
+            file_pages,
+            read: &mut |n| match in_data && n < file_pages {
+                true => self.page_image(PageId::new(id.file, n)),
+                false => None,
+            },
+            owner: owner(unit),
+        };
+        Ok(Some(dump(&mut subject, detail)))
+    }
+
+    /// Pages that a file of this number has; of a log file its header page is one.
+    fn shown_pages(&self, file: u16) -> Option<u32> {
+        if let Some(data) = self.store.file(file) {
+            return Some(data.size.load(Ordering::SeqCst));
+        }
+        self.log_path(file).map(|_| 1)
+    }
+
+    fn log_path(&self, file: u16) -> Option<PathBuf> {
+        let mut files = self.log()?.file_paths().into_iter();
+        files.find_map(|(id, path)| (id.0 == file).then_some(path))
+    }
+
+    /// A page as the pool has it, its checksum made up to date; as the disk has it where the pool cannot give it.
+    fn page_image(&self, id: PageId) -> Option<Box<PageBytes>> {
+        let mut image = Box::new([0; PAGE_BYTES]);
+        let Some(file) = self.store.file(id.file) else {
+            let path = self.log_path(id.file)?;
+            let options = OpenOptions {
+                read_only: true,
+                ..OpenOptions::default()
+            };
+            let disk = &self.engine.env.disk;
+            let read = disk.open(&path, &options);
+            return read
+                .and_then(|f| f.read_at(&mut image[..], 0))
+                .is_ok()
+                .then_some(image);
+        };
+        match self.engine.pool.read(&self.store, id) {
+            Ok(page) => {
+                image.copy_from_slice(page.bytes());
+                drop(page);
+                seal(&mut image);
+            }
+            Err(_) => {
+                let at = u64::from(id.page) * PAGE_BYTES as u64;
+                file.handle.read_at(&mut image[..], at).ok()?;
+            }
+        }
+        Some(image)
+    }
+}
