@@ -4,7 +4,9 @@
 
 mod calibrate;
 mod check;
+mod log;
 mod options;
+mod page;
 mod serve;
 mod server_log;
 mod sql;
@@ -19,6 +21,8 @@ usage: duramen [COMMAND] [OPTIONS]
   serve          the server (the default); duramen serve --help
   sql            the command-line client; duramen sql -?
   check          checks the files of a stopped server
+  page           shows a page of a data file
+  log            shows the VLFs, blocks and records of a log file or backup
   calibrate      measures the disk below a directory
   --version      the version
   --help         this text
@@ -40,6 +44,8 @@ fn main() -> ExitCode {
         // What the system keeps of an exit code is its low byte.
         "sql" => (sql::run(rest) & 0xff) as u8,
         "check" => check::run(rest),
+        "page" => page::run(rest),
+        "log" => log::run(rest),
         "calibrate" => u8::try_from(calibrate::run(rest)).unwrap_or(1),
         "--version" | "-V" | "version" => {
             println!("duramen {}", env!("CARGO_PKG_VERSION"));

@@ -15,6 +15,7 @@ mod globals;
 mod host;
 mod instance;
 mod kill;
+pub mod log_records;
 mod manager;
 mod metadata;
 mod names;

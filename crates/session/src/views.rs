@@ -11,6 +11,7 @@ mod database_files;
 mod database_scoped_configurations;
 mod databases;
 pub(crate) mod dblog;
+pub(crate) mod dump_dblog;
 mod exec;
 mod indexes;
 mod io_stats;
@@ -161,6 +162,7 @@ const FUNCTIONS: &[&View] = &[
     &dblog::VIEW,
     &log_stats::VIEW,
     &io_stats::VIEW,
+    &dump_dblog::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -25,6 +25,7 @@ pub use config::{
     LogShrink, LogSpace, ShrinkLimit, VlfInfo,
 };
 pub use log::{
-    BlockRange, LaidLog, Log, LogFinding, LogReader, LogRecord, LogReport, VlfSlot, verify_file,
+    BlockRange, LaidLog, Log, LogFileReader, LogFinding, LogReader, LogRecord, LogReport, VlfSlot,
+    verify_file,
 };
 pub use vlf::{Growth, LogProfile};

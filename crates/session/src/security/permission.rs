@@ -216,7 +216,8 @@ impl Session {
             "dm_exec_requests",
             "dm_exec_connections",
         ];
-        let looks = name.starts_with("dm_") || name == "fn_dblog";
+        let looks =
+            name.starts_with("dm_") || ["fn_dblog", "fn_dump_dblog"].contains(&name.as_str());
         if self.who.sysadmin || !looks || own[..1].contains(&name.as_str()) {
             return Ok(());
         }

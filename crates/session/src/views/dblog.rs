@@ -29,7 +29,7 @@ pub struct Source<'a> {
 }
 
 /// What allocation units belong to.
-type Names = BTreeMap<AllocUnitId, (String, RowsetId)>;
+pub(super) type Names = BTreeMap<AllocUnitId, (String, RowsetId)>;
 
 const LSN_TEXT: T = T::nvarchar(23);
 const XACT: T = T::nvarchar(14);
@@ -381,15 +381,22 @@ fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
     let Some(db) = cx.instance.databases.find(&cx.database) else {
         return Ok(Box::new(std::iter::empty()));
     };
-    let bound = |i: usize| -> Result<Option<Lsn>, SqlError> {
-        match args.get(i).and_then(Value::as_text) {
-            None => Ok(None),
-            Some(text) => Lsn::parse(&text)
-                .map(Some)
-                .ok_or_else(|| SqlError::new(&messages::LOG_SCAN_PARAMETERS, &[])),
-        }
-    };
-    records(&db, bound(0)?, bound(1)?)
+    records(&db, bound(args, 0)?, bound(args, 1)?)
+}
+
+/// A record as [`COLUMNS`] has it; `None` when the bytes are no record.
+pub fn shown(lsn: Lsn, bytes: &[u8], names: &Names, database: u16) -> Option<Vec<Value>> {
+    Source::of(lsn, bytes, names, database).map(|s| row(&s))
+}
+
+/// An argument of `fn_dblog` and `fn_dump_dblog` that is an LSN: NULL is none.
+pub(super) fn bound(args: &[Value], i: usize) -> SqlResult<Option<Lsn>> {
+    match args.get(i).and_then(Value::as_text) {
+        None => Ok(None),
+        Some(text) => Lsn::parse(&text)
+            .map(Some)
+            .ok_or_else(|| SqlError::new(&messages::LOG_SCAN_PARAMETERS, &[])),
+    }
 }
 
 /// The records of the active log from `start` to `end`, one by one, as [`COLUMNS`] has them.
@@ -414,13 +421,13 @@ pub fn records(db: &Arc<OpenDb>, start: Option<Lsn>, end: Option<Lsn>) -> SqlRes
         .take_while(move |r| r.as_ref().map_or(true, |r| r.lsn <= end))
         .filter_map(move |r| match r {
             Err(e) => Some(Err(e.to_sql(&database))),
-            Ok(r) => Source::of(r.lsn, &r.bytes, &names, id).map(|s| Ok(row(&s))),
+            Ok(r) => shown(r.lsn, &r.bytes, &names, id).map(Ok),
         });
     Ok(Box::new(rows))
 }
 
 /// `schema.table.index` of every allocation unit, `schema.table` of heaps.
-fn names(db: &OpenDb) -> SqlResult<Names> {
+pub(super) fn names(db: &OpenDb) -> SqlResult<Names> {
     let snapshot = db.catalog.snapshot()?;
     let mut names = Names::new();
     let base = duramen_catalog::system_tables::system_tables();

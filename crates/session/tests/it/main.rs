@@ -10,6 +10,7 @@ mod coverage;
 mod database_files;
 mod dbcc;
 mod dbcc_page;
+mod dump_dblog;
 mod full;
 mod golden;
 mod in_doubt;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tape`, `set` | the container: blocks, streams, what a set says of itself |
 //! | `read` | media and their sets, of ours and of other programs |
+//! | `blocks` | the log of a set, block by block |
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //!
@@ -18,6 +19,7 @@
 //!    acknowledged before the end is in the set, and recovery from the checkpoint makes of the copy what it would have
 //!    made of the files after a crash at that moment.
 
+mod blocks;
 mod read;
 mod restore;
 mod set;
@@ -29,6 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use duramen_base::PageId;
 use duramen_os::sync::Mutex;
 
+pub use blocks::LogBlocks;
 pub use read::{BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};

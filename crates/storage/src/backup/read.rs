@@ -117,6 +117,11 @@ pub fn malformed(shown: &str) -> SqlError {
     SqlError::new(&messages::BACKUP_FAMILY_INVALID, &[&shown])
 }
 
+/// 3189
+pub(super) fn damaged() -> SqlError {
+    SqlError::new(&messages::BACKUP_DAMAGED, &[])
+}
+
 /// 3203, as SQL Server says it of a file that ends too soon.
 pub fn too_short(shown: &str) -> SqlError {
     let what = "38(Reached the end of the file.)";
@@ -443,7 +448,6 @@ impl Medium {
 
     /// Whether pages and log of a set are as they were written: 3203, 3189.
     pub fn verify(&self, set: &BackupSet) -> SqlResult<()> {
-        let damaged = || SqlError::new(&messages::BACKUP_DAMAGED, &[]);
         let (mut crc, mut bytes) = (0, 0);
         for run in set.pages.iter().chain(&set.log) {
             let mut sum = StreamSum::default();

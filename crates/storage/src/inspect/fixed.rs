@@ -153,8 +153,7 @@ fn file_header(out: &mut Dump, page: &PageBytes) {
     out.field("Growth", header.growth);
     out.field("GrowthIsPercent", u8::from(header.growth_percent));
     out.field("MinSize", header.min_size);
-    let lsn = header.create_lsn.to_decimal_text();
-    out.field("CreateLsn", format_args!("({lsn})"));
+    out.field("CreateLsn", header.create_lsn.to_decimal_text());
     out.field("FileGuid", guid(&header.guid));
     out.alone("LogicalName", &header.logical_name);
 }
@@ -166,7 +165,7 @@ fn boot(out: &mut Dump, page: &PageBytes) {
         Ok(boot) => boot,
         Err(e) => return out.alone("DBINFO", e),
     };
-    let lsn = |lsn: duramen_base::Lsn| format!("({})", lsn.to_decimal_text());
+    let lsn = duramen_base::Lsn::to_decimal_text;
     out.field("dbi_version", boot.version);
     out.field("dbi_createVersion", boot.create_version);
     out.field("dbi_status", boot.status);

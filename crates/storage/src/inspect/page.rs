@@ -69,7 +69,7 @@ fn header(out: &mut Dump, subject: &Subject<'_>) {
     out.field("m_freeCnt", p.free_bytes());
     out.field("m_freeData", p.free_data());
     out.field("m_reservedCnt", p.reserved_bytes());
-    out.field("m_lsn", format_args!("({})", p.lsn().to_decimal_text()));
+    out.field("m_lsn", p.lsn().to_decimal_text());
     out.field("m_xactReserved", p.xact_reserved());
     let xdes = p.xdes().0;
     let halves = (xdes >> 32, xdes & 0xffff_ffff);

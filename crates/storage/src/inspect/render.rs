@@ -97,6 +97,9 @@ struct Fields {
 impl Fields {
     fn add(&mut self, name: &str, value: &str, out: &mut Vec<String>) {
         let field = format!("{name} = {value}");
+        if self.count > 0 && !self.line.ends_with(' ') {
+            self.line += " ";
+        }
         self.line += &format!("{field:<FIELD_WIDTH$}");
         self.count += 1;
         if self.count == FIELDS_A_LINE {

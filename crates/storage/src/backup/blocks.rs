@@ -1,0 +1,101 @@
+//! The log blocks of a backup set, one after the other: for whoever shows them, and for whoever looks for a point to stop.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use duramen_base::SqlResult;
+use duramen_wal::{OpenBlock, claimed_bytes, open_block};
+
+use super::read::{BackupSet, Medium, Run, damaged};
+
+/// Read at once; more than the largest block.
+const PIECE: usize = 1 << 20;
+const UNIT: u64 = 512;
+const LARGEST: u64 = 60 << 10;
+/// Parity bits of the first byte of a block.
+const PARITY: u8 = 0xC0;
+
+/// Walks over the blocks of a set's log. Ends after the first error.
+#[derive(Debug)]
+pub struct LogBlocks {
+    medium: Arc<Medium>,
+    runs: VecDeque<Run>,
+    at: u64,
+    buf: Vec<u8>,
+    /// Place in the run of the buffer's first byte.
+    start: u64,
+}
+
+impl Medium {
+    /// The log blocks of a set, in log order. 3189 for one that is damaged.
+    pub fn log_blocks(self: &Arc<Medium>, set: &BackupSet) -> LogBlocks {
+        LogBlocks {
+            medium: self.clone(),
+            runs: set.log.iter().copied().collect(),
+            at: 0,
+            buf: Vec::new(),
+            start: 0,
+        }
+    }
+}
+
+impl LogBlocks {
+    /// The bytes from `at` of the first run, as many as a block may have.
+    fn window(&mut self) -> SqlResult<&[u8]> {
+        let Some(run) = self.runs.front() else {
+            return Ok(&[]);
+        };
+        let wanted = LARGEST.min(run.bytes - self.at);
+        let end = self.start + self.buf.len() as u64;
+        if self.at < self.start || self.at + wanted > end {
+            let part = Run {
+                at: run.at + self.at,
+                bytes: (run.bytes - self.at).min(PIECE as u64),
+                ..*run
+            };
+            self.buf.clear();
+            self.start = self.at;
+            let buf = &mut self.buf;
+            self.medium.read_run(&part, PIECE, |piece| {
+                buf.extend_from_slice(piece);
+                Ok(())
+            })?;
+        }
+        let from = (self.at - self.start) as usize;
+        Ok(&self.buf[from..from + wanted as usize])
+    }
+
+    fn advance(&mut self) -> SqlResult<Option<OpenBlock>> {
+        while let Some(run) = self.runs.front() {
+            if self.at + UNIT > run.bytes {
+                self.runs.pop_front();
+                self.at = 0;
+                self.buf.clear();
+                continue;
+            }
+            let bytes = self.window()?;
+            let parity = bytes[0] & PARITY;
+            let Some(size) = claimed_bytes(bytes, parity).filter(|n| *n <= bytes.len()) else {
+                // What fills a piece of a stream up.
+                self.at += UNIT;
+                continue;
+            };
+            let block = open_block(&bytes[..size], parity).map_err(|_| damaged())?;
+            self.at += size as u64;
+            return Ok(Some(block));
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for LogBlocks {
+    type Item = SqlResult<OpenBlock>;
+
+    fn next(&mut self) -> Option<SqlResult<OpenBlock>> {
+        let next = self.advance();
+        if next.is_err() {
+            self.runs.clear();
+        }
+        next.transpose()
+    }
+}
