@@ -25,6 +25,8 @@ cargo xtask sim [--hours N | --seconds N | --seeds N] [--first S] [--backups on]
                                crash and recovery of the whole engine, seed after seed, or with backups taken and
                                restored meanwhile; --seed runs one again
 cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of small workloads, turned bits
+cargo xtask sim --small [2]    storage: every crash point and every failure of the disk, under all workloads of up to
+                               so many operations (3: hours)
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
 cargo xtask ledger [--kills 50] [--durability full|delayed|both] [--dir DIR] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole; delayed

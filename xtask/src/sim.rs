@@ -10,6 +10,8 @@ use crate::test::Tally;
 pub fn run(words: &[&str]) -> ExitCode {
     let passed = match words {
         ["--log", seconds] => whole_log(seconds),
+        ["--small"] => small("2"),
+        ["--small", steps] => small(steps),
         ["--planted"] => planted(),
         _ => passes(words),
     };
@@ -31,6 +33,10 @@ pub fn in_test(tally: &mut Tally) {
             &[("DURAMEN_SECONDS", "20"), ("DURAMEN_SEEDS", "1000000")],
         ),
     );
+    tally.step(
+        "every crash point and failure of small workloads",
+        small("1"),
+    );
     tally.step("every planted bug is caught", planted());
 }
 
@@ -48,6 +54,22 @@ fn planted() -> bool {
     let stories = command.status().is_ok_and(|s| s.success());
     let log = log_test("planted", &[("DURAMEN_SEEDS", "6000")]);
     engine && stories && log
+}
+
+/// Storage: every crash point and every failure of the disk under all workloads of up to so many steps.
+fn small(steps: &str) -> bool {
+    let mut command = Command::new(cargo_program());
+    command.args([
+        "test",
+        "--quiet",
+        "--profile",
+        "sim",
+        "-p",
+        "duramen-storage",
+    ]);
+    command.args(["--lib", "small::", "--", "--nocapture"]);
+    command.env("DURAMEN_SEEDS", steps).current_dir(root());
+    command.status().is_ok_and(|s| s.success())
 }
 
 /// The log alone: crashes for so many seconds, every crash point and failure of workloads of three operations, every bit

@@ -404,6 +404,7 @@ fn assemble(
         truncation: Truncation::default(),
         backups: Backups::default(),
         in_doubt: Mutex::new(Vec::new()),
+        resolving: Mutex::new(()),
         closed: AtomicBool::new(false),
         log: Some(log),
     });

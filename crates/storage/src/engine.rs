@@ -276,6 +276,9 @@ pub struct Database {
     pub(crate) backups: Backups,
     /// Prepared transactions that recovery has found and whose coordinator was not open yet.
     pub(crate) in_doubt: Mutex<Vec<(Transaction, Decision)>>,
+    /// Held while those are asked about: whoever comes meanwhile, because it has just opened the coordinator, finds what
+    /// is left of them.
+    pub(crate) resolving: Mutex<()>,
     pub(crate) closed: AtomicBool,
     pub(crate) log: Option<Arc<duramen_wal::Log>>,
 }

@@ -178,6 +178,7 @@ impl Database {
     /// Ends the prepared transactions whose coordinator is open: committed when its log has their COMMIT, else undone.
     /// One that cannot be ended stays in doubt; the error is that of the first.
     pub(crate) fn resolve_in_doubt(&self) -> SqlResult<()> {
+        let _one = self.resolving.lock();
         let waiting = std::mem::take(&mut *self.in_doubt.lock());
         let mut result = Ok(());
         for (tx, decision) in waiting {

@@ -13,8 +13,8 @@
 //! Otherwise nothing here waits for the COMMIT record itself to become durable (unless a second database must follow
 //! it): that is owed to the client, and the packet gate waits for it.
 //!
-//! Two databases or more: every participant but the first (the *coordinator*) gets a PREP_XACT and is made durable; the
-//! COMMIT record in the coordinator's log, made durable, is the decision; then the participants commit, and a
+//! Two databases or more: the beginning of the first one's part (the *coordinator*'s) is made durable, then every other
+//! participant gets a PREP_XACT, which names it, and is made durable; the COMMIT record in the coordinator's log, made durable, is the decision; then the participants commit, and a
 //! FORGET_XACT in the coordinator's log says, once their commits are durable, that nobody will ask again. Recovery
 //! keeps a prepared transaction in doubt until it has looked for that COMMIT.
 
@@ -409,6 +409,9 @@ fn commit_two_phase(
         xdes: state.parts[first].xdes,
         begin_lsn: state.parts[first].begin_lsn,
     };
+    // Whoever is found prepared asks for this transaction by its id and its beginning. A coordinator whose log was lost from
+    // before that beginning gives both to others.
+    state.parts[first].log.log.flush(decision.begin_lsn)?;
     let participant = |p: &DbPart| p.db != decision.coordinator && p.db != DbId::TEMPDB;
     let mut prepared = Vec::new();
     for part in state.parts.iter_mut().filter(|p| participant(p)) {

@@ -79,6 +79,11 @@ impl SimDisk {
         self.world.lock().faults.clear();
     }
 
+    /// Operations that have failed by order so far.
+    pub fn failures(&self) -> u64 {
+        self.world.lock().faults.struck()
+    }
+
     /// From now on syncs and durable writes succeed without doing anything.
     pub fn set_sync_lies(&self, lies: bool) {
         self.world.lock().lies = lies;

@@ -331,12 +331,17 @@ pub fn row(id: i32, pad: usize, n: Option<i32>) -> Vec<Value> {
 }
 
 pub fn all(rowset: &Rowset, tx: &Transaction) -> Vec<Vec<Value>> {
-    let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::Read)).unwrap();
+    try_all(rowset, tx).unwrap()
+}
+
+/// The same on a disk that may fail.
+pub fn try_all(rowset: &Rowset, tx: &Transaction) -> SqlResult<Vec<Vec<Value>>> {
+    let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::Read))?;
     let mut rows = Vec::new();
-    while let Some((_, row)) = cursor.next(tx).unwrap() {
+    while let Some((_, row)) = cursor.next(tx)? {
         rows.push(row);
     }
-    rows
+    Ok(rows)
 }
 
 /// The offline check finds nothing in the files of a closed database.

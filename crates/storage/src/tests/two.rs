@@ -57,6 +57,108 @@ fn a_transaction_over_two_databases_is_atomic_over_a_crash() {
     assert!(both > 0 && none > 0, "{both} committed, {none} did not");
 }
 
+/// The coordinator has lost what it had of the transaction, goes on, and crashes again before the participant asks.
+#[test]
+fn a_coordinator_that_went_on_is_asked_for_what_it_lost() {
+    let mut asked = 0;
+    for n in 0..30u64 {
+        let disk = Simulation::new(n).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let first = create_as(&engine, 5, "t").unwrap();
+            let second = create_as(&engine, 6, "u").unwrap();
+            first.checkpoint().unwrap();
+            second.checkpoint().unwrap();
+            let tx = begin(&engine, 52);
+            for db in [&first, &second] {
+                let table = db.rowset(&clustered());
+                table.insert(&tx, &row(1, 10, None)).unwrap();
+            }
+            sim.disk().power_off_after(n / 2);
+            let _ = engine.commit(&tx, None);
+            sim.disk()
+        });
+        let disk = disk.crash(n);
+        let disk = Simulation::new(n + 100).on_disk(disk).run(move |sim| {
+            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+            let first = open_as(&engine, 5, "t").unwrap();
+            for id in 100..140 {
+                let tx = begin(&engine, 52);
+                let table = first.rowset(&clustered());
+                table
+                    .insert(&tx, &row(id, 10 * (id as usize % 7), None))
+                    .unwrap();
+                engine.commit(&tx, None).unwrap();
+                if id % 3 == 0 {
+                    first.access.flush(first.access.last_lsn()).unwrap();
+                }
+            }
+            first.access.flush(first.access.last_lsn()).unwrap();
+            sim.disk()
+        });
+        let disk = disk.crash(n + 1);
+        let found = Simulation::new(n + 200).on_disk(disk).run(move |sim| {
+            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+            let second = open_as(&engine, 6, "u").unwrap();
+            let doubt = second.waits_for().is_some();
+            let first = open_as(&engine, 5, "t").unwrap();
+            let tx = begin(&engine, 52);
+            let at = RowLocator::Key(vec![Value::Int(1)]);
+            let found = [first, second].map(|db| {
+                assert_eq!(db.waits_for(), None, "{}, after {n}", db.name);
+                let table = db.rowset(&clustered());
+                table.fetch(&tx, &at, LockHint::Read).unwrap().is_some()
+            });
+            (doubt, found)
+        });
+        asked += u32::from(found.0);
+        assert_eq!(found.1[0], found.1[1], "after {n}");
+    }
+    assert!(asked > 0, "nobody was in doubt");
+}
+
+/// One that is asked about while its coordinator is being opened is settled by whoever comes last.
+#[test]
+fn a_coordinator_that_opens_meanwhile_settles_what_is_in_doubt() {
+    let disk = Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let first = create_as(&engine, 5, "t").unwrap();
+        let second = create_as(&engine, 6, "u").unwrap();
+        let tx = begin(&engine, 52);
+        for db in [&first, &second] {
+            let table = db.rowset(&clustered());
+            table.insert(&tx, &row(1, 10, None)).unwrap();
+        }
+        // Prepared and decided; the participant's own COMMIT is lost with the power.
+        engine.commit(&tx, None).unwrap();
+        sim.disk()
+    });
+    let mut doubtful = 0;
+    for seed in 0..400 {
+        Simulation::new(seed).on_disk(disk.crash(seed)).run(|sim| {
+            let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
+            let second = open_as(&engine, 6, "u").unwrap();
+            doubtful += u32::from(second.waits_for().is_some());
+            let opened = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let asking = duramen_os::thread::spawn("asks", {
+                let (second, opened) = (second.clone(), opened.clone());
+                move || {
+                    while !opened.load(std::sync::atomic::Ordering::SeqCst) {
+                        second.resolve_in_doubt().unwrap();
+                        duramen_os::thread::yield_now();
+                    }
+                }
+            });
+            open_as(&engine, 5, "t").unwrap();
+            opened.store(true, std::sync::atomic::Ordering::SeqCst);
+            asking.join().unwrap();
+            assert_eq!(second.waits_for(), None, "seed {seed}");
+        });
+    }
+    assert!(doubtful > 20, "in doubt with {doubtful} seeds");
+}
+
 #[test]
 fn a_page_that_rotted_is_error_824() {
     let disk = Simulation::new(1).run(|sim| {

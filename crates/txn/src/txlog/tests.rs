@@ -219,6 +219,8 @@ fn a_decision_in_doubt_keeps_the_participants_locked() {
         LockDuration::Normal,
     );
     assert!(taken.is_some());
+    // Its beginning is durable, its end will not be.
+    w.dbs[0].log.flush(w.dbs[0].log.last_lsn()).expect("flush");
     w.logs[0].break_flushes();
     let error = commit(&tx, None).expect_err("broken");
     assert_eq!(error.number, 9001);

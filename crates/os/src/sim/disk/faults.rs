@@ -36,6 +36,7 @@ pub struct Fault {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     ordered: Vec<Fault>,
+    struck: u64,
 }
 
 impl Faults {
@@ -46,6 +47,10 @@ impl Faults {
 
     pub(super) fn clear(&mut self) {
         self.ordered.clear();
+    }
+
+    pub(super) fn struck(&self) -> u64 {
+        self.struck
     }
 
     /// Counts one call; the error it shall give.
@@ -62,6 +67,7 @@ impl Faults {
             error.get_or_insert(f.error.clone());
             f.lasting
         });
+        self.struck += u64::from(error.is_some());
         error.map_or(Ok(()), Err)
     }
 }
