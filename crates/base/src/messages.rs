@@ -1,10 +1,11 @@
 //! The message catalogue: number, severity and text of every message the engine sends, declared once.
 //!
 //! Texts and numbers are SQL Server's (they are interface). Places are printf-like: `%d`, `%ls`, `%.*ls`, `%I64d`...
-//! Width and radix of a place are not applied: the caller passes what is to be seen (`format_args!("{:08x}", n)`).
 //! The list is sorted by number; an entry is one line, so that rooms can add to it without conflicts.
 
-use std::fmt;
+mod format;
+
+pub use format::format_message;
 
 /// One message of the catalogue.
 #[derive(Debug, PartialEq, Eq)]
@@ -783,39 +784,6 @@ pub fn by_number(number: i32) -> Option<&'static Message> {
     ALL.binary_search_by_key(&number, |m| m.number)
         .ok()
         .map(|i| ALL[i])
-}
-
-/// Fills the places of `text` in order; `%%` is a percent sign; a place without an argument stays as it is.
-pub fn format_message(text: &str, args: &[&dyn fmt::Display]) -> String {
-    let mut out = String::with_capacity(text.len() + 32);
-    let mut args = args.iter();
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        let spec = &rest[at..];
-        if let Some(after) = spec.strip_prefix("%%") {
-            out.push('%');
-            rest = after;
-            continue;
-        }
-        let end = spec[1..]
-            .find(['d', 's', 'u', 'x', 'X', 'i', 'f', 'c', 'p'])
-            .map_or(spec.len(), |i| i + 2);
-        let end = if spec.starts_with("%S_") {
-            1 + spec[1..]
-                .find(|c: char| !(c.is_ascii_uppercase() || c == '_'))
-                .unwrap_or(spec.len() - 1)
-        } else {
-            end
-        };
-        match args.next() {
-            Some(arg) => out.push_str(&arg.to_string()),
-            None => out.push_str(&spec[..end]),
-        }
-        rest = &spec[end..];
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl Outbound {
         Ok(!state.closed)
     }
 
-    /// The socket takes no more for now.
+    /// The socket has not taken what was given to it.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::SeqCst)
     }

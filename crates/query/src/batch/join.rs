@@ -38,6 +38,50 @@ const PAIRS: usize = 4096;
 /// End of a chain; no chain.
 const NONE: u32 = keys::NONE;
 
+/// The columns of a join's inputs that somebody reads.
+pub(super) struct Reads {
+    /// By ON, or above the join: left columns, then right ones.
+    carried: Vec<bool>,
+    left_width: usize,
+    /// Those, and the keys'.
+    pub left_needed: Vec<bool>,
+    pub right_needed: Vec<bool>,
+}
+
+impl Reads {
+    pub fn of(
+        needed: &[bool],
+        left_width: usize,
+        keys: &[(Expr, Expr)],
+        on: Option<&Expr>,
+    ) -> Reads {
+        let mut carried = needed.to_vec();
+        if let Some(on) = on {
+            need(on, &mut carried);
+        }
+        let (left, right) = carried.split_at(left_width);
+        let (mut left_needed, mut right_needed) = (left.to_vec(), right.to_vec());
+        for (l, r) in keys {
+            need(l, &mut left_needed);
+            need(r, &mut right_needed);
+        }
+        Reads {
+            carried,
+            left_width,
+            left_needed,
+            right_needed,
+        }
+    }
+
+    pub fn left_carried(&self) -> &[bool] {
+        &self.carried[..self.left_width]
+    }
+
+    pub fn right_carried(&self) -> &[bool] {
+        &self.carried[self.left_width..]
+    }
+}
+
 /// Starts a hash join.
 pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let Node::Join {
@@ -51,19 +95,8 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     else {
         return source::from_rows(plan, needed, cx);
     };
-    let left_width = left.columns.len();
-    let mut carried = needed.to_vec();
-    if let Some(on) = on {
-        need(on, &mut carried);
-    }
-    let (left_carried, right_carried) = carried.split_at(left_width);
-    let mut left_needed = left_carried.to_vec();
-    let mut right_needed = right_carried.to_vec();
-    for (l, r) in hash {
-        need(l, &mut left_needed);
-        need(r, &mut right_needed);
-    }
-    let mut left_input = super::open(left, &left_needed, cx)?;
+    let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
+    let mut left_input = super::open(left, &reads.left_needed, cx)?;
     if SeekJoin::find(right, hash, *kind).is_some() {
         // Few rows on the left seek their partners; `exec::Join` knows how.
         let mut first = Vec::new();
@@ -91,24 +124,24 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     let outer_right = matches!(kind, JoinKind::Right | JoinKind::Full);
     let left_side = Side {
         columns: &left.columns,
-        carried: left_carried.to_vec(),
+        carried: reads.left_carried().to_vec(),
         outer: outer_left,
     };
     let right_side = Side {
         columns: &right.columns,
-        carried: right_carried.to_vec(),
+        carried: reads.right_carried().to_vec(),
         outer: outer_right,
     };
-    let right_input = super::open(right, &right_needed, cx)?;
+    let right_input = super::open(right, &reads.right_needed, cx)?;
     let left_feed = Feed::Input {
         input: left_input,
         keys: BatchExpr::all(hash.iter().map(|h| &h.0)),
-        carried: left_carried.to_vec(),
+        carried: reads.left_carried().to_vec(),
     };
     let right_feed = Feed::Input {
         input: right_input,
         keys: BatchExpr::all(hash.iter().map(|h| &h.1)),
-        carried: right_carried.to_vec(),
+        carried: reads.right_carried().to_vec(),
     };
     let (build_side, build_feed, probe_side, probe_feed) = match build_left {
         true => (left_side, left_feed, right_side, right_feed),

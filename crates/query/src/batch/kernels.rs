@@ -105,21 +105,7 @@ fn int_kind(v: &Vector) -> Option<IntKind> {
             Data::Ints(kind, _) => Some(*kind),
             _ => None,
         },
-        Vector::Const(v) => Some(match v {
-            Value::Bit(_) => IntKind::Bit,
-            Value::TinyInt(_) => IntKind::TinyInt,
-            Value::SmallInt(_) => IntKind::SmallInt,
-            Value::Int(_) => IntKind::Int,
-            Value::BigInt(_) => IntKind::BigInt,
-            Value::SmallMoney(_) => IntKind::SmallMoney,
-            Value::Money(_) => IntKind::Money,
-            Value::Date(_) => IntKind::Date,
-            Value::Time(_) => IntKind::Time,
-            Value::DateTime(_) => IntKind::DateTime,
-            Value::SmallDateTime(_) => IntKind::SmallDateTime,
-            Value::DateTime2(_) => IntKind::DateTime2,
-            _ => return None,
-        }),
+        Vector::Const(v) => IntKind::of_value(v).map(|(kind, _)| kind),
     }
 }
 

@@ -17,11 +17,12 @@ use duramen_base::SqlResult;
 use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column, Data, NO_ROW};
 
+use super::join::Reads;
 use super::order::compare_cells;
 use super::spilled::{Reader, Writer};
 use super::store::nothing;
 use super::vector::{self, BatchExpr};
-use super::{BATCH_ROWS, BatchOperator, Boxed, need, source};
+use super::{BATCH_ROWS, BatchOperator, Boxed, source};
 use crate::cx::Cx;
 use crate::plan::{JoinKind, Node, OutColumn, Plan};
 use crate::spill::Grant;
@@ -44,29 +45,20 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     else {
         return source::from_rows(plan, needed, cx);
     };
-    let mut carried = needed.to_vec();
-    if let Some(on) = on {
-        need(on, &mut carried);
-    }
-    let (left_carried, right_carried) = carried.split_at(left.columns.len());
-    let (mut left_needed, mut right_needed) = (left_carried.to_vec(), right_carried.to_vec());
-    for (l, r) in hash {
-        need(l, &mut left_needed);
-        need(r, &mut right_needed);
-    }
-    let left_input = super::open(left, &left_needed, cx)?;
-    let right_input = super::open(right, &right_needed, cx)?;
+    let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
+    let left_input = super::open(left, &reads.left_needed, cx)?;
+    let right_input = super::open(right, &reads.right_needed, cx)?;
     Ok(Box::new(MergeJoin {
         left: Side::new(
             left_input,
             BatchExpr::all(hash.iter().map(|h| &h.0)),
-            (&left.columns, left_carried),
+            (&left.columns, reads.left_carried()),
             matches!(kind, JoinKind::Left | JoinKind::Full),
         ),
         right: Side::new(
             right_input,
             BatchExpr::all(hash.iter().map(|h| &h.1)),
-            (&right.columns, right_carried),
+            (&right.columns, reads.right_carried()),
             matches!(kind, JoinKind::Right | JoinKind::Full),
         ),
         collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),

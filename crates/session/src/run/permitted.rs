@@ -142,8 +142,48 @@ impl Run<'_> {
                     }
                 }
             }
-            // Principals and permissions ask for themselves; everything else is everybody's.
-            _ => Ok(()),
+            // These ask where they know more: on whom, or where their rows go.
+            StatementKind::Principal(_)
+            | StatementKind::Permission(_)
+            | StatementKind::Backup(_)
+            | StatementKind::Restore(_)
+            | StatementKind::DeclareTable { .. }
+            | StatementKind::Declare(_)
+            | StatementKind::Exec(_)
+            | StatementKind::Use(_) => Ok(()),
+            // Nothing runs these yet: the error that says so is everybody's.
+            StatementKind::Merge(_)
+            | StatementKind::CreateSequence(_)
+            | StatementKind::CreateSynonym { .. }
+            | StatementKind::CreateEventSession(_)
+            | StatementKind::AlterEventSession(_)
+            | StatementKind::DropEventSession { .. }
+            | StatementKind::DeclareCursor(_)
+            | StatementKind::Cursor(_)
+            | StatementKind::ExecuteAs { .. }
+            | StatementKind::Revert
+            | StatementKind::Shutdown { .. }
+            | StatementKind::Reconfigure { .. } => Ok(()),
+            // A session's own variables, options, flow and transactions.
+            StatementKind::SetVariable { .. }
+            | StatementKind::SetOption(_)
+            | StatementKind::If { .. }
+            | StatementKind::While { .. }
+            | StatementKind::Block(_)
+            | StatementKind::TryCatch { .. }
+            | StatementKind::Break
+            | StatementKind::Continue
+            | StatementKind::Return(_)
+            | StatementKind::Goto(_)
+            | StatementKind::Label(_)
+            | StatementKind::Print(_)
+            | StatementKind::RaiseError(_)
+            | StatementKind::Throw(_)
+            | StatementKind::WaitFor { .. }
+            | StatementKind::BeginTran { .. }
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. }
+            | StatementKind::SaveTran { .. } => Ok(()),
         }
     }
 
@@ -268,7 +308,10 @@ impl Run<'_> {
             DropKind::Procedure => "procedure",
             DropKind::Function => "function",
             DropKind::Trigger => "trigger",
-            _ => "object",
+            DropKind::Sequence => "sequence object",
+            DropKind::Synonym => "synonym",
+            DropKind::Default => "default",
+            DropKind::Rule => "rule",
         };
         self.may(name, &|| dropped(what, &name.display()))
     }

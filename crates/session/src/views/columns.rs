@@ -23,6 +23,22 @@ pub struct Source {
 }
 
 impl Source {
+    /// A column that is nothing but a name and a type.
+    fn plain(table: i32, id: i32, name: &str, ty: T, nullable: bool) -> Source {
+        Source {
+            table,
+            id,
+            name: name.to_owned(),
+            ty,
+            nullable,
+            identity: None,
+            default: 0,
+            user_type: i32::from(ty.id.xtype()),
+            rowguid: false,
+            computed: false,
+        }
+    }
+
     fn of(table: &TableDef, c: &ColumnDef) -> Source {
         Source {
             table: table.id.0,
@@ -112,61 +128,32 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
     }
     for module in super::objects::snapshot(cx)?.modules.values() {
         let columns = (1..).zip(&module.columns);
-        all.extend(columns.map(|(id, c)| Source {
-            table: module.id.0,
-            id,
-            name: c.name.clone(),
-            ty: c.ty,
-            nullable: c.nullable,
-            identity: None,
-            default: 0,
-            user_type: i32::from(c.ty.id.xtype()),
-            rowguid: false,
-            computed: false,
-        }));
+        all.extend(
+            columns.map(|(id, c)| Source::plain(module.id.0, id, &c.name, c.ty, c.nullable)),
+        );
     }
     Ok(all)
 }
 
 /// The columns of the system's views: those that are declared, and those that are T-SQL texts.
 fn declared(cx: &Context) -> Vec<Source> {
+    let of_view = |table, id, name: &str, ty: T, nullable| Source {
+        user_type: match ty {
+            T::SYSNAME => 256,
+            _ => i32::from(ty.id.xtype()),
+        },
+        ..Source::plain(table, id, name, ty, nullable)
+    };
     let mut all = Vec::new();
     let texts = cx.instance.system_columns.columns.get();
     for (table, id, name, ty, nullable) in texts.into_iter().flatten() {
-        all.push(Source {
-            table: *table,
-            id: *id,
-            name: name.clone(),
-            ty: *ty,
-            nullable: *nullable,
-            identity: None,
-            default: 0,
-            user_type: match ty == &T::SYSNAME {
-                true => 256,
-                false => i32::from(ty.id.xtype()),
-            },
-            rowguid: false,
-            computed: false,
-        });
+        all.push(of_view(*table, *id, name, *ty, *nullable));
     }
     for (table, view, _) in every() {
-        for (id, (name, ty, nullable)) in (1..).zip(view.columns) {
-            all.push(Source {
-                table,
-                id,
-                name: (*name).to_owned(),
-                ty: *ty,
-                nullable: *nullable,
-                identity: None,
-                default: 0,
-                user_type: match ty == &T::SYSNAME {
-                    true => 256,
-                    false => i32::from(ty.id.xtype()),
-                },
-                rowguid: false,
-                computed: false,
-            });
-        }
+        let columns = (1..).zip(view.columns);
+        all.extend(
+            columns.map(|(id, (name, ty, nullable))| of_view(table, id, name, *ty, *nullable)),
+        );
     }
     all
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
 use duramen_os::{AlignedBuf, time};
+use duramen_types::temporal::ymd_from_days;
 use duramen_wal::{BlockRange, Log, LogError};
 
 use super::read::OWN_BLOCK_AT;
@@ -23,6 +24,8 @@ use crate::format::page::{PageRef, Verify, verify};
 const EXTENTS_AT_ONCE: u32 = 16;
 const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
 const LOG_PIECE: usize = 1 << 20;
+/// Days from 0001-01-01 to 1970-01-01.
+const UNIX_EPOCH_DAYS: i32 = 719_162;
 /// Body of an MSTL block, as long as in sets of SQL Server.
 const MSTL_BYTES: usize = 592 - COMMON_BYTES;
 
@@ -67,20 +70,7 @@ pub struct Backed {
 pub(super) fn now() -> TapeTime {
     let seconds = time::wall().unix_seconds();
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days since 0000-03-01, in eras of 400 years (146,097 days).
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
     TapeTime::new(
         year as u16,
         month as u8,

@@ -12,6 +12,7 @@ use duramen_base::{FileId, Lsn};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 
 use super::copy::VlfSlot;
+use super::headers::Headers;
 use crate::block::UNIT;
 use crate::config::{LogError, LogFileSpec};
 use crate::vlf::{HEADER_BYTES, STAMP, VlfHeader};
@@ -98,12 +99,11 @@ impl LaidLog {
             let bytes = file.len().map_err(&fail)?;
             let mut vlfs = Vec::new();
             let mut at = HEADER_BYTES;
-            let mut buf = AlignedBuf::zeroed(HEADER_BYTES as usize);
+            let mut headers = Headers::new(&file, bytes);
             while at + HEADER_BYTES <= bytes {
-                file.read_at(&mut buf, at).map_err(&fail)?;
-                let header = VlfHeader::decode(&buf);
+                let header = headers.at(at).map_err(&fail)?;
                 // What follows is an addition that was cut short.
-                let Some(vlf) = header.filter(|h| h.offset == at && at + h.size <= bytes) else {
+                let Some(vlf) = header.filter(|h| at + h.size <= bytes) else {
                     break;
                 };
                 at += vlf.size;
