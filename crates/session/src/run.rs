@@ -3,7 +3,9 @@
 mod backup;
 mod bind;
 mod bulk;
+mod compiled;
 mod dbcc;
+
 mod define;
 mod describe;
 mod describe_parameters;

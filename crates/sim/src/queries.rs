@@ -21,6 +21,8 @@ pub mod select;
 pub mod sqlite;
 pub mod world;
 
+use std::time::Duration;
+
 use duramen_os::random::Rng;
 
 use sqlite::Sqlite;
@@ -42,6 +44,8 @@ pub struct Report {
     pub refused: u64,
     /// What did not agree, with everything needed to see it again.
     pub differences: Vec<String>,
+    /// What took our engine longest, and how long.
+    pub slowest: (Duration, String),
 }
 
 impl Report {
@@ -57,6 +61,7 @@ impl Report {
         self.changes += other.changes;
         self.refused += other.refused;
         self.differences.extend(other.differences);
+        self.slowest = std::mem::take(&mut self.slowest).max(other.slowest);
     }
 }
 
@@ -128,5 +133,7 @@ fn one_world(
             break;
         }
     }
+    let slowest = std::mem::take(&mut world.slowest);
+    report.slowest = std::mem::take(&mut report.slowest).max(slowest);
     world.drop_all();
 }

@@ -79,7 +79,8 @@ pub fn seek_list(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Plan> {
     let ty = columns[column].ty;
     // What the list asks, each of its rows does.
     let rest = parts.iter().enumerate().filter(|(i, _)| *i != at);
-    let mut inside: Vec<Expr> = rest.map(|(_, e)| e.clone()).collect();
+    let (mut inside, above): (Vec<Expr>, Vec<Expr>) =
+        rest.map(|(_, e)| e.clone()).partition(is_movable);
     for e in &mut inside {
         remap(e, &mut |depth, _| *depth += usize::from(*depth > 0));
     }
@@ -109,7 +110,7 @@ pub fn seek_list(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Plan> {
     if access::best(scan, parts, want).is_some_and(|plain| plain.cost <= cost) {
         return None;
     }
-    Some(looped(scan, rows_of(values, ty), inside))
+    Some(filtered(looped(scan, rows_of(values, ty), inside), above))
 }
 
 /// The values as rows without duplicates.

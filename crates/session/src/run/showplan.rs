@@ -1,13 +1,12 @@
 //! SET SHOWPLAN_TEXT and SHOWPLAN_ALL: a batch is bound, not run, and its estimated plans are the result.
 
-use duramen_base::{SqlError, SqlResult};
-use duramen_query::host::Host;
-use duramen_query::showplan::{PlanLine, drawn, lines};
-use duramen_query::{Binder, dml};
-use duramen_tsql::ast::{self, SetOption, StatementKind};
+use duramen_base::SqlResult;
+use duramen_query::showplan::{PlanLine, drawn, lines, of_expression};
+use duramen_tsql::ast::{SetOption, StatementKind};
 use duramen_types::{SqlType, Value};
 
-use super::{Ended, Run, into};
+use super::compiled::Compiled;
+use super::{Ended, Run};
 use crate::options::Showplan;
 use crate::outcome;
 use crate::program::{Op, Program};
@@ -107,26 +106,15 @@ impl Run<'_> {
     }
 
     fn operators(&mut self, at: usize) -> SqlResult<Vec<PlanLine>> {
-        let program = self.program;
-        let names: Vec<String> = program.variables.iter().map(|v| v.name.clone()).collect();
-        self.with_host(None, |h| {
-            let changed = |bound: SqlResult<dml::Dml>| Ok(bound?.explain(&names));
-            match &program.steps[at].op {
-                Op::Run(StatementKind::Select(stmt)) => {
-                    let (stmt, _) = into::without_identity(stmt)?;
-                    Ok(lines(&Binder::new(h).select(&stmt)?, &names))
-                }
-                Op::Run(StatementKind::Insert(stmt)) => match stmt.source {
-                    ast::InsertSource::Exec(_) => Ok(Vec::new()),
-                    _ => changed(dml::insert(h, stmt)),
-                },
-                Op::Run(StatementKind::Update(stmt)) => changed(dml::update(h, stmt)),
-                Op::Run(StatementKind::Delete(stmt)) => changed(dml::delete(h, stmt)),
-                Op::Assign { value, .. } => computed(h, value, &names),
-                Op::BranchUnless { condition, .. } => computed(h, condition, &names),
-                Op::Return(Some(value)) => computed(h, value, &names),
-                _ => Ok(Vec::new()),
-            }
+        let compiled = self.compiled(at)?;
+        let names: Vec<String> = (self.program.variables.iter())
+            .map(|v| v.name.clone())
+            .collect();
+        Ok(match compiled {
+            Compiled::Select(plan) => lines(&plan, &names),
+            Compiled::Change(change) => change.explain(&names),
+            Compiled::Value(e) if e.reads_tables() => of_expression(e, &names),
+            Compiled::Value(_) | Compiled::Nothing => Vec::new(),
         })
     }
 
@@ -222,13 +210,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-/// The operators of an expression that reads tables.
-fn computed(h: &dyn Host, e: &ast::Expr, names: &[String]) -> Result<Vec<PlanLine>, SqlError> {
-    let bound = Binder::new(h).scalar(e)?;
-    Ok(match bound.reads_tables() {
-        true => duramen_query::showplan::of_expression(bound, names),
-        false => Vec::new(),
-    })
 }

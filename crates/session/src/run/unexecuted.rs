@@ -1,9 +1,12 @@
-//! SET NOEXEC: the steps of a program one after the other, whatever their conditions would say.
+//! SET NOEXEC: the steps of a program one after the other, whatever their conditions would say. Each is compiled, so that
+//! its errors are told; the first of them ends the batch, as an error of compilation does. What names a missing object is
+//! left to the execution that does not come (docs: SET NOEXEC, Deferred name resolution and compilation).
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, messages};
 use duramen_tsql::ast::{self, StatementKind};
 
-use super::{Next, Run};
+use super::{Ended, Next, Run, command};
+use crate::outcome;
 use crate::program::Op;
 
 impl Run<'_> {
@@ -24,7 +27,22 @@ impl Run<'_> {
                 self.tries.pop();
                 Ok(Next::To(*after))
             }
-            _ => Ok(Next::Step),
+            _ => Ok(self.compiled_alone(at)),
+        }
+    }
+
+    fn compiled_alone(&mut self, at: usize) -> Next {
+        let line = self.program.steps[at].line as i32;
+        match self.compiled(at) {
+            Ok(_) => Next::Step,
+            Err(e) if e.number == messages::INVALID_OBJECT_NAME.number => Next::Step,
+            Err(e) => {
+                let error = e.at_line(line);
+                self.session.state.error = error.number;
+                outcome::report(self.sink, &error);
+                self.done(None, command::OTHER, true);
+                Next::End(Ended::Stopped)
+            }
         }
     }
 }

@@ -77,5 +77,7 @@ fn main() {
         report.differences.len(),
         start.elapsed().as_secs_f64()
     );
+    let (took, query) = &report.slowest;
+    println!("the slowest took {:.1} s: {query}", took.as_secs_f64());
     std::process::exit(i32::from(!report.differences.is_empty()));
 }

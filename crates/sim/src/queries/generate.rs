@@ -39,6 +39,9 @@ pub const COLUMNS: [(&str, Kind); 5] = [
 /// Words that data and literals are made of.
 pub const WORDS: [&str; 9] = ["", "a", "ab", "b", "ba", "abc", "x1", "0", "zz"];
 
+/// Subqueries within subqueries.
+const MOST_NESTED: u32 = 3;
+
 pub struct Gen<'g> {
     pub rng: &'g mut Rng,
     pub tables: &'g [Table],
@@ -47,6 +50,10 @@ pub struct Gen<'g> {
     pub subqueries: bool,
     /// The tables have thousands of rows: joins are by a unique column, and nothing runs once a row.
     pub large: bool,
+    /// Tables named in FROM clauses so far, those of subqueries in expressions not counted.
+    pub sources: u32,
+    /// Subqueries in expressions around this place: each may run once for every row outside.
+    pub nested: u32,
     pub names: &'g mut u32,
 }
 
@@ -200,8 +207,13 @@ impl Gen<'_> {
         }
     }
 
+    fn may_nest(&self) -> bool {
+        self.subqueries && self.nested < MOST_NESTED
+    }
+
     /// A table of its own for a subquery: its FROM and the condition, with the outer columns in scope.
     fn inner(&mut self, depth: u32) -> (String, Both, usize) {
+        self.nested += 1;
         let table = self.rng.choose(self.tables).map(|t| t.name.clone());
         let alias = self.name("s");
         let outside = self.scope.len();
@@ -211,12 +223,13 @@ impl Gen<'_> {
         }
         let from = format!("{} AS {alias}", table.unwrap_or_default());
         let condition = self.condition(depth);
+        self.nested -= 1;
         (from, condition, outside)
     }
 
     /// A scalar subquery, always of one row; a plain expression where none may stand.
     fn scalar(&mut self, kind: Kind, d: u32) -> Both {
-        if !self.subqueries {
+        if !self.may_nest() {
             return self.of(kind, d.saturating_sub(1));
         }
         let (from, condition, outside) = self.inner(d.min(1));
@@ -275,7 +288,7 @@ impl Gen<'_> {
                 let pattern = same(patterns[self.pick(7) as usize]);
                 fill("({0} {1}LIKE {2})", &[&self.text(d), &not, &pattern])
             }
-            _ if !self.subqueries => fill("({0} = {1})", &[&self.of(kind, d), &self.of(kind, 0)]),
+            _ if !self.may_nest() => fill("({0} = {1})", &[&self.of(kind, d), &self.of(kind, 0)]),
             10 => {
                 let not = same(["", "NOT "][self.pick(2) as usize]);
                 let (from, condition, outside) = self.inner(d.min(1));

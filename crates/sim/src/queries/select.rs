@@ -21,6 +21,8 @@ pub fn query(rng: &mut Rng, tables: &[Table], large: bool) -> Query {
         scope: Vec::new(),
         subqueries: !large,
         large,
+        sources: 0,
+        nested: 0,
         names: &mut names,
     };
     let kinds: Vec<Kind> = (0..1 + g.pick(3)).map(|_| kind(&mut g)).collect();
@@ -113,10 +115,17 @@ fn ordered(g: &mut Gen<'_>, text: Both, columns: usize) -> Query {
     }
 }
 
+/// Tables that one query reads, those of its derived tables with them: each multiplies the rows by thirty where nothing
+/// joins it.
+const MOST_TABLES: u32 = 4;
+
 /// A FROM clause; its columns are in scope after it.
 fn from(g: &mut Gen<'_>, depth: u32) -> Both {
     let mut text = source(g, depth);
     for _ in 0..g.pick(3) {
+        if g.sources >= MOST_TABLES {
+            break;
+        }
         let mut before = std::mem::take(&mut g.scope);
         let depth = if g.large { 0 } else { depth.saturating_sub(1) };
         let right = source(g, depth);
@@ -192,6 +201,7 @@ fn source(g: &mut Gen<'_>, depth: u32) -> Both {
         g.scope.extend(derived_columns(&alias, &kinds));
         return fill("({0}) AS {1}", &[&body, &same(alias)]);
     }
+    g.sources += 1;
     let table = g.rng.choose(g.tables).map(|t| t.name.clone());
     let alias = g.name("t");
     for (name, kind) in COLUMNS {
@@ -433,6 +443,8 @@ pub fn change(rng: &mut Rng, tables: &[Table]) -> (usize, Both) {
         // SQLite sees its own changes in them.
         subqueries: false,
         large: false,
+        sources: 0,
+        nested: 0,
         names: &mut names,
     };
     let condition = g.condition(3);

@@ -1,10 +1,12 @@
 //! The tables that queries are asked of, and the two engines that hold them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_base::SqlError;
 use duramen_os::random::Rng;
 use duramen_os::sim::SimDisk;
+use duramen_os::time;
 use duramen_session::{
     CancelToken, ColumnMeta, Done, EnvChange, Instance, InstanceConfig, LoginRequest, ResultSink,
     Session, StorageConfig,
@@ -34,6 +36,8 @@ pub struct World {
     pub large: bool,
     /// What made the tables, and every change since.
     made: Vec<String>,
+    /// What took our engine longest, and how long.
+    pub slowest: (Duration, String),
 }
 
 /// An instance on a disk in memory.
@@ -67,6 +71,7 @@ impl World {
             tables: Vec::new(),
             large: rng.one_in(8),
             made: Vec::new(),
+            slowest: Default::default(),
         };
         for n in 0..3 {
             let name = format!("t{n}");
@@ -147,8 +152,13 @@ impl World {
     /// What our engine answers.
     pub fn ask(&mut self, sql: &str) -> Result<Rows, SqlError> {
         let mut sink = Collect::default();
+        let start = time::now();
         self.session
             .execute_batch(sql, &mut sink, &CancelToken::default());
+        let took = start.elapsed();
+        if took > self.slowest.0 {
+            self.slowest = (took, sql.to_owned());
+        }
         match sink.error {
             Some(error) => Err(error),
             None => Ok(sink.rows),
