@@ -16,7 +16,7 @@ mod window;
 
 pub(crate) use collation::COLLATE;
 pub(crate) use select::wrap;
-pub(crate) use source::{conjuncts, join};
+pub(crate) use source::{conjuncts, join, join_with, joined_columns};
 pub use types::resolve_type;
 
 use duramen_base::{SqlError, SqlResult, messages};

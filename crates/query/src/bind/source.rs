@@ -399,6 +399,33 @@ fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
 
 /// A join; equalities between the two sides of an inner or outer join become hash keys.
 pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, apply: bool) -> Plan {
+    let columns = joined_columns(&left, &right, kind);
+    join_with(left, right, kind, on, apply, columns)
+}
+
+/// The columns of a join.
+pub(crate) fn joined_columns(left: &Plan, right: &Plan, kind: JoinKind) -> Columns {
+    let (nullable_left, nullable_right) = optional_sides(kind);
+    let of_left = left.columns.iter().map(|c| OutColumn {
+        nullable: c.nullable || nullable_left,
+        ..c.clone()
+    });
+    let of_right = right.columns.iter().map(|c| OutColumn {
+        nullable: c.nullable || nullable_right,
+        ..c.clone()
+    });
+    of_left.chain(of_right).collect()
+}
+
+/// A join whose columns are known.
+pub(crate) fn join_with(
+    left: Plan,
+    right: Plan,
+    kind: JoinKind,
+    on: Option<Expr>,
+    apply: bool,
+    columns: Columns,
+) -> Plan {
     let width = left.columns.len();
     let mut hash = Vec::new();
     let mut rest = Vec::new();
@@ -413,16 +440,6 @@ pub(crate) fn join(left: Plan, right: Plan, kind: JoinKind, on: Option<Expr>, ap
         1 => rest.pop(),
         _ => Some(Expr::predicate(Kind::And(rest))),
     };
-    let (nullable_left, nullable_right) = optional_sides(kind);
-    let of_left = left.columns.iter().map(|c| OutColumn {
-        nullable: c.nullable || nullable_left,
-        ..c.clone()
-    });
-    let of_right = right.columns.iter().map(|c| OutColumn {
-        nullable: c.nullable || nullable_right,
-        ..c.clone()
-    });
-    let columns = of_left.chain(of_right).collect();
     let correlated = left.correlated || right.correlated;
     let node = Node::Join {
         left: Box::new(left),

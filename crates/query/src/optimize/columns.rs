@@ -45,36 +45,48 @@ pub fn is_movable(e: &Expr) -> bool {
 
 /// The columns of the row at hand that an expression reads, those that its subqueries read included.
 pub fn read_by(e: &Expr, out: &mut BTreeSet<usize>) {
-    collect(e, 0, out);
+    each_read(e, &mut |c| {
+        out.insert(c);
+    });
 }
 
-/// Collects what is read of the row that is `depth` rows outside of the one at hand.
-fn collect(e: &Expr, depth: usize, out: &mut BTreeSet<usize>) {
+/// Names them, some more than once.
+pub fn each_read(e: &Expr, f: &mut dyn FnMut(usize)) {
+    read_at(e, 0, f);
+}
+
+/// Names what is read of the row that is `depth` rows outside of the one at hand.
+fn read_at(e: &Expr, depth: usize, f: &mut dyn FnMut(usize)) {
     match &e.kind {
-        Kind::Column { depth: d, index } if *d == depth => {
-            out.insert(*index);
-        }
+        Kind::Column { depth: d, index } if *d == depth => f(*index),
         Kind::Scalar(p)
         | Kind::Exists(p)
         | Kind::InQuery { plan: p, .. }
-        | Kind::Quantified { plan: p, .. } => outer_of(p, depth + 1, out),
+        | Kind::Quantified { plan: p, .. } => read_outside(p, depth + 1, f),
         _ => {}
     }
-    e.for_each_child(&mut |c| collect(c, depth, out));
+    e.for_each_child(&mut |c| read_at(c, depth, f));
 }
 
-/// Collects what a plan reads of the row that is `depth` rows outside of its own.
-pub fn outer_of(plan: &Plan, depth: usize, out: &mut BTreeSet<usize>) {
-    each_expr(plan, &mut |e| collect(e, depth, out));
+/// Names what a plan reads of the row that is `depth` rows outside of its own.
+fn read_outside(plan: &Plan, depth: usize, f: &mut dyn FnMut(usize)) {
+    each_expr(plan, &mut |e| read_at(e, depth, f));
     match &plan.node {
         Node::Join {
             left, right, apply, ..
         } => {
-            outer_of(left, depth, out);
-            outer_of(right, depth + usize::from(*apply), out);
+            read_outside(left, depth, f);
+            read_outside(right, depth + usize::from(*apply), f);
         }
-        node => each_input(node, &mut |p| outer_of(p, depth, out)),
+        node => each_input(node, &mut |p| read_outside(p, depth, f)),
     }
+}
+
+/// Collects what a plan reads of the row that is `depth` rows outside of its own.
+pub fn outer_of(plan: &Plan, depth: usize, out: &mut BTreeSet<usize>) {
+    read_outside(plan, depth, &mut |c| {
+        out.insert(c);
+    });
 }
 
 fn seek_exprs<'s>(seek: &'s Seek, f: &mut dyn FnMut(&'s Expr)) {

@@ -5,10 +5,8 @@
 //! is a hash join, with the smaller side in memory, or a loop that seeks the new input for every row so far. Whatever the
 //! order, the block gives its columns out as the query wrote them.
 
-use std::collections::BTreeSet;
-
 use super::access::{self, Want};
-use super::columns::{is_movable, moved, read_by, remap};
+use super::columns::{each_read, is_movable, moved, remap};
 use super::cost;
 use super::estimate::{GUESS_RANGE, estimate, join_share};
 use super::{Hints, Method, filtered, push};
@@ -78,32 +76,29 @@ fn flatten(plan: Plan, offset: usize, inputs: &mut Vec<(Plan, usize)>, parts: &m
             flatten(*left, offset, inputs, parts);
             flatten(*right, offset + width, inputs, parts);
             for (l, r) in hash {
-                let l = moved(&l, |c| c + offset);
-                let r = moved(&r, |c| c + offset + width);
-                parts.push(Expr::predicate(Kind::Compare(
-                    CompareOp::Eq,
-                    Box::new(l),
-                    Box::new(r),
-                )));
+                let (l, r) = (raised(l, offset), raised(r, offset + width));
+                let equal = Kind::Compare(CompareOp::Eq, Box::new(l), Box::new(r));
+                parts.push(Expr::predicate(equal));
             }
-            parts.extend(super::parts(on).into_iter().map(|e| match offset {
-                0 => e,
-                _ => moved(&e, |c| c + offset),
-            }));
+            parts.extend(super::parts(on).into_iter().map(|e| raised(e, offset)));
         }
         Node::Filter { input, predicate } if is_inner(&input) && anywhere(&predicate) => {
             flatten(*input, offset, inputs, parts);
-            parts.extend(
-                super::parts(Some(predicate))
-                    .into_iter()
-                    .map(|e| match offset {
-                        0 => e,
-                        _ => moved(&e, |c| c + offset),
-                    }),
-            );
+            let own = super::parts(Some(predicate)).into_iter();
+            parts.extend(own.map(|e| raised(e, offset)));
         }
         _ => inputs.push((plan, offset)),
     }
+}
+
+/// The expression over a row in which its own begins `offset` columns in.
+fn raised(mut e: Expr, offset: usize) -> Expr {
+    if offset > 0 {
+        remap(&mut e, &mut |depth, index| {
+            *index += if *depth == 0 { offset } else { 0 };
+        });
+    }
+    e
 }
 
 /// The best plan for a tree of inner joins under a condition given in parts.
@@ -137,9 +132,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
     let mut above = Vec::new();
     let mut between = Vec::new();
     for e in parts {
-        let mut read = BTreeSet::new();
-        read_by(&e, &mut read);
-        let set = set_of(&inputs, &read);
+        let set = set_of(&inputs, &e);
         if !is_movable(&e) || set == 0 {
             above.push(e);
         } else if set.is_power_of_two() {
@@ -164,7 +157,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         b.share = share_of(&b.e, &inputs);
     }
     let order = search(&inputs, &between, hints);
-    let joined = build(inputs, between, &order, hints);
+    let joined = build(inputs, between, &order, &columns, hints);
     let mut plan = restored(joined, &columns);
     plan.correlated = correlated;
     filtered(plan, above)
@@ -180,13 +173,14 @@ fn as_written(inputs: Vec<Input>, parts: Vec<Expr>, columns: Columns, correlated
     filtered(plan, parts)
 }
 
-fn set_of(inputs: &[Input], read: &BTreeSet<usize>) -> u64 {
-    read.iter().fold(0, |set, c| {
-        let at = inputs
-            .iter()
-            .position(|i| (i.start..i.start + i.width).contains(c));
-        set | at.map_or(0, |at| 1 << at)
-    })
+/// The inputs that an expression reads.
+fn set_of(inputs: &[Input], e: &Expr) -> u64 {
+    let mut set = 0;
+    each_read(e, &mut |c| {
+        let own = |i: &Input| (i.start..i.start + i.width).contains(&c);
+        set |= inputs.iter().position(own).map_or(0, |at| 1 << at);
+    });
+    set
 }
 
 /// `a = b AND b = 5`: then `a = 5` too, which a key of a's table may answer.
@@ -235,12 +229,7 @@ fn sides<'e>(e: &'e Expr, inputs: &[Input]) -> Option<[(&'e Expr, u64); 2]> {
     let Kind::Compare(CompareOp::Eq, l, r) = &e.kind else {
         return None;
     };
-    let set = |e: &Expr| {
-        let mut read = BTreeSet::new();
-        read_by(e, &mut read);
-        set_of(inputs, &read)
-    };
-    Some([(&**l, set(l)), (&**r, set(r))])
+    Some([(&**l, set_of(inputs, l)), (&**r, set_of(inputs, r))])
 }
 
 fn share_of(e: &Expr, inputs: &[Input]) -> f64 {
@@ -455,8 +444,14 @@ fn build(
     inputs: Vec<Input>,
     between: Vec<Between>,
     order: &[(usize, bool)],
+    columns: &Columns,
     hints: &Hints,
 ) -> (Plan, Vec<usize>) {
+    // Those of the block are made already.
+    let known = |places: &[usize]| {
+        let all = places.len() == columns.len() && is_in_order(places);
+        all.then(|| columns.clone())
+    };
     let mut joined = 0u64;
     let mut plans: Vec<Option<Plan>> = Vec::new();
     let mut inputs = inputs;
@@ -488,8 +483,9 @@ fn build(
                 });
             }
             let right = inner_side(plan, parts);
-            current = Some(crate::bind::join(left, right, JoinKind::Inner, None, true));
             places.extend(own);
+            let columns = known(&places);
+            current = Some(inner_join(left, right, None, true, columns));
             joined |= 1 << at;
             continue;
         }
@@ -507,7 +503,7 @@ fn build(
             b.inputs & !joined == 0 && b.inputs & (1 << at) != 0 && b.inputs & before != 0
         });
         let parts: Vec<Expr> = ready.map(|b| moved(&b.e, |c| place(&places, c))).collect();
-        let join = crate::bind::join(l, r, JoinKind::Inner, super::all_of(parts), false);
+        let join = inner_join(l, r, super::all_of(parts), false, known(&places));
         current = Some(super::merge::decided(join, hints));
     }
     (current.unwrap_or_else(super::nothing), places)
@@ -517,9 +513,26 @@ fn place(places: &[usize], column: usize) -> usize {
     places.iter().position(|c| *c == column).unwrap_or(column)
 }
 
+fn is_in_order(places: &[usize]) -> bool {
+    places.iter().enumerate().all(|(i, c)| i == *c)
+}
+
+/// An inner join, with its columns if somebody knows them.
+fn inner_join(
+    left: Plan,
+    right: Plan,
+    on: Option<Expr>,
+    apply: bool,
+    columns: Option<Columns>,
+) -> Plan {
+    let kind = JoinKind::Inner;
+    let columns = columns.unwrap_or_else(|| crate::bind::joined_columns(&left, &right, kind));
+    crate::bind::join_with(left, right, kind, on, apply, columns)
+}
+
 /// The row in the query's own order.
 fn restored((plan, places): (Plan, Vec<usize>), columns: &Columns) -> Plan {
-    if places.iter().enumerate().all(|(i, c)| i == *c) {
+    if is_in_order(&places) {
         return Plan {
             columns: columns.clone(),
             ..plan
