@@ -17,6 +17,7 @@ mod def;
 mod describe;
 mod identity;
 mod load;
+pub mod loads;
 mod names;
 pub mod properties;
 mod registry;

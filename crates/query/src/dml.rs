@@ -5,6 +5,7 @@
 mod columns;
 mod explain;
 mod guard;
+mod load;
 mod row;
 mod source;
 mod target;
@@ -153,7 +154,7 @@ impl Dml {
                 lock,
             } => {
                 self.table.begin_insert(*lock, cx)?;
-                self.insert_from(source, columns, cx)
+                self.insert_from(source, columns, *lock, cx)
             }
             Action::Update {
                 plan,
@@ -194,8 +195,17 @@ impl Dml {
         &self,
         source: &InsertSource,
         columns: &[ColumnValue],
+        lock: ScanLock,
         cx: &mut Cx<'_>,
     ) -> SqlResult<u64> {
+        if let InsertSource::Query(plan) = source
+            && self.output.is_none()
+            && !self.guard.follows()
+            && cx.changed.is_none()
+            && let Some(load) = self.table.load(lock, cx)?
+        {
+            return load::rows(&self.table, &self.guard, (plan, columns), load, cx);
+        }
         let mut pending = Pending::default();
         let n = match source {
             InsertSource::Row(exprs) => {

@@ -137,6 +137,13 @@ pub trait RowCursor {
     fn keep(&mut self) {}
 }
 
+/// Takes the rows of a statement that inserts many. An error may be that of a row that was given earlier.
+pub trait Load {
+    fn put(&mut self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    /// The last row has been given.
+    fn finish(&mut self, cx: &mut Cx<'_>) -> SqlResult<()>;
+}
+
 /// A table that holds rows: stored, temporary, or a variable.
 pub trait Table: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
@@ -197,6 +204,11 @@ pub trait Table: fmt::Debug + Send + Sync {
         Ok(())
     }
     fn insert(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    /// Many rows are to come, after [`Table::begin_insert`] with the same lock: who takes them. `None`: they come one by
+    /// one.
+    fn load(&self, _lock: ScanLock, _cx: &mut Cx<'_>) -> SqlResult<Option<Box<dyn Load + '_>>> {
+        Ok(None)
+    }
     /// A row comes back with the values that an UPDATE gave it: no index may leave it out.
     fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         self.insert(row, cx)

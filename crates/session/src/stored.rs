@@ -8,7 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
-    AccessPath, Bounds, Event, Locator, RowCursor, Table, TableColumn, TableSize,
+    AccessPath, Bounds, Event, Load, Locator, RowCursor, Table, TableColumn, TableSize,
 };
 use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
@@ -23,6 +23,7 @@ use crate::host::Context;
 use crate::versioning;
 
 mod computed;
+mod load;
 mod rules;
 mod shape;
 
@@ -475,6 +476,10 @@ impl Table for StoredTable {
         }
         rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
         Ok(())
+    }
+
+    fn load(&self, lock: ScanLock, cx: &mut Cx<'_>) -> SqlResult<Option<Box<dyn Load + '_>>> {
+        self.loader(lock, cx)
     }
 
     fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {

@@ -170,7 +170,7 @@ impl Rowset {
     }
 
     /// The remembered rightmost leaf, when `key` belongs behind everything on it.
-    fn right_edge(&self, key: &[Value]) -> SqlResult<Option<(PageId, PageWrite<'_>)>> {
+    pub(crate) fn right_edge(&self, key: &[Value]) -> SqlResult<Option<(PageId, PageWrite<'_>)>> {
         let Some(id) = self.storage.hint() else {
             return Ok(None);
         };

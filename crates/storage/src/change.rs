@@ -6,7 +6,9 @@
 //! | operation | undo |
 //! |---|---|
 //! | Format | nothing: the page is given back by the undo of its allocation |
+//! | Image | removes the rows that it brought (`undo::brought`) |
 //! | Insert | removes the rows |
+//! | Remove | nothing: it is the undo of Image, or of an Insert of many rows |
 //! | Delete | puts the row back |
 //! | Ghost / Unghost | each other |
 //! | Modify | the bytes before |
@@ -41,10 +43,20 @@ pub(crate) enum PageOp<'a> {
         /// IAM: sequence. Bitmaps: 1 = all bits set. Others: the next page, packed (`pack`).
         extra: u64,
     },
+    /// All rows of a page that was empty: its bytes up to the last row's end, and its slots. What lies between is zero.
+    Image {
+        used: &'a [u8],
+        slots: &'a [u8],
+    },
     Insert {
         slot: u16,
         rows: Vec<&'a [u8]>,
         lock: &'a [u8],
+    },
+    /// Neighbouring rows go; a compensation, which is never undone and so does not say what they were.
+    Remove {
+        slot: u16,
+        count: u16,
     },
     Delete {
         slot: u16,
@@ -153,6 +165,21 @@ impl<'a> PageOp<'a> {
                 .put(66, &first.to_bytes())
                 .put(72, &extra.to_le_bytes())
                 .finish(&[]),
+            PageOp::Image { used, slots } => {
+                fields.modify_size = (slots.len() / 2) as u16;
+                start(Lop::FORMAT_PAGE, context)
+                    .page(&fields)
+                    .put(62, &[page.page_type(), page.level()])
+                    .put(64, &page.pminlen().to_le_bytes())
+                    .put(66, &page.prev_page().to_bytes())
+                    .put(72, &pack(page.next_page()).to_le_bytes())
+                    .finish(&[used, slots])
+            }
+            PageOp::Remove { slot, count } => {
+                fields.slot = *slot;
+                fields.modify_size = *count;
+                start(Lop::DELETE_ROWS, context).page(&fields).finish(&[])
+            }
             PageOp::Insert { slot, rows, lock } => {
                 fields.slot = *slot;
                 fields.modify_size = rows.len() as u16;
@@ -254,6 +281,19 @@ impl<'a> PageOp<'a> {
         }
     }
 
+    /// Room in the log that its undo may need; `record` is the length of its own record. Rows that came together may have
+    /// to go one by one.
+    pub fn undo_reserve(&self, record: usize) -> u32 {
+        /// The record of a `Remove`.
+        const REMOVE_BYTES: usize = 72;
+        let rows = match self {
+            PageOp::Image { slots, .. } => return (slots.len() / 2 * REMOVE_BYTES) as u32,
+            PageOp::Insert { rows, .. } if rows.len() > 1 => rows.len(),
+            _ => 0,
+        };
+        record.max(rows * REMOVE_BYTES) as u32
+    }
+
     /// The change that a record describes; `None` when the record is not about a page.
     pub fn parse(view: &RecordView<'a>) -> FormatResult<Option<(PageId, Lsn, PageOp<'a>)>> {
         const BAD: FormatError = FormatError::Corrupt("log record");
@@ -282,6 +322,10 @@ impl<'a> PageOp<'a> {
         let u16_at = |at: usize| crate::format::u16_at(fixed, at);
         let ghost = view.context() == Lcx::MARK_AS_GHOST;
         let parsed = match op {
+            Lop::FORMAT_PAGE if view.element(0).is_some() => PageOp::Image {
+                used: element(0)?,
+                slots: element(1)?,
+            },
             Lop::FORMAT_PAGE => PageOp::Format {
                 kind: *fixed.get(62).ok_or(BAD)?,
                 level: *fixed.get(63).ok_or(BAD)?,
@@ -306,6 +350,10 @@ impl<'a> PageOp<'a> {
                 slot: f.slot,
                 row: element(0)?,
                 lock: &[],
+            },
+            Lop::DELETE_ROWS if view.element(0).is_none() => PageOp::Remove {
+                slot: f.slot,
+                count: f.modify_size,
             },
             Lop::DELETE_ROWS | Lop::EXPUNGE_ROWS => PageOp::Delete {
                 slot: f.slot,
@@ -373,6 +421,20 @@ impl<'a> PageOp<'a> {
                     Ok(())
                 }
             },
+            PageOp::Image { used, slots } => page.restore_image(used, slots),
+            PageOp::Remove { slot, count } => {
+                for at in (*slot..slot.saturating_add(*count)).rev() {
+                    if is_heap(context) {
+                        page.clear_slot(at)?;
+                    } else {
+                        page.delete_record(at)?;
+                    }
+                }
+                Ok(())
+            }
+            PageOp::Insert { slot, rows, .. } if *slot == page.as_ref().slot_count() => {
+                page.append_records(rows.iter().copied())
+            }
             PageOp::Insert { slot, rows, .. } => {
                 for (i, row) in rows.iter().enumerate() {
                     if is_heap(context) {

@@ -333,7 +333,7 @@ impl Database {
                     .append_compensation(tx, &mut record, undo_next, reserve)?
             }
             _ => {
-                let reserve = record.len() as u32;
+                let reserve = op.undo_reserve(record.len());
                 self.transactions.append(tx, &mut record, reserve)?
             }
         };

@@ -111,7 +111,7 @@ impl Rowset {
         }
     }
 
-    fn lock_rid(&self, tx: &Transaction, page: PageId, slot: u16) -> bool {
+    pub(crate) fn lock_rid(&self, tx: &Transaction, page: PageId, slot: u16) -> bool {
         let e = self.entity();
         let intent = Resource::Page(self.db.id, page);
         self.db

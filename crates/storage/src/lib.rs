@@ -10,6 +10,7 @@
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
 //! | `row_counts`, `page_counts`, `counts` | how many rows a rowset has, and how many pages |
 //! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
+//! | `load` | many rows at once, page by page |
 //! | `free_space` | which heap and text pages have room |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
@@ -46,6 +47,7 @@ mod free_space;
 mod ghosts;
 mod heap;
 pub mod inspect;
+mod load;
 mod lob;
 mod log_files;
 mod page_counts;
@@ -73,6 +75,7 @@ pub use error::{StorageError, StorageResult};
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
+pub use load::{LoadError, Logging};
 pub use pool::PoolStats;
 pub use reading::{Grain, Reading};
 pub use recovery::RecoverySummary;

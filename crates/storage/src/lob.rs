@@ -15,9 +15,10 @@ use crate::format::lob::{
     INROW_MAX, INROW_OVERFLOW, Link, MAX_DATA_BYTES, MAX_INROW_LINKS, MAX_INTERNAL_LINKS, Node,
     Pointer, decode_node, decode_pointer, encode_data, encode_inrow, encode_internal, read_value,
 };
+use crate::format::pack::append_row;
 use crate::format::page::MAX_RECORD_BYTES;
 use crate::format::row::{Field, decode_fields, encode_fields};
-use crate::format::values::{decode_row_with, encode_row, field_of};
+use crate::format::values::{decode_row_with, field_of};
 use crate::format::{FormatError, FormatResult};
 use crate::rowset::Rowset;
 
@@ -29,13 +30,38 @@ const ROOT_BYTES: usize = 24;
 impl Rowset {
     /// The row's bytes; values that do not fit go outside the row where there is a LOB unit.
     pub(crate) fn encode(&self, tx: &Transaction, values: &[Value]) -> SqlResult<Vec<u8>> {
-        let layout = &self.def.layout;
-        if self.def.lob_au.is_none()
-            || layout.max_row_bytes() <= MAX_RECORD_BYTES && !self.has_max()
-        {
-            let row = encode_row(layout, values)?;
-            return fits_page(row);
+        let mut row = Vec::with_capacity(usize::from(self.def.layout.pminlen) + 64);
+        self.encode_into(tx, values, &mut row)?;
+        Ok(row)
+    }
+
+    /// `encode` at the end of a buffer.
+    pub(crate) fn encode_into(
+        &self,
+        tx: &Transaction,
+        values: &[Value],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        if self.has_pieces() {
+            out.extend(self.encode_in_pieces(tx, values)?);
+            return Ok(());
         }
+        let start = out.len();
+        append_row(&self.def.layout, values, None, out)?;
+        match out.len() - start {
+            0..=MAX_RECORD_BYTES => Ok(()),
+            n => Err(row_too_long(n)),
+        }
+    }
+
+    /// Whether values may go outside their rows.
+    fn has_pieces(&self) -> bool {
+        let layout = &self.def.layout;
+        self.def.lob_au.is_some() && (layout.max_row_bytes() > MAX_RECORD_BYTES || self.has_max())
+    }
+
+    fn encode_in_pieces(&self, tx: &Transaction, values: &[Value]) -> SqlResult<Vec<u8>> {
+        let layout = &self.def.layout;
         if values.len() != layout.columns.len() {
             return Err(FormatError::Corrupt("number of columns").into());
         }
@@ -176,13 +202,6 @@ impl Rowset {
         }
         Ok(())
     }
-}
-
-fn fits_page(row: Vec<u8>) -> SqlResult<Vec<u8>> {
-    if row.len() > MAX_RECORD_BYTES {
-        return Err(row_too_long(row.len()));
-    }
-    Ok(row)
 }
 
 /// 511

@@ -260,7 +260,7 @@ impl Database {
         if !self.redo_applies(id, lsn) {
             return Ok(());
         }
-        let formats = matches!(op, PageOp::Format { .. });
+        let formats = matches!(op, PageOp::Format { .. } | PageOp::Image { .. });
         let mut page = match self.write_page(id) {
             Ok(page) => page,
             Err(e) if formats => {
@@ -286,7 +286,7 @@ impl Database {
         op.apply(id, view.context(), &mut p).map_err(fail)?;
         if view.is_compensation()
             && view.context() == Lcx::HEAP
-            && matches!(op, PageOp::Delete { .. })
+            && matches!(op, PageOp::Delete { .. } | PageOp::Remove { .. })
         {
             // As the rollback did: the rows that came later have filled these bytes.
             p.trim_slots();

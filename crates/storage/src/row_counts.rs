@@ -156,6 +156,8 @@ pub(crate) fn row_delta(op: &PageOp<'_>, context: Lcx) -> i64 {
     };
     match op {
         PageOp::Insert { rows, .. } => rows.iter().filter(|r| is_row(r)).count() as i64,
+        PageOp::Image { slots, .. } => (slots.len() / 2) as i64,
+        PageOp::Remove { count, .. } => -i64::from(*count),
         PageOp::Delete { row, .. } => -i64::from(is_row(row)),
         PageOp::Ghost { .. } => -1,
         PageOp::Unghost { .. } => 1,

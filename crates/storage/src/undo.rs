@@ -9,6 +9,8 @@
 //! before anybody can read the catalog. Undo never needs room: deleted rows are still there as ghosts, bytes given up by
 //! a shrinking row are reserved, and what was inserted only has to go.
 
+mod brought;
+
 use std::sync::atomic::Ordering::SeqCst;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
@@ -70,6 +72,9 @@ impl Database {
         let Some((page, _, op)) = parsed else {
             return Ok(());
         };
+        if let Some(brought) = brought::of(view, &op) {
+            return self.undo_brought(tx, lsn, view, &brought, next);
+        }
         let flags = view.page().map_or(PHYSICAL, |f| f.row_flags);
         // Records shorter than a row record (SET_BITS, DELETE_SPLIT) have no flags and are always physical.
         if view.fixed_length() >= 62 && flags & PHYSICAL == 0 {
@@ -144,6 +149,8 @@ impl Database {
         let role = Role::Compensation(next);
         let inverse = match op {
             PageOp::Format { .. }
+            | PageOp::Image { .. }
+            | PageOp::Remove { .. }
             | PageOp::UndoDeleteSplit { .. }
             | PageOp::SetFreeSpace { .. } => return Ok(()),
             PageOp::Insert { slot, rows, .. } => {

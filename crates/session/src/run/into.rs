@@ -8,7 +8,7 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{Identity, NewColumn, NewTable};
 use duramen_query::host::{Source, Table};
-use duramen_query::{Binder, Cx, OutColumn, Plan};
+use duramen_query::{Binder, Cx, LockGrain, OutColumn, Plan, ScanLock};
 use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
 use duramen_txn::{LockMode, TxnKind};
 
@@ -131,6 +131,8 @@ fn fill(
     let kept = table.columns().iter().position(|c| c.identity);
     let mut n = 0;
     let mut operator = plan.start(cx)?;
+    let internal = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+    let mut load = table.load(ALONE, cx)?.ok_or_else(internal)?;
     while n < limit
         && let Some(batch) = operator.next(cx)?
     {
@@ -152,12 +154,19 @@ fn fill(
             if table.generates() {
                 table.generate(&mut row, cx)?;
             }
-            table.insert(row, cx)?;
+            load.put(row, cx)?;
             n += 1;
         }
     }
+    load.finish(cx)?;
     Ok(n)
 }
+
+/// Nobody else sees the table before the statement has ended.
+const ALONE: ScanLock = ScanLock {
+    grain: LockGrain::Table,
+    ..ScanLock::READ
+};
 
 fn new_columns(from: &[OutColumn], inherits: bool, made: &Made) -> SqlResult<Vec<NewColumn>> {
     let mut columns: Vec<NewColumn> = Vec::with_capacity(from.len());

@@ -1,5 +1,7 @@
 //! A session that makes up its work as it goes and knows what its rows must be.
 
+mod loads;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,7 +18,9 @@ use super::model::{ACCOUNTS, Claim, DATABASES, DBS, Entry, IDS, Part, Row};
 use super::plan::{Habits, Plan, Round};
 use super::wire::{Connection, Reply, Wire, execute};
 
-/// Rows a session may have in a table.
+/// Of the changes of shared tables: loads of many rows. A share of 100.
+const LOADS: u64 = 8;
+/// Rows a session may have in a table, loads apart.
 const ROWS: i32 = 16;
 
 /// A point of a transaction: the rows there, and which databases were written.
@@ -408,6 +412,9 @@ impl Actor {
         } else {
             "t"
         };
+        if self.one_of_hundred(LOADS) {
+            return self.invent_load(name, table, part);
+        }
         self.invent_row(name, table, part)
     }
 
@@ -556,36 +563,47 @@ impl Actor {
     fn invent_table(&mut self, db: &str, part: &mut Part) -> Option<String> {
         let table = format!("own{}", self.n + 1);
         let use_it = format!("USE {db}; ");
-        let Some((rows, indexed)) = &mut part.own else {
-            part.own = Some((BTreeMap::new(), false));
+        let Some((mut rows, indexed)) = part.own.take() else {
+            let mut rows = BTreeMap::new();
+            let loaded = self.rng.one_in(2);
+            let into = loaded.then(|| self.invent_into(&table, &mut rows));
+            part.own = Some((rows, false));
+            if let Some(sql) = into.flatten() {
+                return Some(format!("{use_it}{sql}"));
+            }
             return Some(format!(
                 "{use_it}CREATE TABLE {table} (id int NOT NULL, pad varchar(2000) NOT NULL)"
             ));
         };
-        Some(match self.rng.below(8) {
+        let (mut there, mut has_index) = (true, indexed);
+        let sql = match self.rng.below(10) {
             0 => {
-                part.own = None;
+                there = false;
                 format!("{use_it}DROP TABLE {table}")
             }
             1 => {
                 rows.clear();
                 format!("{use_it}TRUNCATE TABLE {table}")
             }
-            2 if !*indexed => {
-                *indexed = true;
+            2 if !indexed => {
+                has_index = true;
                 format!("{use_it}CREATE INDEX {table}_id ON {table} (id)")
             }
             2 => {
-                *indexed = false;
+                has_index = false;
                 format!("{use_it}DROP INDEX {table}_id ON {table}")
             }
+            3 if indexed => format!("{use_it}ALTER INDEX {table}_id ON {table} REBUILD"),
+            3..6 => self.invent_own_load(db, &table, &mut rows)?,
             _ => {
                 let id = rows.keys().last().map_or(1, |i| i + 1);
                 let length = self.rng.below(2000) as u32;
                 rows.insert(id, length);
                 format!("INSERT {db}.dbo.{table} VALUES ({id}, REPLICATE('o', {length}))")
             }
-        })
+        };
+        part.own = there.then_some((rows, has_index));
+        Some(sql)
     }
 
     fn checkpoint(&mut self, c: &mut Connection, disk: &SimDisk) -> bool {

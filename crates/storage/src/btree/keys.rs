@@ -180,6 +180,20 @@ impl KeyInfo {
         Ordering::Equal
     }
 
+    /// How the keys of two whole rows stand.
+    pub fn cmp_rows(&self, a: &[Value], b: &[Value]) -> Ordering {
+        for (k, (i, desc)) in self.columns.iter().enumerate() {
+            let (Some(x), Some(y)) = (a.get(*i), b.get(*i)) else {
+                continue;
+            };
+            let ord = compare_key(&self.node.columns[k], x, y);
+            if ord != Ordering::Equal {
+                return if *desc { ord.reverse() } else { ord };
+            }
+        }
+        Ordering::Equal
+    }
+
     /// The 48-bit hash that names a key in the lock manager: equal keys have equal hashes.
     pub fn hash(&self, key: &[Value]) -> u64 {
         let mut h = KeyHasher(0x51_7cc1_b727);

@@ -194,7 +194,7 @@ impl Rowset {
     }
 
     /// Gives `new` an entry on the level above; makes a new root when there is none.
-    fn insert_in_parent(
+    pub(crate) fn insert_in_parent(
         &self,
         sys: &Transaction,
         left: PageId,

@@ -17,6 +17,7 @@ pub mod file_table;
 pub mod foreign;
 pub mod layout;
 pub mod lob;
+pub(crate) mod pack;
 pub mod page;
 pub mod row;
 pub mod value;

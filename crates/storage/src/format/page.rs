@@ -513,6 +513,44 @@ impl<'a> PageMut<'a> {
         Ok(())
     }
 
+    /// Puts records into new slots behind the last, their bytes behind the last record.
+    pub fn append_records<'r>(
+        &mut self,
+        records: impl Iterator<Item = &'r [u8]>,
+    ) -> FormatResult<()> {
+        let p = self.as_ref();
+        let mut slot = p.slot_count();
+        let mut free = usize::from(p.free_bytes());
+        if 2 * usize::from(slot) > BODY_BYTES {
+            return Err(FormatError::Corrupt("slot count"));
+        }
+        for record in records {
+            let left = free.checked_sub(record.len() + 2);
+            free = left.ok_or(FormatError::NoSpace)?;
+            let offset = self.place(record, usize::from(slot) + 1)?;
+            self.set_slot(slot, offset);
+            slot += 1;
+            self.set_slot_count(slot);
+            self.set_free_bytes(free);
+        }
+        Ok(())
+    }
+
+    /// Makes the page what an image says: its bytes from the header to the end of the last record, and its slots.
+    pub fn restore_image(&mut self, used: &[u8], slots: &[u8]) -> FormatResult<()> {
+        let sizes = used.len() >= HEADER_BYTES && used.len() + slots.len() <= PAGE_BYTES;
+        if !sizes || !slots.len().is_multiple_of(2) {
+            return Err(FormatError::Corrupt("page image"));
+        }
+        self.b[..used.len()].copy_from_slice(used);
+        self.b[used.len()..PAGE_BYTES - slots.len()].fill(0);
+        self.b[PAGE_BYTES - slots.len()..].copy_from_slice(slots);
+        match usize::from(self.as_ref().slot_count()) * 2 == slots.len() {
+            true => Ok(()),
+            false => Err(FormatError::Corrupt("page image")),
+        }
+    }
+
     /// Copies `record` behind the last record, compacting first when the hole there is too small.
     fn place(&mut self, record: &[u8], slots_after: usize) -> FormatResult<u16> {
         let limit = PAGE_BYTES

@@ -7,7 +7,8 @@ use duramen_types::{TypeId, Value};
 
 use super::FormatError;
 use super::layout::{ColumnLayout, RowLayout};
-use super::row::{Field, decode_fields, encode_fields};
+use super::pack::append_row;
+use super::row::{Field, decode_fields};
 use super::value::{decode_value, encode_value};
 
 /// The bytes of a value in a row; the uniquifier 0 is absent.
@@ -51,16 +52,9 @@ fn encode_values(
     values: &[Value],
     child: Option<PageId>,
 ) -> SqlResult<Vec<u8>> {
-    if values.len() != layout.columns.len() {
-        return Err(FormatError::Corrupt("number of columns").into());
-    }
-    let fields = layout
-        .columns
-        .iter()
-        .zip(values)
-        .map(|(c, v)| field_of(c, v))
-        .collect::<SqlResult<Vec<_>>>()?;
-    Ok(encode_fields(layout, &fields, child)?)
+    let mut row = Vec::with_capacity(usize::from(layout.pminlen) + 64);
+    append_row(layout, values, child, &mut row)?;
+    Ok(row)
 }
 
 /// The values of a row that has no off-row column.

@@ -10,10 +10,14 @@ use duramen_base::SqlError;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::sync::Mutex;
+use duramen_types::Value;
 
 use super::fixture::*;
-use super::tables::{Model, Tables, tables};
-use crate::{Database, Engine};
+use super::tables::{Model, Tables, index_key, tables};
+use crate::{Database, Engine, Logging, Rowset};
+
+/// Loads go up to here.
+const LAST_ID: i32 = 600;
 
 #[derive(Default)]
 struct Promise {
@@ -23,12 +27,58 @@ struct Promise {
     durable: usize,
 }
 
+/// Loads the rows of a range of ids that are not there: in order, or the index's first.
+fn load(
+    tables: &Tables,
+    tx: &duramen_txn::Transaction,
+    rng: &mut Rng,
+    model: &mut Model,
+) -> Result<(), SqlError> {
+    let first = match (rng.below(3), model.keys().last()) {
+        (0, _) | (_, None) => rng.below(200) as i32,
+        (_, Some(last)) => last + 1,
+    };
+    let count = 1 + rng.below(120) as i32;
+    let long = rng.one_in(3);
+    let mut rows = Vec::new();
+    for id in (first..first + count).filter(|id| *id < LAST_ID) {
+        if model.contains_key(&id) {
+            continue;
+        }
+        let pad = rng.below(if long { 3000 } else { 200 }) as usize;
+        let n = (!rng.one_in(5)).then(|| rng.below(50) as i32);
+        model.insert(id, (pad, n));
+        rows.push((id, pad, n));
+    }
+    let logging = match rng.one_in(4) {
+        true => Logging::Rows,
+        false => Logging::Pages,
+    };
+    let insert = |rowset: &Rowset, rows: &[Vec<Value>]| {
+        let inserted = rowset.insert_rows(tx, rows, logging, false);
+        inserted.map(|_| ()).map_err(|e| SqlError::from(e.error))
+    };
+    let data: Vec<_> = rows.iter().map(|(id, pad, n)| row(*id, *pad, *n)).collect();
+    insert(&tables.table, &data)?;
+    let mut entries: Vec<_> = rows.iter().map(|(id, _, n)| index_key(*id, *n)).collect();
+    if !rng.one_in(3) {
+        // The index is descending.
+        entries.sort_by_key(|e| (std::cmp::Reverse(e[0].as_i64()), e[1].as_i64()));
+    }
+    insert(&tables.index, &entries)?;
+    let short = |(id, pad, _): &(i32, usize, Option<i32>)| row(*id, pad / 2, None)[..2].to_vec();
+    insert(&tables.heap, &rows.iter().map(short).collect::<Vec<_>>())
+}
+
 fn one_step(
     tables: &Tables,
     tx: &duramen_txn::Transaction,
     rng: &mut Rng,
     model: &mut Model,
 ) -> Result<(), SqlError> {
+    if rng.one_in(10) {
+        return load(tables, tx, rng, model);
+    }
     let id = rng.below(120) as i32;
     let pad = match rng.below(4) {
         0 => rng.below(3000),

@@ -30,7 +30,7 @@ fn n_value(n: Option<i32>) -> Value {
     n.map_or(Value::Null, Value::Int)
 }
 
-fn index_key(id: i32, n: Option<i32>) -> Vec<Value> {
+pub fn index_key(id: i32, n: Option<i32>) -> Vec<Value> {
     vec![n_value(n), Value::Int(id)]
 }
 

@@ -1,0 +1,170 @@
+//! Many rows into a table at once, its indexes with it.
+//!
+//! Rows are gathered until there are enough of them: pages then fill whole, and the entries of each index, put in its order
+//! first, find most of their neighbours beside them.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use duramen_storage::{Database, LoadError, Logging, RowLocator, Rowset, StorageError};
+use duramen_txn::Transaction;
+use duramen_types::Value;
+
+use crate::def::{IndexDef, TableDef};
+
+/// Rows, and bytes of values beyond them, that are gathered before they are written.
+const ROWS: usize = 8192;
+const BYTES: usize = 4 << 20;
+
+/// Rows on their way into a table.
+pub struct TableLoad {
+    table: Arc<TableDef>,
+    data: Rowset,
+    indexes: Vec<Rowset>,
+    logging: Logging,
+    rows: Vec<Vec<Value>>,
+    bytes: usize,
+}
+
+/// A row that could not be written.
+#[derive(Debug)]
+pub struct RowError {
+    pub row: Vec<Value>,
+    pub error: StorageError,
+}
+
+impl TableLoad {
+    pub fn new(db: &Arc<Database>, table: &Arc<TableDef>, logging: Logging) -> TableLoad {
+        TableLoad {
+            data: db.rowset(&table.data),
+            indexes: table.maintained().map(|i| db.rowset(&i.rowset)).collect(),
+            table: table.clone(),
+            logging,
+            rows: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Takes a row as it is stored, uniquifier included; writes what has been gathered when that is enough. An error may
+    /// be an earlier row's.
+    pub fn add(&mut self, tx: &Transaction, row: Vec<Value>) -> Result<(), Box<RowError>> {
+        self.bytes += row.iter().map(Value::heap_bytes).sum::<usize>();
+        self.rows.push(row);
+        match self.rows.len() >= ROWS || self.bytes >= BYTES {
+            true => self.write(tx),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what has been gathered.
+    pub fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        let mut rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let result = self.write_rows(tx, &mut rows);
+        match result {
+            Ok(()) => {
+                rows.clear();
+                self.rows = rows;
+                Ok(())
+            }
+            Err(e) => Err(Box::new(RowError {
+                row: rows.swap_remove(e.row.min(rows.len() - 1)),
+                error: e.error,
+            })),
+        }
+    }
+
+    fn write_rows(&mut self, tx: &Transaction, rows: &mut [Vec<Value>]) -> Result<(), LoadError> {
+        let locate = !self.indexes.is_empty();
+        let located = self.data.insert_rows(tx, rows, self.logging, locate)?;
+        for (index, rowset) in self.table.maintained().zip(&self.indexes) {
+            insert_entries(tx, index, rowset, rows, &located, self.logging)?;
+        }
+        Ok(())
+    }
+}
+
+/// The entries of rows into one index, in its order.
+fn insert_entries(
+    tx: &Transaction,
+    index: &IndexDef,
+    rowset: &Rowset,
+    rows: &[Vec<Value>],
+    located: &[RowLocator],
+    logging: Logging,
+) -> Result<(), LoadError> {
+    let mut entries: Vec<(Vec<Value>, usize)> = rows
+        .iter()
+        .zip(located)
+        .enumerate()
+        .map(|(i, (row, at))| (index.entry(row, at), i))
+        .collect();
+    entries.sort_by(|(a, _), (b, _)| rowset.compare_rows(a, b));
+    let (entries, from): (Vec<Vec<Value>>, Vec<usize>) = entries.into_iter().unzip();
+    let inserted = rowset.insert_rows(tx, &entries, logging, false);
+    inserted.map(|_| ()).map_err(|e| LoadError {
+        row: from[e.row],
+        error: e.error,
+    })
+}
+
+/// Entries of one index that is being built, gathered and put in order.
+pub(crate) struct IndexLoad {
+    pub rowset: Rowset,
+    entries: Vec<Vec<Value>>,
+    bytes: usize,
+    logging: Logging,
+}
+
+/// Bytes of entries that are put in order together. More come as several ordered runs.
+const SORTED_BYTES: usize = 256 << 20;
+
+impl IndexLoad {
+    pub fn new(rowset: Rowset, logging: Logging) -> IndexLoad {
+        IndexLoad {
+            rowset,
+            entries: Vec::new(),
+            bytes: 0,
+            logging,
+        }
+    }
+
+    pub fn add(&mut self, tx: &Transaction, entry: Vec<Value>) -> Result<(), Box<RowError>> {
+        let own = size_of::<Vec<Value>>() + entry.len() * size_of::<Value>();
+        self.bytes += own + entry.iter().map(Value::heap_bytes).sum::<usize>();
+        self.entries.push(entry);
+        match self.bytes >= SORTED_BYTES {
+            true => self.write(tx),
+            false => Ok(()),
+        }
+    }
+
+    pub fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        let mut entries = std::mem::take(&mut self.entries);
+        self.bytes = 0;
+        let rowset = &self.rowset;
+        let ordered = |a: &Vec<Value>, b: &Vec<Value>| rowset.compare_rows(a, b);
+        if !entries.is_sorted_by(|a, b| ordered(a, b) != Ordering::Greater) {
+            entries.sort_by(ordered);
+        }
+        for chunk in entries.chunks_mut(ROWS) {
+            let inserted = rowset.insert_rows(tx, chunk, self.logging, false);
+            inserted.map_err(|e| {
+                Box::new(RowError {
+                    row: std::mem::take(&mut chunk[e.row]),
+                    error: e.error,
+                })
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// How the rows of an index that is being built are logged: whatever the profile, page by page.
+pub(crate) const BUILD: Logging = Logging::Pages;
+
+impl From<Box<RowError>> for duramen_base::SqlError {
+    fn from(e: Box<RowError>) -> duramen_base::SqlError {
+        e.error.into()
+    }
+}

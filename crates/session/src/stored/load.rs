@@ -1,0 +1,56 @@
+//! A stored table that takes many rows at once.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult};
+use duramen_catalog::loads::{RowError, TableLoad};
+use duramen_query::host::Load;
+use duramen_query::{Cx, LockGrain, Row, ScanLock};
+use duramen_txn::Transaction;
+
+use super::{StoredTable, transaction};
+
+struct StoredLoad<'t> {
+    table: &'t StoredTable,
+    tx: Arc<Transaction>,
+    load: TableLoad,
+}
+
+impl StoredTable {
+    /// Who takes the rows of a statement that inserts many. Where an index leaves duplicates out, each row is asked for.
+    pub(super) fn loader(
+        &self,
+        lock: ScanLock,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Option<Box<dyn Load + '_>>> {
+        self.check_writable()?;
+        if self.shape.ignores {
+            return Ok(None);
+        }
+        let logging = self.data().logging(lock.grain == LockGrain::Table)?;
+        Ok(Some(Box::new(StoredLoad {
+            table: self,
+            tx: transaction(cx)?,
+            load: TableLoad::new(&self.db.db, &self.def, logging),
+        })))
+    }
+}
+
+impl StoredLoad<'_> {
+    fn named(&self, e: RowError) -> SqlError {
+        self.table.named(e.error, &e.row)
+    }
+}
+
+impl Load for StoredLoad<'_> {
+    fn put(&mut self, row: Row, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let row = self.table.stored(row);
+        let added = self.load.add(&self.tx, row);
+        added.map_err(|e| self.named(*e))
+    }
+
+    fn finish(&mut self, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let written = self.load.write(&self.tx);
+        written.map_err(|e| self.named(*e))
+    }
+}

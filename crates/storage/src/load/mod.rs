@@ -1,0 +1,154 @@
+//! Loads: many rows at once, laid out page by page.
+//!
+//! INSERT ... SELECT, SELECT INTO, bulk loads and the building of an index give their rows here, a batch after the other.
+//! Rows that go behind everything in a B-tree, or on new pages of a heap, are packed into whole pages; all others are put
+//! beside their neighbours, as many as one latch of a leaf allows. What no such way fits (a key that is there already, a
+//! lock that somebody holds, a leaf that has to be split) goes the way of a single row, one row at a time.
+//!
+//! What is logged (`docs/decisions/0008-bulk-pages.md`):
+//!
+//! | [`Logging`] | rows on pages that were there | rows on new pages |
+//! |---|---|---|
+//! | `Rows` | a LOP_INSERT_ROWS each | the same |
+//! | `Pages` | a LOP_INSERT_ROWS for neighbours | a LOP_FORMAT_PAGE with the page's contents |
+//!
+//! Invariants
+//! 1. New pages come into the tree or heap empty, in a system transaction that stands for itself. Their rows are the
+//!    user's: the record that brings them is undone by taking them out (`undo::brought`), and empty pages stay.
+//! 2. From the first of these records to the last the tree latch is held exclusively: nobody finds the empty pages.
+//! 3. Every row has its X lock, or the table's, and where versions are kept its version, before its page is changed: for
+//!    other sessions the rows of a load are as locked and as invisible as any.
+
+mod batch;
+mod heap;
+mod tree;
+
+use std::cmp::Ordering;
+
+use duramen_base::SqlResult;
+use duramen_txn::{LockMode, Resource, Transaction};
+use duramen_types::Value;
+use duramen_wal::LogProfile;
+
+use crate::def::RowLocator;
+use crate::error::StorageError;
+use crate::rowset::Rowset;
+use batch::Batch;
+
+/// What the rows of a load leave in the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Logging {
+    /// A record for each row.
+    Rows,
+    /// The contents of new pages, as a whole.
+    Pages,
+}
+
+/// A row that could not be put in.
+#[derive(Debug)]
+pub struct LoadError {
+    /// Its place among the rows that were given.
+    pub row: usize,
+    pub error: StorageError,
+}
+
+/// Pages that one system transaction adds: an extent.
+const PAGES_AT_ONCE: usize = 8;
+
+impl Rowset {
+    /// Inserts rows, which come in any order; for a B-tree, ascending keys are best. Gives their locators when `locate`.
+    pub fn insert_rows(
+        &self,
+        tx: &Transaction,
+        rows: &[Vec<Value>],
+        logging: Logging,
+        locate: bool,
+    ) -> Result<Vec<RowLocator>, LoadError> {
+        let numbered: Option<Vec<Vec<Value>>> = self
+            .def
+            .has_uniquifier()
+            .then(|| rows.iter().map(|r| self.with_uniquifier(r)).collect());
+        let rows = numbered.as_deref().unwrap_or(rows);
+        let mut located = Vec::with_capacity(if locate { rows.len() } else { 0 });
+        let fail = |row: usize| move |error| LoadError { row, error };
+        self.lock_object(tx, LockMode::IX)
+            .map_err(|e| fail(0)(e.into()))?;
+        let batch = Batch::pack(self, tx, rows).map_err(|(row, e)| fail(row)(e.into()))?;
+        let mut at = 0;
+        while at < rows.len() {
+            let taken = match self.def.is_heap() {
+                true => self.load_heap(tx, &batch, at, logging, &mut located, locate)?,
+                false => self.load_tree(tx, &batch, at, logging)?,
+            };
+            if taken == 0 {
+                let one = self.insert(tx, &rows[at]).map_err(fail(at))?;
+                if locate {
+                    located.push(one);
+                }
+                at += 1;
+                continue;
+            }
+            if locate && !self.def.is_heap() {
+                let new = rows[at..at + taken].iter();
+                located.extend(new.map(|r| RowLocator::Key(self.keys.of_values(r))));
+            }
+            at += taken;
+        }
+        Ok(located)
+    }
+
+    /// How two rows of a B-tree stand in its order.
+    pub fn compare_rows(&self, a: &[Value], b: &[Value]) -> Ordering {
+        self.keys.cmp_rows(a, b)
+    }
+
+    /// How the rows of an INSERT ... SELECT are logged: page by page under the profile `native`, and elsewhere when the
+    /// table is locked as a whole (TABLOCK) and they cannot meet rows that are there: in a heap, or in an empty index.
+    pub fn logging(&self, table_locked: bool) -> SqlResult<Logging> {
+        let native = self.db.log_profile() == LogProfile::Native;
+        let alone = table_locked && (self.def.is_heap() || self.row_count()? == 0);
+        Ok(match native || alone {
+            true => Logging::Pages,
+            false => Logging::Rows,
+        })
+    }
+
+    /// The row with the uniquifier that it has unless its key is there already.
+    fn with_uniquifier(&self, row: &[Value]) -> Vec<Value> {
+        let mut row = row.to_vec();
+        row.resize(self.def.layout.columns.len(), Value::Null);
+        if let Some(last) = row.last_mut() {
+            *last = Value::Int(0);
+        }
+        row
+    }
+
+    /// Whether the transaction has the whole table to itself: its rows need no locks of their own.
+    fn has_table(&self, tx: &Transaction) -> bool {
+        let table = Resource::Object(self.db.id, self.def.object);
+        let held = tx.owner.holds(&table);
+        held.is_some_and(|m| m.covers_below(LockMode::X))
+    }
+
+    /// The system transaction in which pages are added: undone as a whole when any of it fails.
+    fn add_pages<T>(
+        &self,
+        tx: &Transaction,
+        name: &str,
+        work: impl FnOnce(&Transaction) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let before = *self.storage.roots.lock();
+        let result = self.db.system(tx, name, |sys| {
+            let made = work(sys)?;
+            let after = *self.storage.roots.lock();
+            if after != before {
+                self.db.persist_roots(sys, self.def.au, after)?;
+            }
+            Ok(made)
+        });
+        if result.is_err() {
+            *self.storage.roots.lock() = before;
+        }
+        result
+    }
+}

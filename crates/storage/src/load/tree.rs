@@ -1,0 +1,353 @@
+//! Loads into B-trees: behind everything else page by page, elsewhere leaf by leaf.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use duramen_base::{PageId, SqlResult};
+use duramen_observe::{Counter, count};
+use duramen_txn::{LockDuration, LockMode, Transaction};
+use duramen_types::Value;
+use duramen_wal::record::{Lcx, Lop, RecordBuilder};
+
+use super::batch::{Batch, image};
+use super::{LoadError, Logging, PAGES_AT_ONCE};
+use crate::btree::lock_info;
+use crate::change::{NEXT_LINK, PageOp, Role, pack};
+use crate::format::page::PageRef;
+use crate::pool::PageWrite;
+use crate::reading::Wanted;
+use crate::rowset::Rowset;
+
+/// What came of rows that may go to the last leaf.
+enum AtEdge {
+    Taken(usize),
+    /// The leaf has no room.
+    Full,
+    /// They belong further to the left, or have to wait for somebody.
+    No,
+}
+
+impl Rowset {
+    /// Puts in some of the rows from `at` on; how many. 0: the next goes the way of a single row.
+    pub(super) fn load_tree(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        at: usize,
+        logging: Logging,
+    ) -> Result<usize, LoadError> {
+        let rows = at..batch.ascending(self, at);
+        let taken = match self.fill_edge(tx, batch, rows.clone(), logging) {
+            Ok(AtEdge::Taken(n)) => Ok(n),
+            Ok(AtEdge::Full) if logging == Logging::Pages => self.append_pages(tx, batch, rows),
+            Ok(AtEdge::Full) => Ok(0),
+            Ok(AtEdge::No) => self.fill_leaf(tx, batch, rows, logging),
+            Err(e) => Err(e),
+        };
+        taken.map_err(|e| LoadError {
+            row: at,
+            error: e.into(),
+        })
+    }
+
+    /// The last leaf, when `key` belongs behind everything in the tree.
+    fn last_leaf(&self, key: &[Value]) -> SqlResult<Option<(PageId, PageWrite<'_>)>> {
+        if let Some(found) = self.right_edge(key)? {
+            return Ok(Some(found));
+        }
+        let id = self.descend(key, true)?;
+        let page = self.db.write_page(id)?;
+        let p = page.page();
+        if !p.next_page().is_null() {
+            return Ok(None);
+        }
+        let (slot, found) = self.leaf_slot(id, p, key, false)?;
+        Ok((slot == p.slot_count() && !found).then_some((id, page)))
+    }
+
+    /// Rows into the room of the last leaf.
+    fn fill_edge(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        logging: Logging,
+    ) -> SqlResult<AtEdge> {
+        let _shared = self.storage.latch.read();
+        let key = self.keys.of_values(&batch.values[rows.start]);
+        let Some((id, mut page)) = self.last_leaf(&key)? else {
+            return Ok(AtEdge::No);
+        };
+        let room = self.room(page.page());
+        let n = batch.fitting(rows.clone(), room);
+        if n == 0 {
+            return Ok(AtEdge::Full);
+        }
+        let n = self.claim(tx, batch, rows.start..rows.start + n, &[id])?;
+        if n == 0 {
+            return Ok(AtEdge::No);
+        }
+        let slot = page.page().slot_count();
+        self.put(
+            tx,
+            id,
+            &mut page,
+            slot,
+            batch,
+            rows.start..rows.start + n,
+            logging,
+        )?;
+        self.storage.set_hint(id);
+        Ok(AtEdge::Taken(n))
+    }
+
+    /// Rows beside their neighbours on a leaf within the tree.
+    fn fill_leaf(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        logging: Logging,
+    ) -> SqlResult<usize> {
+        let _shared = self.storage.latch.read();
+        let first = self.keys.of_values(&batch.values[rows.start]);
+        let id = self.descend(&first, true)?;
+        let mut page = self.db.write_page(id)?;
+        let mut at = rows.start;
+        while at < rows.end {
+            let p = page.page();
+            let key = self.keys.of_values(&batch.values[at]);
+            let (slot, found) = self.leaf_slot(id, p, &key, false)?;
+            // Behind the last entry only the row that led here is known to belong to this leaf.
+            let behind = slot == p.slot_count();
+            if found || behind && at > rows.start {
+                break;
+            }
+            let end = match behind {
+                true => at + 1,
+                false => self.below(id, p, slot, batch, at..rows.end)?,
+            };
+            let n = batch.fitting(at..end, self.room(p));
+            let n = self.claim(tx, batch, at..at + n, &[id])?;
+            if n == 0 {
+                break;
+            }
+            self.put(tx, id, &mut page, slot, batch, at..at + n, logging)?;
+            at += n;
+        }
+        Ok(at - rows.start)
+    }
+
+    /// The rows that come before the entry at `slot`: where they end.
+    fn below(
+        &self,
+        id: PageId,
+        p: PageRef<'_>,
+        slot: u16,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+    ) -> SqlResult<usize> {
+        let entry = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
+        let mut end = rows.start + 1;
+        while end < rows.end {
+            let key = self.keys.of_values(&batch.values[end]);
+            if self.keys.cmp_leaf(&self.def.layout, entry, &key)? != Ordering::Greater {
+                break;
+            }
+            end += 1;
+        }
+        Ok(end)
+    }
+
+    /// Bytes of a leaf that new rows may take: what undo may need is left alone.
+    fn room(&self, p: PageRef<'_>) -> usize {
+        let free = usize::from(p.free_bytes());
+        match self.fits(p, free, false) {
+            true => free,
+            false => free.saturating_sub(usize::from(p.reserved_bytes())),
+        }
+    }
+
+    /// Locks and versions of rows that go to these pages, which are latched or known to nobody. How many rows may go.
+    fn claim(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        pages: &[PageId],
+    ) -> SqlResult<usize> {
+        // Ranges are asked for with the next key, as single rows do.
+        if self.db.engine.locks.any_ranges() {
+            return Ok(0);
+        }
+        let n = self.lock_rows(tx, batch, rows.clone(), pages);
+        self.db.transactions.begin_if_needed(tx)?;
+        if self.db.transactions.versioning.keeps() {
+            for row in &batch.values[rows.start..rows.start + n] {
+                let place = self.key_place(&self.keys.of_values(row));
+                self.refuse_conflict(tx, || place.clone())?;
+                self.keep_version(tx, || place, None)?;
+            }
+        }
+        Ok(n)
+    }
+
+    fn lock_rows(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        pages: &[PageId],
+    ) -> usize {
+        if self.has_table(tx) {
+            return rows.len();
+        }
+        if pages.iter().any(|id| self.page_intent(tx, *id).is_err()) {
+            return 0;
+        }
+        let lock = |row: &Vec<Value>| {
+            let wanted = Wanted {
+                resource: self.key_resource(&self.keys.of_values(row)),
+                mode: LockMode::X,
+                duration: LockDuration::Normal,
+            };
+            self.try_wanted(tx, wanted).is_ok()
+        };
+        batch.values[rows].iter().take_while(|r| lock(r)).count()
+    }
+
+    /// Logs and makes the change that puts rows at `slot`.
+    #[allow(clippy::too_many_arguments)]
+    fn put(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        slot: u16,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        logging: Logging,
+    ) -> SqlResult<()> {
+        let context = self.leaf_context();
+        if logging == Logging::Pages && rows.len() > 1 {
+            let op = PageOp::Insert {
+                slot,
+                rows: batch.rows(rows).collect(),
+                lock: &[],
+            };
+            self.db.change(tx, id, page, &op, context, Role::Logical)?;
+            return Ok(());
+        }
+        for (slot, i) in (slot..).zip(rows) {
+            let resource = self.key_resource(&self.keys.of_values(&batch.values[i]));
+            let op = PageOp::Insert {
+                slot,
+                rows: vec![batch.row(i)],
+                lock: &lock_info(self.def.object.0, &resource),
+            };
+            self.db.change(tx, id, page, &op, context, Role::Logical)?;
+        }
+        Ok(())
+    }
+
+    /// Rows on new pages behind the last leaf, which has no room.
+    fn append_pages(
+        &self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+    ) -> SqlResult<usize> {
+        let mut exclusive = self.storage.latch.write();
+        *exclusive += 1;
+        let key = self.keys.of_values(&batch.values[rows.start]);
+        let last = match self.last_leaf(&key)? {
+            Some((id, page)) if batch.fitting(rows.clone(), self.room(page.page())) == 0 => id,
+            // Somebody was faster: the rows go where they belong now.
+            _ => return Ok(0),
+        };
+        let mut pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
+        let end = pages.last().map_or(rows.start, |p| p.end);
+        let claimed = rows.start + self.claim(tx, batch, rows.start..end, &[])?;
+        pages.retain_mut(|p| {
+            p.end = p.end.min(claimed);
+            p.start < p.end
+        });
+        if pages.is_empty() {
+            return Ok(0);
+        }
+        let ids = self.add_pages(tx, "SplitPage", |sys| self.link(sys, last, batch, &pages))?;
+        for (id, rows) in ids.iter().zip(&pages) {
+            if !self.has_table(tx) {
+                // Whoever has locked this page meant another that was here before.
+                let _ = self.page_intent(tx, *id);
+            }
+            let mut page = self.db.write_page(*id)?;
+            let filled = batch.fill(page.page(), rows.clone());
+            let filled = filled.map_err(|e| self.db.corrupt(*id, e))?;
+            let op = image(&filled);
+            self.db
+                .change(tx, *id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+        }
+        if let Some(id) = ids.last() {
+            self.storage.set_hint(*id);
+        }
+        Ok(claimed - rows.start)
+    }
+
+    /// Makes empty leaves behind `last`, each with an entry above it.
+    fn link(
+        &self,
+        sys: &Transaction,
+        last: PageId,
+        batch: &Batch<'_>,
+        pages: &[Range<usize>],
+    ) -> SqlResult<Vec<PageId>> {
+        count(Counter::PageSplits, pages.len() as u64);
+        let ids: Vec<PageId> = pages
+            .iter()
+            .map(|_| self.db.allocate_page(sys, &self.storage))
+            .collect::<SqlResult<_>>()?;
+        self.db.note(
+            sys,
+            RecordBuilder::new(Lop::HOBT_DELTA, Lcx::NULL)
+                .put(24, &self.def.rowset.0.to_le_bytes())
+                .put(32, &(ids.len() as i32).to_le_bytes()),
+        )?;
+        let (kind, pminlen) = {
+            let page = self.db.read_page(last)?;
+            (page.page().page_type(), page.page().pminlen())
+        };
+        let context = self.leaf_context();
+        let mut left = last;
+        for (i, id) in ids.iter().enumerate() {
+            let format = PageOp::Format {
+                kind,
+                level: 0,
+                pminlen,
+                au: self.def.au,
+                start: left,
+                extra: pack(ids.get(i + 1).copied().unwrap_or(PageId::NULL)),
+            };
+            let mut page = self.db.write_new_page(*id)?;
+            self.db
+                .change(sys, *id, &mut page, &format, context, Role::Normal)?;
+            left = *id;
+        }
+        let link = PageOp::Links {
+            at: NEXT_LINK,
+            before: PageId::NULL,
+            after: ids[0],
+        };
+        let mut page = self.db.write_page(last)?;
+        self.db
+            .change(sys, last, &mut page, &link, context, Role::Normal)?;
+        drop(page);
+        let mut left = last;
+        for (id, rows) in ids.iter().zip(pages) {
+            let separator = self.keys.of_values(&batch.values[rows.start]);
+            self.insert_in_parent(sys, left, 0, &separator, *id)?;
+            left = *id;
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,124 @@
+//! Loads: rows in any order end where single inserts would have put them, and a rollback takes them all out again.
+
+use duramen_os::random::Rng;
+use duramen_os::sim::Simulation;
+use duramen_types::Value;
+
+use super::fixture::*;
+use crate::{Logging, Rowset, StorageError};
+
+fn ids(rowset: &Rowset, tx: &duramen_txn::Transaction) -> Vec<i64> {
+    let rows = all(rowset, tx);
+    rows.iter().map(|r| r[0].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn loads_in_any_order_give_the_table_that_single_rows_give() {
+    for logging in [Logging::Rows, Logging::Pages] {
+        Simulation::new(1).run(move |sim| {
+            let env = duramen_os::Env::with_disk(sim.disk());
+            let engine = engine(&env, 4 << 20);
+            let db = create(&engine).unwrap();
+            let (table, index, heap) = (
+                db.rowset(&clustered()),
+                db.rowset(&index()),
+                db.rowset(&heap()),
+            );
+            let tx = begin(&engine, 52);
+            let mut rng = Rng::new(7);
+            let mut left: Vec<i32> = (0..5000).collect();
+            while !left.is_empty() {
+                let n = (1 + rng.below(700) as usize).min(left.len());
+                let at = rng.below((left.len() - n + 1) as u64) as usize;
+                let some: Vec<i32> = left.drain(at..at + n).collect();
+                let rows: Vec<_> = some.iter().map(|id| row(*id, 100, Some(id % 7))).collect();
+                table.insert_rows(&tx, &rows, logging, false).unwrap();
+                let mut entries: Vec<_> = some
+                    .iter()
+                    .map(|id| vec![Value::Int(id % 7), Value::Int(*id)])
+                    .collect();
+                entries.sort_by_key(|e| (std::cmp::Reverse(e[0].as_i64()), e[1].as_i64()));
+                index.insert_rows(&tx, &entries, logging, false).unwrap();
+                let short: Vec<_> = rows.iter().map(|r| r[..2].to_vec()).collect();
+                let located = heap.insert_rows(&tx, &short, logging, true).unwrap();
+                for (at, row) in located.iter().zip(&short) {
+                    let read = heap.fetch(&tx, at, crate::LockHint::Read).unwrap();
+                    assert_eq!(read.as_ref(), Some(row));
+                }
+            }
+            assert_eq!(table.check_tree().unwrap(), 5000);
+            assert_eq!(index.check_tree().unwrap(), 5000);
+            assert_eq!(ids(&table, &tx), (0..5000).collect::<Vec<_>>());
+            let mut there = ids(&heap, &tx);
+            there.sort_unstable();
+            assert_eq!(there, (0..5000).collect::<Vec<_>>());
+            for rowset in [&table, &index, &heap] {
+                assert_eq!(rowset.row_count(), Ok(5000));
+            }
+            engine.commit(&tx, None).unwrap();
+            db.close().unwrap();
+            sound(&*env.disk);
+        });
+    }
+}
+
+/// Half of the rows come first and page by page; the others split their pages. Then all goes back.
+#[test]
+fn rollback_finds_the_rows_of_pages_that_have_been_split() {
+    Simulation::new(2).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let (table, heap) = (db.rowset(&clustered()), db.rowset(&heap()));
+        let setup = begin(&engine, 52);
+        table.insert(&setup, &row(-1, 10, None)).unwrap();
+        engine.commit(&setup, None).unwrap();
+        let tx = begin(&engine, 52);
+        let even: Vec<_> = (0..1000).map(|i| row(i * 2, 100, None)).collect();
+        table
+            .insert_rows(&tx, &even, Logging::Pages, false)
+            .unwrap();
+        let short: Vec<_> = even.iter().map(|r| r[..2].to_vec()).collect();
+        heap.insert_rows(&tx, &short, Logging::Pages, false)
+            .unwrap();
+        let point = tx.statement_point(engine.locks.mark(&tx.owner));
+        let odd: Vec<_> = (0..1000).map(|i| row(i * 2 + 1, 100, None)).collect();
+        table.insert_rows(&tx, &odd, Logging::Pages, false).unwrap();
+        engine.rollback(&tx, Some(&point)).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 1001);
+        table.insert_rows(&tx, &odd, Logging::Pages, false).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 2001);
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 1);
+        assert_eq!((table.row_count(), heap.row_count()), (Ok(1), Ok(0)));
+        // The room is used again.
+        let tx = begin(&engine, 52);
+        table.insert_rows(&tx, &odd, Logging::Pages, false).unwrap();
+        heap.insert_rows(&tx, &short, Logging::Pages, false)
+            .unwrap();
+        assert_eq!(table.check_tree().unwrap(), 1001);
+        engine.commit(&tx, None).unwrap();
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}
+
+#[test]
+fn a_key_that_is_there_is_named_by_its_place_among_the_rows() {
+    Simulation::new(3).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        table.insert(&tx, &row(250, 10, None)).unwrap();
+        let rows: Vec<_> = (0..400).map(|id| row(id, 100, None)).collect();
+        let e = table.insert_rows(&tx, &rows, Logging::Pages, false);
+        let e = e.expect_err("the key is there");
+        assert_eq!(e.row, 250);
+        assert!(matches!(e.error, StorageError::DuplicateKey { .. }));
+        engine.rollback(&tx, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 0);
+        db.close().unwrap();
+    });
+}
