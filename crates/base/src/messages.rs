@@ -415,6 +415,7 @@ messages! {
     DATABASE_EMERGENCY = 3908, 16, "Could not run BEGIN TRANSACTION in database '%.*ls' because the database is in emergency mode or is damaged and must be restarted.";
     ROLLBACK_IN_INSERT_EXEC = 3915, 16, "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.";
     COMMIT_IN_INSERT_EXEC = 3916, 16, "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.";
+    MARK_ONLY_FIRST = 3920, 10, "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     TRANSACTION_DOOMED = 3930, 16, "The current transaction cannot be committed and cannot support operations that write to the log file. Roll back the transaction.";
     TRANSACTION_DOOMED_SAVEPOINT = 3931, 16, "The current transaction cannot be committed and cannot be rolled back to a savepoint. Roll back the entire transaction.";
     SAVEPOINT_NAME_TOO_LONG = 3932, 16, "The save point name \"%.*ls\" that was provided is too long. The maximum allowed length is %d characters.";
@@ -448,8 +449,14 @@ messages! {
     NO_CURRENT_BACKUP = 4214, 16, "BACKUP LOG cannot be performed because there is no current database backup.";
     LOG_BACKUP_TOO_RECENT = 4305, 16, "The log in this backup set begins at LSN %.*ls, which is too recent to apply to the database. An earlier log backup that includes LSN %.*ls can be restored.";
     LOG_BACKUP_TOO_EARLY = 4326, 16, "The log in this backup set terminates at LSN %.*ls, which is too early to apply to the database. A more recent log backup that includes LSN %.*ls can be restored.";
+    STOP_NOT_REACHED = 4329, 10, "This log file contains records logged before the designated mark. The database is being left in the Restoring state so you can apply another log file.";
     LOG_BACKUP_OTHER_PATH = 4330, 16, "This backup set cannot be applied because it is on a recovery path that is inconsistent with the database. The recovery path is the sequence of data and log backups that have brought the database to a particular recovery point. Find a compatible backup to restore, or restore the rest of the database to match a recovery point within this backup set, which will restore the database to a different point in time.  For more information about recovery paths, see SQL Server Books Online.";
     RESTORED_TO_INCONSISTENT_POINTS = 4331, 16, "The database cannot be recovered because the files have been restored to inconsistent points in time.";
+    MARK_IS_NO_LSN = 4334, 16, "The named mark does not identify a valid LSN.";
+    STOPAT_TOO_EARLY = 4335, 16, "The specified STOPAT time is too early. All or part of the database is already rolled forward beyond that point.";
+    STOPAT_TOO_EARLY_FOR_SET = 4338, 16, "The STOPAT clause specifies a point too early to allow this backup set to be restored. Choose a different stop point or use RESTORE DATABASE <database_name> WITH RECOVERY to recover at the current point.";
+    STOP_ONLY_FOR_LOG = 4340, 16, "The point-in-time clause of this RESTORE statement is restricted for use by RESTORE LOG statements only. Omit the clause or use a clause that includes a timestamp.";
+    BULK_LOGGED_STOP = 4341, 16, "This log backup contains bulk-logged changes. It cannot be used to stop at an arbitrary point in time.";
     VIEW_AGGREGATES = 4403, 16, "Cannot update the view or function '%.*ls' because it contains aggregates, or a DISTINCT or GROUP BY clause, or PIVOT or UNPIVOT operator.";
     VIEW_MULTIPLE_TABLES = 4405, 16, "View or function '%.*ls' is not updatable because the modification affects multiple base tables.";
     VIEW_DERIVED_FIELD = 4406, 16, "Update or insert of view or function '%.*ls' failed because it contains a derived or constant field.";

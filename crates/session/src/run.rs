@@ -470,14 +470,18 @@ impl<'r> Run<'r> {
                 mark,
                 distributed,
             } => {
-                if mark.is_some() || *distributed {
-                    return Err(not_supported(
-                        "BEGIN TRANSACTION WITH MARK and BEGIN DISTRIBUTED TRANSACTION",
-                    ));
+                if *distributed {
+                    return Err(not_supported("BEGIN DISTRIBUTED TRANSACTION"));
                 }
                 let name = self.transaction_name(name.as_ref())?;
-                self.session
-                    .begin_transaction(name.as_deref().unwrap_or(""), self.sink)?;
+                let name = name.as_deref().unwrap_or("");
+                self.session.begin_transaction(name, self.sink)?;
+                if let Some(description) = mark
+                    && let Some(t) = &self.session.transaction
+                    && !t.set_mark(name, description.as_deref().unwrap_or(""))
+                {
+                    self.say(&SqlError::new(&messages::MARK_ONLY_FIRST, &[]), at);
+                }
                 self.done(None, command::BEGIN, false);
                 Ok(())
             }

@@ -6,8 +6,8 @@
 //!
 //! What must not change while others look is behind one mutex that only the session's own worker takes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_base::{DbId, Lsn, SessionId, XdesId};
@@ -135,6 +135,8 @@ pub struct Transaction {
     pub started: WallTime,
     /// The login's SID, for BEGIN_XACT.
     pub sid: Vec<u8>,
+    /// BEGIN TRANSACTION ... WITH MARK: name and description, for COMMIT_XACT.
+    mark: OnceLock<(String, String)>,
     isolation: AtomicU8,
     /// The level at the first access to data; 0 before it.
     started_as: AtomicU8,
@@ -162,6 +164,7 @@ impl Transaction {
             kind,
             started: time::wall(),
             sid: Vec::new(),
+            mark: OnceLock::new(),
             isolation: AtomicU8::new(isolation as u8),
             started_as: AtomicU8::new(0),
             nesting: AtomicU32::new(1),
@@ -185,6 +188,17 @@ impl Transaction {
     pub fn with_sid(mut self, sid: &[u8]) -> Transaction {
         self.sid = sid.to_vec();
         self
+    }
+
+    /// Marks the transaction: a restore can stop at its commit. False when it has a mark already, which stays.
+    pub fn set_mark(&self, name: &str, description: &str) -> bool {
+        let mark = (name.to_owned(), description.to_owned());
+        self.mark.set(mark).is_ok()
+    }
+
+    /// Name and description of its mark.
+    pub fn mark(&self) -> Option<&(String, String)> {
+        self.mark.get()
     }
 
     pub fn spid(&self) -> SessionId {

@@ -248,8 +248,19 @@ impl TransactionLog {
         });
     }
 
-    fn append_commit(&self, part: &DbPart, durability: Durability) -> SqlResult<Lsn> {
-        let record = RecordBuilder::commit_xact(part.xdes, part.begin_lsn, now());
+    fn append_commit(
+        &self,
+        tx: &Transaction,
+        part: &DbPart,
+        durability: Durability,
+    ) -> SqlResult<Lsn> {
+        let record = match tx.mark() {
+            None => RecordBuilder::commit_xact(part.xdes, part.begin_lsn, now()),
+            Some((name, description)) => {
+                let mark = (name.as_str(), description.as_str());
+                RecordBuilder::marked_commit_xact(part.xdes, part.begin_lsn, now(), mark)
+            }
+        };
         let lsn = self.log.append(&record, 0)?;
         if durability == Durability::Full {
             self.commits.note(lsn);
@@ -356,7 +367,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
         let (temporary, lasting): (Vec<_>, Vec<_>) =
             state.parts.iter().partition(|p| p.db == DbId::TEMPDB);
         for part in lasting.into_iter().chain(temporary) {
-            match part.log.append_commit(part, durability) {
+            match part.log.append_commit(tx, part, durability) {
                 Ok(lsn) => lsns.push((part.db, lsn)),
                 Err(error) if lsns.is_empty() => return Err(error),
                 Err(_) => {}
@@ -429,7 +440,7 @@ fn commit_two_phase(
     let coordinator = &state.parts[first];
     let decided = coordinator
         .log
-        .append_commit(coordinator, Durability::Full)?;
+        .append_commit(tx, coordinator, Durability::Full)?;
     if let Err(error) = coordinator.log.log.flush(decided) {
         // Whether the decision is on disk is known only after the restart: nobody may roll the participants back now,
         // or see what they did. They stay in their tables, in doubt, with their versions and (`is_in_doubt` tells the caller)
@@ -442,7 +453,7 @@ fn commit_two_phase(
     lsns.push((coordinator.db, decided));
     for part in state.parts.iter().filter(|p| p.db != decision.coordinator) {
         // A participant whose log fails now is decided all the same: its recovery asks the coordinator.
-        if let Ok(lsn) = part.log.append_commit(part, Durability::Full) {
+        if let Ok(lsn) = part.log.append_commit(tx, part, Durability::Full) {
             lsns.push((part.db, lsn));
         }
     }

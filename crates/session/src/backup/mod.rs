@@ -7,6 +7,7 @@ mod device;
 mod options;
 mod restore;
 pub mod show;
+mod stop;
 mod take;
 
 use duramen_base::{SqlError, messages};

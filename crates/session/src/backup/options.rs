@@ -58,6 +58,8 @@ pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
 
 /// Options of RESTORE.
 pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
+    // Behind STOPATMARK and STOPBEFOREMARK.
+    ("AFTER", Known::Text),
     ("CHECKSUM", Known::Switch),
     ("FILE", Known::Int),
     ("NORECOVERY", Known::Switch),
@@ -68,6 +70,9 @@ pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
     ("REPLACE", Known::Switch),
     ("REWIND", Known::Default),
     ("STATS", Known::MaybeInt),
+    ("STOPAT", Known::Text),
+    ("STOPATMARK", Known::Text),
+    ("STOPBEFOREMARK", Known::Text),
     ("STOP_ON_ERROR", Known::Default),
     ("UNLOAD", Known::Default),
 ];
@@ -80,6 +85,9 @@ const CONFLICTS: &[(&str, &str)] = &[
     ("FORMAT", "NOINIT"),
     ("INIT", "NOINIT"),
     ("NORECOVERY", "RECOVERY"),
+    ("STOPAT", "STOPATMARK"),
+    ("STOPAT", "STOPBEFOREMARK"),
+    ("STOPATMARK", "STOPBEFOREMARK"),
 ];
 
 impl Options {

@@ -15,10 +15,13 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::{BackupSet, Medium, RestoreFiles, SetFile, SetHeader, SetKind};
+use duramen_storage::backup::{
+    BackupSet, Medium, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint,
+};
 use duramen_storage::{Database, OpenDatabase};
 
 use super::options::RESTORE_OPTIONS;
+use super::stop::stop_point;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, NewFile, option};
@@ -76,9 +79,18 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
         }
         medium.verify(&set)?;
+        let stop = stop_point(&stmt.options)?;
+        if !log && let Some(point) = &stop {
+            let StopPoint::Time(time) = point else {
+                return Err(SqlError::new(&messages::STOP_ONLY_FOR_LOG, &[]));
+            };
+            if medium.newest_commit(&set)? > Some(*time) {
+                return Err(SqlError::new(&messages::STOPAT_TOO_EARLY_FOR_SET, &[]));
+            }
+        }
         match set.header.kind {
             SetKind::Database => self.restore_full(stmt, &medium, &set)?,
-            _ => self.roll_forward(stmt, &medium, &set)?,
+            _ => self.roll_forward(stmt, &medium, &set, stop.as_ref())?,
         }
         self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
         Ok(())
@@ -149,6 +161,7 @@ impl Admin<'_> {
         stmt: &Statement,
         medium: &Medium,
         set: &BackupSet,
+        stop: Option<&StopPoint>,
     ) -> SqlResult<()> {
         let gone = self.restoring(&stmt.database)?;
         let databases = &self.instance().databases;
@@ -158,15 +171,21 @@ impl Admin<'_> {
             true => Err(duramen_query::cancelled()),
             false => Ok(()),
         };
-        {
+        let reached = {
             let _one = databases.admin.lock();
             let engine = &databases.engine;
             match set.header.kind {
-                SetKind::Log => engine.lay_log(&files, medium, set, &mut progress)?,
-                _ => engine.lay_differential(&files, medium, set, &mut progress)?,
+                SetKind::Log => engine.lay_log(&files, medium, set, stop, &mut progress)?,
+                _ => {
+                    engine.lay_differential(&files, medium, set, &mut progress)?;
+                    true
+                }
             }
+        };
+        if !reached {
+            self.note(&messages::STOP_NOT_REACHED, &[]);
         }
-        match stmt.options.has("NORECOVERY") {
+        match stmt.options.has("NORECOVERY") || !reached {
             true => Ok(()),
             false => databases.recover_restored(&gone),
         }
@@ -234,6 +253,8 @@ impl Admin<'_> {
             return Err(other());
         }
         let keeps = db.db.recovery_model() != RecoveryModel::Simple;
+        // 3159 itself says that STOPAT does.
+        let replace = replace || stmt.options.has("STOPAT");
         if !replace && keeps && !db.db.log_backup_lsn().is_null() {
             return Err(SqlError::new(&messages::TAIL_NOT_BACKED_UP, &[name]));
         }

@@ -3,7 +3,7 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
-use duramen_types::Value;
+use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
 use crate::backup::{Given, Options, Statement};
@@ -170,6 +170,8 @@ impl Run<'_> {
 
     fn given(&self, value: Option<&OptionValue>) -> SqlResult<Given> {
         let of = |v: &Value| match (v, v.as_i64()) {
+            // STOPAT = @moment
+            (Value::DateTime(_), _) => Given::Text(to_display(v, &SqlType::DATETIME)),
             (Value::VarChar(_) | Value::NVarChar(_), _) | (_, None) => {
                 Given::Text(v.as_text().unwrap_or_default())
             }

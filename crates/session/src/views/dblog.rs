@@ -286,7 +286,7 @@ columns! { Source<'_>;
     "Oldest Active LSN", LSN_TEXT, NULL, |_| Value::Null;
     "Server Name", T::nvarchar(129), NULL, |_| Value::Null;
     "Database Name", T::nvarchar(129), NULL, |_| Value::Null;
-    "Mark Name", T::nvarchar(33), NULL, |_| Value::Null;
+    "Mark Name", T::nvarchar(33), NULL, |r| r.view.mark().map_or(Value::Null, |m| text(&m.0));
     "Repl Partition ID", T::INT, NULL, |_| Value::Null;
     "Repl Epoch", T::INT, NULL, |_| Value::Null;
     "Repl CSN", T::BIGINT, NULL, |_| Value::Null;

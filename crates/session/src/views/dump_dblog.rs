@@ -71,7 +71,7 @@ fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
 
 /// Where blocks come from.
 pub(crate) enum Blocks {
-    Backup(LogBlocks),
+    Backup(LogBlocks<Arc<Medium>>),
     LogFile(Box<LogFileReader>),
 }
 
@@ -93,7 +93,7 @@ impl Blocks {
             let args: [&dyn std::fmt::Display; 2] = [&set, &shown];
             SqlError::new(&messages::BACKUP_FILE_MISSING, &args)
         })?;
-        Ok(Blocks::Backup(medium.log_blocks(&found)))
+        Ok(Blocks::Backup(LogBlocks::new(medium, &found)))
     }
 
     /// The next block, in log order.

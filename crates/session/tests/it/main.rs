@@ -21,6 +21,7 @@ mod plans;
 mod reference;
 mod samples;
 mod speed;
+mod stop_points;
 mod system_procedures;
 mod versions;
 mod views;

@@ -1,7 +1,7 @@
 //! The log blocks of a backup set, one after the other: for whoever shows them, and for whoever looks for a point to stop.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::ops::Deref;
 
 use duramen_base::SqlResult;
 use duramen_wal::{OpenBlock, claimed_bytes, open_block};
@@ -17,8 +17,8 @@ const PARITY: u8 = 0xC0;
 
 /// Walks over the blocks of a set's log. Ends after the first error.
 #[derive(Debug)]
-pub struct LogBlocks {
-    medium: Arc<Medium>,
+pub struct LogBlocks<M> {
+    medium: M,
     runs: VecDeque<Run>,
     at: u64,
     buf: Vec<u8>,
@@ -26,20 +26,18 @@ pub struct LogBlocks {
     start: u64,
 }
 
-impl Medium {
+impl<M: Deref<Target = Medium>> LogBlocks<M> {
     /// The log blocks of a set, in log order. 3189 for one that is damaged.
-    pub fn log_blocks(self: &Arc<Medium>, set: &BackupSet) -> LogBlocks {
+    pub fn new(medium: M, set: &BackupSet) -> LogBlocks<M> {
         LogBlocks {
-            medium: self.clone(),
+            medium,
             runs: set.log.iter().copied().collect(),
             at: 0,
             buf: Vec::new(),
             start: 0,
         }
     }
-}
 
-impl LogBlocks {
     /// The bytes from `at` of the first run, as many as a block may have.
     fn window(&mut self) -> SqlResult<&[u8]> {
         let Some(run) = self.runs.front() else {
@@ -88,7 +86,7 @@ impl LogBlocks {
     }
 }
 
-impl Iterator for LogBlocks {
+impl<M: Deref<Target = Medium>> Iterator for LogBlocks<M> {
     type Item = SqlResult<OpenBlock>;
 
     fn next(&mut self) -> Option<SqlResult<OpenBlock>> {

@@ -7,6 +7,7 @@
 //! | `blocks` | the log of a set, block by block |
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `restore` | RESTORE: files laid out, log laid behind |
+//! | `stop` | STOPAT and marks: where in a log a restore ends |
 //!
 //! Why a fuzzy copy is a database:
 //! 1. A checkpoint is taken; every change before its beginning is in the data files. Log from there on, and from the
@@ -23,6 +24,7 @@ mod blocks;
 mod read;
 mod restore;
 mod set;
+mod stop;
 mod take;
 mod tape;
 
@@ -35,6 +37,7 @@ pub use blocks::LogBlocks;
 pub use read::{BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};
+pub use stop::{RecordTime, StopPoint};
 pub use take::{Backed, BackedFile, BackupRequest, Progress};
 pub use tape::{Device, Media};
 

@@ -16,6 +16,7 @@ use duramen_wal::{LaidLog, LogError, LogFileSpec};
 
 use super::read::{BackupSet, Medium, malformed};
 use super::set::{SetHeader, SetKind};
+use super::stop::{self, Stop, StopPoint};
 use crate::engine::{Database, Engine};
 use crate::error::io_error;
 use crate::files::grow::expand_error;
@@ -52,6 +53,9 @@ pub struct RestoreState {
     pub base: Lsn,
     pub family: [u8; 16],
     pub guid: [u8; 16],
+    /// Where the log ends when a point to stop has cut the block at `end` short; else NULL. The next backup begins with
+    /// the whole block.
+    pub tail: Lsn,
     /// More log may stand behind `end`.
     pub unfinished: bool,
     /// A differential backup is being laid: the files are neither what they were nor what they will be.
@@ -67,6 +71,7 @@ impl RestoreState {
         b[36..52].copy_from_slice(&self.family);
         b[52..68].copy_from_slice(&self.guid);
         b[68] = u8::from(self.unfinished) | u8::from(self.mixed) << 1;
+        b[70..80].copy_from_slice(&self.tail.to_bytes());
         let crc = crc32c::crc32c(&b[..STATE_BYTES - 4]);
         b[STATE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         b
@@ -82,6 +87,7 @@ impl RestoreState {
             base: Lsn::from_bytes(&b[26..])?,
             family: b[36..52].try_into().ok()?,
             guid: b[52..68].try_into().ok()?,
+            tail: Lsn::from_bytes(&b[70..])?,
             unfinished: b[68] & 1 != 0,
             mixed: b[68] & 2 != 0,
         })
@@ -163,8 +169,7 @@ impl Engine {
             base: set.header.checkpoint_lsn,
             family: set.header.family,
             guid,
-            unfinished: false,
-            mixed: false,
+            ..RestoreState::default()
         };
         let laying = Laying {
             env: &self.env,
@@ -223,6 +228,7 @@ impl Engine {
         )?;
         let state = RestoreState {
             end: set.header.last_lsn,
+            tail: Lsn::NULL,
             unfinished: false,
             mixed: false,
             ..state
@@ -259,14 +265,17 @@ impl Engine {
         progress(100)
     }
 
-    /// A log backup: 4305 and 4326 when it does not follow what is there, 4330 when it is of another database.
+    /// A log backup, up to the point to stop at: 4305 and 4326 when it does not follow what is there, 4330 when it is of
+    /// another database, 4335 when the point is passed, 4341 when it is in a backup with minimally logged work. False
+    /// when the point lies behind the backup.
     pub fn lay_log(
         &self,
         files: &RestoreFiles,
         medium: &Medium,
         set: &BackupSet,
+        stop: Option<&StopPoint>,
         progress: super::Progress<'_>,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<bool> {
         let state = self.restore_state(files)?;
         if state.mixed {
             return Err(inconsistent());
@@ -285,16 +294,28 @@ impl Engine {
             let args: [&dyn std::fmt::Display; 2] = [&lsn(h.last_lsn), &lsn(state.end)];
             return Err(SqlError::new(&messages::LOG_BACKUP_TOO_EARLY, &args));
         }
+        let from = state.end;
+        let found = match stop {
+            None => Stop::Behind,
+            Some(point) => {
+                self.not_passed(files, &state, point)?;
+                stop::find(medium, set, from, point)?
+            }
+        };
+        if found != Stop::Behind && h.bulk_logged {
+            return Err(SqlError::new(&messages::BULK_LOGGED_STOP, &[]));
+        }
         self.write_state(
             files,
             &RestoreState {
                 unfinished: true,
+                tail: Lsn::NULL,
                 ..state
             },
         )?;
-        let from = state.end;
-        let state = RestoreState {
+        let mut state = RestoreState {
             end: h.last_lsn,
+            tail: Lsn::NULL,
             ..state
         };
         let laying = Laying {
@@ -306,8 +327,35 @@ impl Engine {
         };
         let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
         laying.log(set, &mut laid, from)?;
+        if let Stop::Before(lsn) = found {
+            let fail = log_failed(&files.name);
+            state.tail = laid.cut_before(lsn).map_err(&fail)?;
+            state.end = Lsn::new(lsn.vlf, lsn.block, 1);
+            laid.sync(&self.env).map_err(&fail)?;
+        }
         self.write_state(files, &state)?;
-        progress(100)
+        progress(100)?;
+        Ok(stop.is_none() || found != Stop::Behind)
+    }
+
+    /// 4335 when something that was committed after the point is restored already.
+    fn not_passed(
+        &self,
+        files: &RestoreFiles,
+        state: &RestoreState,
+        point: &StopPoint,
+    ) -> SqlResult<()> {
+        let StopPoint::Time(time) = point else {
+            return Ok(());
+        };
+        let end = state.tail.max(state.end);
+        for spec in &files.log {
+            let newest = stop::newest_commit(&self.env, spec, end);
+            if newest.map_err(log_failed(&files.name))? > Some(*time) {
+                return Err(SqlError::new(&messages::STOPAT_TOO_EARLY, &[]));
+            }
+        }
+        Ok(())
     }
 
     /// How far the restore of these files has come. 3117 when none is under way.
@@ -355,7 +403,8 @@ impl Engine {
         }
         if state.unfinished {
             let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
-            laid.cut(state.end).map_err(log_failed(&files.name))?;
+            let end = state.tail.max(state.end);
+            laid.cut(end).map_err(log_failed(&files.name))?;
             laid.sync(&self.env).map_err(log_failed(&files.name))?;
         }
         Ok(state)
@@ -502,7 +551,8 @@ impl Database {
     /// SIMPLE; then the chain of log backups goes on where the restored log ended.
     pub fn after_restore(&self, state: &RestoreState, keeps_log: bool) -> SqlResult<()> {
         let name = self.name.clone();
-        let end = if keeps_log { state.end } else { Lsn::NULL };
+        let end = state.tail.max(state.end);
+        let end = if keeps_log { end } else { Lsn::NULL };
         let family = state.family;
         self.change_boot("Restore", |b| {
             b.name = name;

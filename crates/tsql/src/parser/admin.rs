@@ -190,6 +190,13 @@ impl Parser<'_> {
                     moves.push((from, p.option_value()?));
                 } else {
                     options.push(p.named_option()?);
+                    // `STOPATMARK = 'm' AFTER '2026-11-22'`
+                    if p.is_word("AFTER") {
+                        let (name, line) = ("AFTER".to_owned(), p.line());
+                        p.advance();
+                        let value = Some(p.option_value()?);
+                        options.push(NamedOption { name, value, line });
+                    }
                 }
                 Ok(())
             })?;

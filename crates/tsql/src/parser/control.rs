@@ -372,7 +372,8 @@ impl Parser<'_> {
         }
         let name = self.tran_name()?;
         let mut mark = None;
-        if self.eat_words(&["WITH", "MARK"]) {
+        // A mark needs a name.
+        if name.is_some() && self.eat_words(&["WITH", "MARK"]) {
             mark = Some(None);
             if self.is_string_at(0) {
                 mark = Some(Some(self.string()?.value));

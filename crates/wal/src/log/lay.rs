@@ -13,7 +13,7 @@ use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 
 use super::copy::VlfSlot;
 use super::headers::Headers;
-use crate::block::UNIT;
+use crate::block::{self, OpenBlock, SealInfo, UNIT};
 use crate::config::{LogError, LogFileSpec};
 use crate::vlf::{HEADER_BYTES, STAMP, VlfHeader};
 
@@ -200,6 +200,36 @@ impl LaidLog {
         Ok(())
     }
 
+    /// The record of `stop` and everything behind it goes. Its block keeps the records before; where the log goes on is
+    /// returned. `BadRecord` when there is no sound block.
+    pub fn cut_before(&mut self, stop: Lsn) -> Result<Lsn, LogError> {
+        let end = self.shorten(stop)?;
+        self.cut(end)?;
+        Ok(end)
+    }
+
+    fn shorten(&self, stop: Lsn) -> Result<Lsn, LogError> {
+        let (f, vlf) = self.find(stop.vlf).ok_or(LogError::BadRecord)?;
+        let fail = failed(&f.spec.path);
+        let at = u64::from(stop.block) * UNIT as u64;
+        if at < HEADER_BYTES || at >= vlf.size {
+            return Err(LogError::BadRecord);
+        }
+        let mut raw = vec![0; (vlf.size - at).min(block::MAX_BYTES as u64) as usize];
+        f.file.read_at(&mut raw, vlf.offset + at).map_err(&fail)?;
+        let size = block::claimed_bytes(&raw, vlf.parity()).filter(|n| *n <= raw.len());
+        let size = size.ok_or(LogError::BadRecord)?;
+        let whole = block::open(&raw[..size], vlf.parity()).map_err(|_| LogError::BadRecord)?;
+        let kept = stop.slot.saturating_sub(1).min(whole.header.records);
+        let mut end = Lsn::new(stop.vlf, stop.block, 1);
+        if kept > 0 {
+            let bytes = shortened(&whole, kept, vlf.parity()).ok_or(LogError::BadRecord)?;
+            f.file.write_at(&bytes, vlf.offset + at).map_err(&fail)?;
+            end.block += (bytes.len() / UNIT) as u32;
+        }
+        Ok(end)
+    }
+
     /// Everything that was written is durable when it returns.
     pub fn sync(&self, env: &Env) -> Result<(), LogError> {
         for f in &self.files {
@@ -227,6 +257,33 @@ impl LaidLog {
             Some((f, vlf))
         })
     }
+}
+
+/// The block with its first `kept` records, of which there are more than none.
+fn shortened(whole: &OpenBlock, kept: u16, parity: u8) -> Option<Vec<u8>> {
+    const LARGE_SECTOR: usize = 4096;
+    let mut records = Vec::new();
+    let mut offsets = Vec::new();
+    for slot in 1..=kept {
+        offsets.push((block::HEADER_BYTES + records.len()) as u16);
+        records.extend_from_slice(whole.record(slot)?);
+    }
+    // Written for a device of large sectors, the log goes on at one.
+    let large = usize::from(whole.header.bytes).is_multiple_of(LARGE_SECTOR);
+    let sector = if large { LARGE_SECTOR } else { UNIT };
+    let end = block::HEADER_BYTES + records.len();
+    let mut data = vec![0; block::bytes_needed(end, offsets.len(), sector)];
+    data.get_mut(block::HEADER_BYTES..end)?
+        .copy_from_slice(&records);
+    let info = SealInfo {
+        parity,
+        vlf: whole.header.vlf,
+        number: whole.header.number,
+        previous_bytes: whole.header.previous_bytes,
+        own: whole.header.own?,
+    };
+    block::seal(&mut data, end, &offsets, &info);
+    Some(data)
 }
 
 /// Writes the header of a VLF and stamps the rest.

@@ -137,6 +137,26 @@ impl RecordBuilder {
         RecordBuilder::end_xact(Lop::COMMIT_XACT, xdes, begin_lsn, end_time)
     }
 
+    /// LOP_COMMIT_XACT of a marked transaction: its elements are the mark's name and description (ours: where SQL Server
+    /// keeps them is not public).
+    pub fn marked_commit_xact(
+        xdes: XdesId,
+        begin_lsn: Lsn,
+        end_time: [u8; 8],
+        (name, description): (&str, &str),
+    ) -> Vec<u8> {
+        let utf16 = |text: &str, most: usize| -> Vec<u8> {
+            let units = text.encode_utf16().take(most);
+            units.flat_map(u16::to_le_bytes).collect()
+        };
+        RecordBuilder::new(Lop::COMMIT_XACT, Lcx::NULL)
+            .xdes(xdes)
+            .prev_lsn(begin_lsn)
+            .put(24, &end_time)
+            .put(32, &begin_lsn.to_bytes())
+            .finish(&[&utf16(name, 128), &utf16(description, 255)])
+    }
+
     /// LOP_ABORT_XACT, the end of a rollback.
     pub fn abort_xact(xdes: XdesId, begin_lsn: Lsn, end_time: [u8; 8]) -> Vec<u8> {
         RecordBuilder::end_xact(Lop::ABORT_XACT, xdes, begin_lsn, end_time)

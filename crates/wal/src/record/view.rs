@@ -226,6 +226,20 @@ impl<'a> RecordView<'a> {
         }
     }
 
+    /// COMMIT_XACT of a marked transaction: name and description of the mark.
+    pub fn mark(&self) -> Option<(String, String)> {
+        if self.op() != Lop::COMMIT_XACT || self.elements < 2 {
+            return None;
+        }
+        let text = |i: usize| {
+            let bytes = self.element(i).unwrap_or_default();
+            let units = bytes.chunks_exact(2);
+            let units: Vec<u16> = units.map(|b| u16::from_le_bytes([b[0], b[1]])).collect();
+            String::from_utf16_lossy(&units)
+        };
+        Some((text(0), text(1)))
+    }
+
     /// BEGIN_CKPT: database version and the largest transaction id used so far.
     pub fn checkpoint_begin(&self) -> Option<(u16, XdesId)> {
         let f = self.fixed();
