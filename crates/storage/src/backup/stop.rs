@@ -6,6 +6,7 @@
 
 use duramen_base::{Lsn, SqlResult};
 use duramen_os::Env;
+use duramen_types::temporal::days_from_ymd;
 use duramen_wal::record::{Lop, RecordView};
 use duramen_wal::{LogError, LogFileReader, LogFileSpec, OpenBlock};
 
@@ -32,23 +33,15 @@ impl RecordTime {
 
     fn of_tape(time: TapeTime) -> RecordTime {
         let (year, month, day, hour, minute, second) = time.parts();
+        /// Days from 0001-01-01 to 1900-01-01.
+        const TO_1900: i32 = 693_595;
+        let days = days_from_ymd(i32::from(year), month.into(), day.into());
         let seconds = (u32::from(hour) * 60 + u32::from(minute)) * 60 + u32::from(second);
         RecordTime {
-            days: days_since_1900(i32::from(year), i32::from(month), i32::from(day)),
+            days: days.map_or(0, |d| d - TO_1900),
             ticks: seconds * 300,
         }
     }
-}
-
-/// Of a date of the Gregorian calendar.
-fn days_since_1900(year: i32, month: i32, day: i32) -> i32 {
-    /// Days from 0000-03-01 to 1900-01-01.
-    const TO_1900: i32 = 693_901;
-    // Years begin in March, so that a leap day is the last of its year.
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let days = 365 * year + year / 4 - year / 100 + year / 400;
-    days + (153 * month + 2) / 5 + day - 1 - TO_1900
 }
 
 /// A point to stop at.
@@ -179,11 +172,9 @@ mod tests {
 
     #[test]
     fn dates_count_from_1900() {
-        assert_eq!(days_since_1900(1900, 1, 1), 0);
-        assert_eq!(days_since_1900(1900, 3, 1), 59);
-        assert_eq!(days_since_1900(2000, 2, 29), 36_583);
-        assert_eq!(days_since_1900(2026, 11, 22), 46_346);
         let time = RecordTime::of_tape(TapeTime::new(2026, 11, 22, 1, 2, 3));
-        assert_eq!(time.ticks, 3_723 * 300);
+        assert_eq!((time.days, time.ticks), (46_346, 3_723 * 300));
+        let first = RecordTime::of_tape(TapeTime::new(1900, 1, 1, 0, 0, 0));
+        assert_eq!(first, RecordTime::default());
     }
 }
