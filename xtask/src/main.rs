@@ -7,6 +7,7 @@ mod clients;
 mod connections;
 mod fuzz;
 mod ledger;
+mod model;
 mod rooms;
 mod server;
 mod sim;
@@ -28,6 +29,8 @@ cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of smal
 cargo xtask sim --small [2]    storage: every crash point and every failure of the disk, under all workloads of up to
                                so many operations (3: hours)
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
+cargo xtask model              the log's write head under loom: every interleaving of a few threads
+cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it
 cargo xtask ledger [--kills 50] [--durability full|delayed|both] [--dir DIR] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole; delayed
                                commits may lose the end of the log; DIR: a folder of the file system to run on
@@ -54,6 +57,8 @@ fn main() -> ExitCode {
         ["connections", options @ ..] => connections::run(options),
         ["fuzz", options @ ..] => fuzz::run("fuzz", options),
         ["queries", options @ ..] => fuzz::run("queries", options),
+        ["model"] => model::run(),
+        ["miri"] => model::miri(),
         ["ledger", options @ ..] => ledger::run(options),
         ["sources"] => sources::run(false),
         ["sources", "--built"] => sources::run(true),

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, root, sim, sources};
+use crate::{clients, model, root, sim, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -58,6 +58,7 @@ pub fn run(install: bool) -> ExitCode {
     }
     cargo_test(&mut tally);
     sim::in_test(&mut tally);
+    model::in_test(&mut tally);
     let built = cargo(&["build", "--release"])
         .status()
         .is_ok_and(|s| s.success());

@@ -17,15 +17,22 @@
 //!
 //! Cost: two atomic read-modify-writes that everybody shares (one when nothing is reserved), and the copy.
 
-use std::cell::UnsafeCell;
+#[cfg(not(feature = "model"))]
+mod buffer;
+#[cfg(feature = "model")]
+mod model;
+mod parts;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use duramen_base::Lsn;
-use duramen_os::thread;
 
 use crate::block::{HEADER_BYTES, MAX_BYTES};
 use crate::record;
+use parts::{
+    Access, AtomicBool, AtomicU16, AtomicU32, AtomicU64, Buffer, Ordering, interleave, order,
+    yield_now,
+};
 
 /// Slots of a block filled with the shortest records.
 const MAX_SLOTS: usize = MAX_BYTES / record::HEADER_BYTES;
@@ -77,35 +84,28 @@ struct Side {
     budget: AtomicU64,
     /// Where each record begins; 0 until it is published.
     entries: Box<[AtomicU16]>,
-    /// `buffer`'s bytes.
-    start: AtomicPtr<u8>,
-    /// [`MAX_BYTES`] long. Borrowed only by the sealer, and only while no append can touch it.
-    buffer: UnsafeCell<Vec<u8>>,
+    buffer: Buffer,
 }
 
-// SAFETY: `buffer` is the only part that is not Sync by itself. Appends write to disjoint parts of it through `start`
-// (invariant 1), readers read what is published, and the sealer, of which there is one, borrows it when nobody else
-// can reach it (invariant 2).
-unsafe impl Sync for Side {}
-
 impl Side {
-    fn new() -> Side {
+    fn new(bytes: usize) -> Side {
         Side {
             vlf: AtomicU32::new(0),
             number: AtomicU32::new(0),
             limit: AtomicU64::new(0),
             budget: AtomicU64::new(0),
-            entries: (0..MAX_SLOTS).map(|_| AtomicU16::new(0)).collect(),
-            start: AtomicPtr::new(std::ptr::null_mut()),
-            buffer: UnsafeCell::new(vec![0; MAX_BYTES]),
+            entries: (0..bytes / record::HEADER_BYTES)
+                .map(|_| AtomicU16::new(0))
+                .collect(),
+            buffer: Buffer::new(bytes),
         }
     }
 
     /// Where the record of a reserved slot lies; waits for whoever is still copying it.
     fn entry(&self, slot: usize) -> u16 {
         loop {
-            match self.entries[slot].load(Ordering::Acquire) {
-                0 => thread::yield_now(),
+            match self.entries[slot].load(order(Access::Entry, Ordering::Acquire)) {
+                0 => yield_now(),
                 offset => return offset,
             }
         }
@@ -176,15 +176,11 @@ impl Head {
                 side.number.load(Ordering::Relaxed),
                 slot as u16 + 1,
             );
-            thread::interleave();
+            interleave();
             // SAFETY: the swap succeeded, so `at .. at + padded` of this generation's buffer is ours alone until the
             // entry is stored (invariants 1 and 2); it lies within the buffer, because `used <= limit <= MAX_BYTES`.
-            unsafe {
-                let to = side.start.load(Ordering::Relaxed).add(at);
-                std::ptr::copy_nonoverlapping(record.as_ptr(), to, record.len());
-                std::ptr::write_bytes(to.add(record.len()), 0, padded - record.len());
-            }
-            side.entries[slot].store(at as u16, Ordering::Release);
+            unsafe { side.buffer.write(at, record, padded) };
+            side.entries[slot].store(at as u16, order(Access::Publish, Ordering::Release));
             return Some(lsn);
         }
     }
@@ -212,16 +208,17 @@ impl Head {
 
     /// The last record of the open block; `None` when it has none.
     pub fn last(&self) -> Option<Lsn> {
-        let word = self.word();
+        let look = || Word(self.word.load(order(Access::Last, Ordering::SeqCst)));
+        let acquire = order(Access::Last, Ordering::Acquire);
+        let word = look();
         let side = &self.sides[word.side()];
-        let (vlf, number) = (&side.vlf, &side.number);
         let lsn = Lsn::new(
-            vlf.load(Ordering::Acquire),
-            number.load(Ordering::Acquire),
+            side.vlf.load(acquire),
+            side.number.load(acquire),
             word.slots() as u16,
         );
         // The same generation still: the side was its own all the time.
-        let same = self.word().generation() == word.generation();
+        let same = look().generation() == word.generation();
         (same && word.slots() > 0).then_some(lsn)
     }
 
@@ -262,9 +259,14 @@ pub(super) struct Sealer {
 impl Sealer {
     /// A closed, empty head.
     pub fn new() -> Sealer {
+        Sealer::of(MAX_BYTES)
+    }
+
+    /// For blocks of at most so many bytes.
+    fn of(bytes: usize) -> Sealer {
         let head = Head {
             word: AtomicU64::new(Word::new(0, true).0),
-            sides: [Side::new(), Side::new()],
+            sides: [Side::new(bytes), Side::new(bytes)],
             reserved: AtomicU64::new(0),
             idle: AtomicBool::new(false),
         };
@@ -289,9 +291,9 @@ impl Sealer {
         side.limit.store(limit as u64, Ordering::Relaxed);
         side.budget.store(budget, Ordering::Relaxed);
         // SAFETY: the generation that used this side is over (invariant 2) and the new one has not begun.
-        let buffer = unsafe { &mut *side.buffer.get() };
-        side.start.store(buffer.as_mut_ptr(), Ordering::Relaxed);
-        self.head.word.store(next.0, Ordering::SeqCst);
+        unsafe { side.buffer.open() };
+        let begin = order(Access::Begin, Ordering::SeqCst);
+        self.head.word.store(next.0, begin);
     }
 
     /// Room that was made, or taken, while the block is open.
@@ -313,11 +315,9 @@ impl Sealer {
             true => usize::from(side.entry(index + 1)),
             false => word.used(),
         };
-        let start = side.start.load(Ordering::Relaxed);
         // SAFETY: record `index` is published and ends at `to <= used`; as in `copy`, nobody takes the buffer away or
         // writes below `used` again.
-        let bytes = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
-        Some(bytes.to_vec())
+        Some(unsafe { side.buffer.read(from, to) })
     }
 
     /// A copy of the open block's records, and where each begins.
@@ -325,18 +325,13 @@ impl Sealer {
         let word = self.head.word();
         let side = &self.head.sides[word.side()];
         let offsets = published(side, word);
-        let start = side.start.load(Ordering::Relaxed);
-        if start.is_null() {
-            return (vec![0; HEADER_BYTES], offsets);
-        }
         // SAFETY: everything below `used` is published, and the sealer, which alone would take the buffer away, is
         // borrowed here; later appends write beyond `used`.
-        let bytes = unsafe { std::slice::from_raw_parts(start, word.used()) };
-        (bytes.to_vec(), offsets)
+        let bytes = unsafe { side.buffer.read(0, word.used()) };
+        (bytes, offsets)
     }
 
-    /// Closes the head and takes what is in it. A large block's buffer is given away and replaced by `spare`; a small
-    /// one is copied out, or a thousand small commits would hold 60 MB.
+    /// Closes the head and takes what is in it, the buffer too when it is large ([`Buffer::take`]).
     pub fn take(&mut self, spare: impl FnOnce() -> Option<Vec<u8>>) -> (Vec<u8>, Vec<u16>) {
         let before = self.head.word.fetch_or(CLOSED, Ordering::SeqCst);
         let word = Word(before | CLOSED);
@@ -344,16 +339,7 @@ impl Sealer {
         let offsets = published(side, word);
         // SAFETY: the head is closed and all of its slots are published: nobody else reaches the buffer until the next
         // generation but one is opened, by this very sealer.
-        let buffer = unsafe { &mut *side.buffer.get() };
-        let data = if word.used() > MAX_BYTES / 4 {
-            let mut fresh = spare().unwrap_or_default();
-            fresh.resize(MAX_BYTES, 0);
-            let mut full = std::mem::replace(buffer, fresh);
-            full.truncate(word.used());
-            full
-        } else {
-            buffer[..word.used()].to_vec()
-        };
+        let data = unsafe { side.buffer.take(word.used(), spare) };
         for entry in &side.entries[..word.slots()] {
             entry.store(0, Ordering::Relaxed);
         }
@@ -368,5 +354,5 @@ fn published(side: &Side, word: Word) -> Vec<u16> {
     (0..word.slots()).map(|slot| side.entry(slot)).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests;

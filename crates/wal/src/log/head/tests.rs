@@ -115,3 +115,41 @@ fn blocks_are_whole_whoever_is_copying() {
         });
     }
 }
+
+/// The same with threads of the operating system: for Miri, which sees races and what is wrong with pointers.
+#[test]
+fn real_threads_append_while_blocks_are_taken() {
+    let mut sealer = Sealer::new();
+    let head = sealer.head().clone();
+    sealer.open(1, 0, 400, u64::MAX);
+    let writers = [1u8, 2].map(|tag| {
+        let head = head.clone();
+        thread::spawn("writer", move || {
+            let mut left = 6;
+            while left > 0 {
+                match head.append(&record(tag, 40), 8) {
+                    Some(_) => left -= 1,
+                    None => thread::yield_now(),
+                }
+            }
+        })
+    });
+    let mut found = [0; 3];
+    let mut block = 0;
+    while found[1] + found[2] < 12 {
+        let open = sealer.copy().1.len();
+        let (data, offsets) = sealer.take(|| None);
+        assert!(offsets.len() >= open);
+        for at in offsets.into_iter().map(usize::from) {
+            assert_eq!(data[at..at + 40], record(data[at], 40)[..]);
+            found[usize::from(data[at])] += 1;
+        }
+        block += 1;
+        sealer.open(1, block, 400, u64::MAX);
+        thread::yield_now();
+    }
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(found, [0, 6, 6]);
+}
