@@ -1,8 +1,8 @@
 //! The load of `cargo xtask bench`'s wire figures: clients that send one request, wait for its reply, and send the next.
 //!
-//! `load PORT PASSWORD KIND CLIENTS SECONDS` prints `requests|microseconds|fewest|most`, the last two of one client.
-//! KIND is `setup`, `empty` (a batch without text), `point` (a prepared SELECT by key) or `commit` (a prepared INSERT that
-//! commits by itself). Requests are built once; of a reply no more is read than where it ends and whether it failed.
+//! `load PORT PASSWORD KIND CLIENTS SECONDS [TEXT MODULUS]` prints `requests|microseconds|fewest|most`, the last two of one
+//! client. KIND is `setup`, `empty` (a batch without text), `point` (a prepared SELECT by key), `commit` (a prepared INSERT
+//! that commits by itself) or `batch`: TEXT, in which `{n}` is the client's number modulo MODULUS. Requests are built once; of a reply no more is read than where it ends and whether it failed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,6 +38,8 @@ struct Arguments {
     kind: String,
     clients: usize,
     seconds: f64,
+    text: String,
+    modulus: u32,
 }
 
 fn arguments() -> Option<Arguments> {
@@ -48,12 +50,16 @@ fn arguments() -> Option<Arguments> {
         kind: words.next()?,
         clients: words.next()?.parse().ok()?,
         seconds: words.next()?.parse().ok()?,
+        text: words.next().unwrap_or_default(),
+        modulus: words.next().and_then(|w| w.parse().ok()).unwrap_or(1),
     })
 }
 
 fn main() -> ExitCode {
     let Some(arguments) = arguments() else {
-        eprintln!("usage: load PORT PASSWORD setup|empty|point|commit CLIENTS SECONDS");
+        eprintln!(
+            "usage: load PORT PASSWORD setup|empty|point|commit|batch CLIENTS SECONDS [TEXT MODULUS]"
+        );
         return ExitCode::from(2);
     };
     match run(&arguments) {
@@ -67,7 +73,7 @@ fn main() -> ExitCode {
 
 fn log_in(arguments: &Arguments) -> Result<Client<Stream>, Failure> {
     let database = match arguments.kind.as_str() {
-        "setup" => "",
+        "setup" | "batch" => "",
         _ => "wire",
     };
     Ok(connect(&ConnectOptions {
@@ -145,10 +151,12 @@ impl Caller {
             "commit" => Some("INSERT hit (client) VALUES (@p)"),
             _ => None,
         };
+        let own = (number % arguments.modulus.max(1)).to_string();
+        let text = arguments.text.replace("{n}", &own);
         let (kind, body) = match sql {
             None => (
                 PacketType::SqlBatch,
-                Batch::build("", AllHeaders::default()),
+                Batch::build(&text, AllHeaders::default()),
             ),
             Some(sql) => {
                 let text = SqlType::nvarchar(4000);

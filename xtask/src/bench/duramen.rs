@@ -35,6 +35,14 @@ impl Duramen {
         Ok(Duramen { server, sql })
     }
 
+    pub fn sql(&self) -> Sql {
+        self.sql
+    }
+
+    pub fn kill(self) {
+        self.server.kill();
+    }
+
     pub fn stop(self) -> Result<(), String> {
         match self.server.stop() {
             true => Ok(()),

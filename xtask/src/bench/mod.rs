@@ -1,4 +1,4 @@
-//! `cargo xtask bench [--built] [--rounds N] [--seconds S] [--only WORD]`: the figures of the README, measured on the release
+//! `cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD]`: the figures of the README, measured on the release
 //! build, interleaved with PostgreSQL doing the same where it is installed. Prints a markdown table, and writes it to
 //! `bench.md` of the target folder.
 //!
@@ -8,10 +8,14 @@
 //! others used meanwhile (100 = one core): a round on a busy machine is told from one on a quiet one.
 
 mod analytics;
+mod bulk;
+mod curves;
 mod disk;
 mod duramen;
 mod noise;
+mod plot;
 mod postgres;
+mod restart;
 mod start;
 mod wire;
 
@@ -90,6 +94,8 @@ struct Options {
     rounds: usize,
     seconds: f64,
     only: Option<String>,
+    /// The part of its full size that each of the bulk loads has.
+    scale: f64,
     /// Measure the release binary that is there.
     built: bool,
 }
@@ -99,6 +105,7 @@ fn options(words: &[&str]) -> Option<Options> {
         rounds: 3,
         seconds: 3.0,
         only: None,
+        scale: 0.2,
         built: false,
     };
     let mut words = words.iter();
@@ -111,6 +118,7 @@ fn options(words: &[&str]) -> Option<Options> {
         match *word {
             "--rounds" => options.rounds = value.parse().ok().filter(|n| *n > 0)?,
             "--seconds" => options.seconds = value.parse().ok().filter(|s| *s > 0.0)?,
+            "--scale" => options.scale = value.parse().ok().filter(|s| *s > 0.0)?,
             "--only" => options.only = Some((*value).to_owned()),
             _ => return None,
         }
@@ -120,7 +128,9 @@ fn options(words: &[&str]) -> Option<Options> {
 
 pub fn run(words: &[&str]) -> ExitCode {
     let Some(options) = options(words) else {
-        eprintln!("usage: cargo xtask bench [--built] [--rounds N] [--seconds S] [--only WORD]");
+        eprintln!(
+            "usage: cargo xtask bench [--built] [--rounds N] [--seconds S] [--scale S] [--only WORD]"
+        );
         return ExitCode::from(2);
     };
     let build = || {
@@ -184,6 +194,19 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if analytics::is_wanted(options.only.as_deref()) {
         table.push_str(&analytics::figures(&dir, options.rounds)?);
+        table.push('\n');
+    }
+    let only = options.only.as_deref();
+    if bulk::is_wanted(only) {
+        table.push_str(&bulk::figures(&dir, options.rounds, options.scale, only)?);
+        table.push('\n');
+    }
+    if curves::is_wanted(only) {
+        table.push_str(&curves::figures(&dir, options.seconds, only)?);
+        table.push('\n');
+    }
+    if restart::is_wanted(only) {
+        table.push_str(&restart::figures(&dir, options.rounds, options.seconds)?);
         table.push('\n');
     }
     let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();

@@ -186,6 +186,15 @@ pub fn run(bin: &Path, data: &Path) -> Result<Postgres, String> {
 }
 
 impl Postgres {
+    /// SIGKILL, to it and to its children; where its programs and its files are.
+    pub fn kill(mut self) -> (PathBuf, PathBuf) {
+        let pid = self.child.id().to_string();
+        let _ = Command::new("pkill").args(["-KILL", "-P", &pid]).status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        (self.bin.clone(), self.data.clone())
+    }
+
     /// SIGINT: a checkpoint and the end.
     pub fn stop(mut self) -> bool {
         let pid = self.child.id().to_string();
