@@ -171,9 +171,9 @@ fn here(server: &Server, cell: &Cell, size: &Size, series: &mut Series) -> Resul
     sql.query(
         "master",
         &format!(
-            "CREATE DATABASE bulk ON (NAME = bulk, FILENAME = 'D:\\bulk.mdf', SIZE = {}MB, FILEGROWTH = 256MB)
-             LOG ON (NAME = bulk_log, FILENAME = 'D:\\bulk.ldf', SIZE = {log}, FILEGROWTH = {});
-             ALTER DATABASE bulk SET RECOVERY SIMPLE",
+            "CREATE DATABASE loads ON (NAME = loads, FILENAME = 'D:\\bulk.mdf', SIZE = {}MB, FILEGROWTH = 256MB)
+             LOG ON (NAME = loads_log, FILENAME = 'D:\\bulk.ldf', SIZE = {log}, FILEGROWTH = {});
+             ALTER DATABASE loads SET RECOVERY SIMPLE",
             2 * data_mb,
             cell.growth,
         ),
@@ -182,14 +182,14 @@ fn here(server: &Server, cell: &Cell, size: &Size, series: &mut Series) -> Resul
         "ALTER DATABASE SCOPED CONFIGURATION SET LOG_PROFILE = {}",
         quoted(cell.profile)
     );
-    sql.query("bulk", &profile)?;
+    sql.query("loads", &profile)?;
     let work = match cell.work {
         Work::Doubling { indexes } => doubling(indexes, size),
         Work::Pages => pages(size),
     };
-    sql.query("bulk", &work.0)?;
+    sql.query("loads", &work.0)?;
     let noise = Noise::start(server.pid());
-    let told = sql.query("bulk", &measured(&work.1))?;
+    let told = sql.query("loads", &measured(&work.1))?;
     series.foreign.push(noise.foreign());
     let numbers: Vec<f64> = told
         .split('|')
@@ -204,7 +204,7 @@ fn here(server: &Server, cell: &Cell, size: &Size, series: &mut Series) -> Resul
     series.ours.push(rows * 1e6 / micros.max(1.0));
     series.volume.push(log_bytes / data_bytes.max(1.0));
     series.vlfs = vlfs as u64;
-    sql.query("master", "DROP DATABASE bulk").map(|_| ())
+    sql.query("master", "DROP DATABASE loads").map(|_| ())
 }
 
 /// A profile as the statement wants it: years are numbers.
