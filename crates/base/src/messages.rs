@@ -339,6 +339,7 @@ messages! {
     DEFINITION_CHANGED = 2801, 16, "The definition of object '%.*ls' has changed since it was compiled.";
     WRONG_OBJECT_KIND = 2809, 16, "The request for %S_MSG '%.*ls' failed because '%.*ls' is a %S_MSG object.";
     PROCEDURE_NOT_FOUND = 2812, 16, "Could not find stored procedure '%.*ls'.";
+    HISTORY_NOT_WRITTEN = 3009, 16, "Could not insert a backup or restore history/detail record in the msdb database. This may indicate a problem with the msdb database. The backup/restore operation was still successful.";
     TERMINATING_ABNORMALLY = 3013, 16, "%hs is terminating abnormally.";
     BACKUP_PROCESSED = 3014, 10, "%hs successfully processed %I64d pages in %d.%03d seconds (%d.%03d MB/sec).";
     BACKUP_IN_TRANSACTION = 3021, 16, "Cannot perform a backup or restore operation within a transaction.";

@@ -54,7 +54,7 @@ impl Instance {
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
         let databases = Databases::start(env, config.storage.clone())?;
         let locks = databases.engine.locks.clone();
-        Ok(Arc::new(Instance {
+        let instance = Arc::new(Instance {
             config,
             locks,
             databases,
@@ -64,7 +64,10 @@ impl Instance {
             system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
             trace: Default::default(),
-        }))
+        });
+        // Without an msdb that can be written there is no history, and everything else.
+        let _ = crate::history::prepare(&instance);
+        Ok(instance)
     }
 
     /// Checkpoints and closes every database.
@@ -142,7 +145,7 @@ impl Instance {
     }
 
     /// The lowest free session id.
-    fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
+    pub(crate) fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
         let free = (FIRST_USER_SESSION..=32767)
             .map(SessionId)

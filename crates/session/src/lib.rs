@@ -12,6 +12,7 @@ mod ddl;
 mod functions;
 mod functions_of_users;
 mod globals;
+mod history;
 mod host;
 mod instance;
 mod kill;

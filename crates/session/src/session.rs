@@ -349,6 +349,11 @@ impl Session {
                         self.deps.note_commit(*db, *lsn);
                     }
                 }
+                if let Some(mark) = t.mark().filter(|_| !lsns.parts.is_empty()) {
+                    // The mark is in the log: a history that cannot be written takes nothing from it.
+                    let user = &self.who.name;
+                    let _ = crate::history::marked(&self.instance, mark, user, &lsns.parts);
+                }
                 Ok(())
             }
             Err(e) => {

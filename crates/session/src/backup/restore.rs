@@ -25,6 +25,7 @@ use super::stop::stop_point;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, NewFile, option};
+use crate::history::{self, Restored, Told};
 use crate::unavailable::{DatabaseState, Unavailable};
 
 /// Files that wait to take the place of others.
@@ -93,7 +94,38 @@ impl Admin<'_> {
             _ => self.roll_forward(stmt, &medium, &set, stop.as_ref())?,
         }
         self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
+        self.note_restored(stmt, &medium, &set, stop.as_ref());
         Ok(())
+    }
+
+    /// The restore's rows in msdb.
+    fn note_restored(
+        &mut self,
+        stmt: &Statement,
+        medium: &Medium,
+        set: &BackupSet,
+        stop: Option<&StopPoint>,
+    ) {
+        let told = Told {
+            set,
+            media: &medium.media,
+            devices: &stmt.devices,
+        };
+        let options = &stmt.options;
+        let mark = |option: &str| options.has(option).then(|| options.text(option));
+        let restored = Restored {
+            database: &stmt.database,
+            user: &self.session().login.user.clone(),
+            replace: options.has("REPLACE"),
+            recovery: !options.has("NORECOVERY"),
+            stop_at: matches!(stop, Some(StopPoint::Time(_))).then(|| options.text("STOPAT")),
+            mark: mark("STOPATMARK")
+                .map(|m| (m, false))
+                .or(mark("STOPBEFOREMARK").map(|m| (m, true))),
+        };
+        if let Err(e) = history::restored(&self.instance(), &told, &restored) {
+            self.notes.push(e);
+        }
     }
 
     /// The set that FILE names.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::FileKind;
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::{Backed, BackupRequest, SetFile, SetHeader, SetKind};
+use duramen_storage::backup::{Backed, BackupRequest, BackupSet, SetFile, SetHeader, SetKind};
 
 use super::options::BACKUP_OPTIONS;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{OpenDb, option};
+use crate::history::{self, Told};
 
 /// Bits of a database that say how it is just now, not how it is set up.
 const STATE_BITS: u64 = option::CREATING
@@ -160,6 +161,20 @@ impl Admin<'_> {
             self.note(&messages::PERCENT_PROCESSED, &[&percent]);
         }
         self.tell_backed(&entry.name, place.position, &taken);
+        let set = BackupSet {
+            position: place.position,
+            header: taken.header,
+            complete: true,
+            ..BackupSet::default()
+        };
+        let told = Told {
+            set: &set,
+            media: &place.media,
+            devices: &stmt.devices,
+        };
+        if let Err(e) = history::backed_up(&self.instance(), &told) {
+            self.notes.push(e);
+        }
         Ok(())
     }
 

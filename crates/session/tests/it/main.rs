@@ -2,6 +2,7 @@
 
 mod alter_table;
 mod article_log;
+mod backup_history;
 mod backups;
 mod backups_altered;
 mod commit_wait;
