@@ -26,8 +26,8 @@ cargo xtask sim [--hours N | --seconds N | --seeds N] [--first S] [--backups on]
                                crash and recovery of the whole engine, seed after seed, or with backups taken and
                                restored meanwhile; --seed runs one again
 cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of small workloads, turned bits
-cargo xtask sim --small [2]    storage: every crash point and every failure of the disk, under all workloads of up to
-                               so many operations (3: hours)
+cargo xtask sim --small [2]    storage: every crash point and every failure of the disk under all workloads of up to so
+                               many operations (3: hours), every bit of every page header turned
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
 cargo xtask model              the log's write head under loom: every interleaving of a few threads
 cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it

@@ -50,7 +50,10 @@ fn planted() -> bool {
     let mut command = Command::new(cargo_program());
     command.args(["test", "--profile", "sim", "-p", "duramen-storage"]);
     command.args(["--features", "planted", "--lib", "planted_bugs_spoil"]);
-    command.args(["--", "--nocapture"]).current_dir(root());
+    // One at a time: what is planted is planted in the whole process.
+    command
+        .args(["--", "--nocapture", "--test-threads=1"])
+        .current_dir(root());
     let stories = command.status().is_ok_and(|s| s.success());
     let log = log_test("planted", &[("DURAMEN_SEEDS", "6000")]);
     engine && stories && log

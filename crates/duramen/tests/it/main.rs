@@ -5,6 +5,7 @@
 
 mod connections;
 mod flags;
+mod full_disk;
 mod ledger;
 mod logins;
 mod process;

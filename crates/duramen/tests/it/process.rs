@@ -58,6 +58,15 @@ impl Process {
         ready.expect("the server is ready within a minute");
     }
 
+    /// Whether it takes clients; true once.
+    pub fn is_ready(&self) -> bool {
+        self.ready.try_recv().is_ok()
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// SIGKILL: no goodbye, no flush.
     pub fn kill(mut self) {
         let _ = self.child.kill();

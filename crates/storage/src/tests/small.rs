@@ -7,11 +7,13 @@
 //! | [`work`] | the operations, and what the database may hold after them |
 //! | [`points`] | power lost at every change of the disk, and again in the recovery |
 //! | [`failures`] | the n-th operation of the disk fails, for every n; a disk that is full |
+//! | [`turned`] | bits that turn in pages, headers and the double-write file |
 //!
 //! Without settings a slice of each runs; `DURAMEN_SEEDS=3` takes workloads of three operations (`cargo xtask sim --small 3`).
 
 mod failures;
 mod points;
+mod turned;
 mod work;
 
 /// The length of the longest workloads that were asked for; `None`: the slice of the tests.

@@ -6,9 +6,10 @@ use super::Durability;
 use super::model::Kind;
 use super::session::Settled;
 
-/// What was answered this long before the kill must be there. The server hardens a record at most 10 ms after it was
-/// appended (twice `harden_after`) plus the write; the rest is for a machine on which its threads wait for a processor.
-const WINDOW: Duration = Duration::from_millis(500);
+/// What was answered this long before the kill must be there. The server begins to harden a record at most 10 ms after it
+/// was appended (twice `harden_after`); the rest is the write, which behind other people's syncs has taken 0.4 s, and a
+/// machine on which threads wait for a processor.
+const WINDOW: Duration = Duration::from_secs(2);
 
 /// Sums over all kills.
 #[derive(Default)]

@@ -140,3 +140,35 @@ fn every_crash_point_of_small_workloads() {
     );
     assert!(counts.points > 30, "{} points only", counts.points);
 }
+
+/// The first crash that a workload of two steps does not survive.
+#[cfg(feature = "planted")]
+fn found_by_points(base: &Base) -> Result<(), String> {
+    let mut counts = Counts::default();
+    for work in workloads(2) {
+        every_point(base, &work, true, &mut counts).map_err(|e| format!("{work:?}, {e}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn small_workloads_that_planted_bugs_spoil() {
+    use duramen_base::planted::{Bug, plant};
+    let base = Base::closed();
+    for bug in [
+        Bug::PageBeforeLog,
+        Bug::NoCompensation,
+        Bug::ForgottenPageLsn,
+        Bug::CheckpointWithoutPages,
+        Bug::CheckpointForgetsActive,
+    ] {
+        plant(Some(bug));
+        let found = caught(|| found_by_points(&base));
+        plant(None);
+        let how = found
+            .err()
+            .unwrap_or_else(|| panic!("{bug:?} is not found"));
+        println!("{bug:?}: {how}");
+    }
+}
