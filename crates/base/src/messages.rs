@@ -372,9 +372,12 @@ messages! {
     TOO_MANY_BACKUP_DEVICES = 3205, 16, "Too many backup devices specified for backup or restore; only %d are allowed.";
     BACKUP_DEVICE_MISSING = 3206, 16, "Backup device '%.*ls' does not exist. To view existing backup devices, use the sys.backup_devices catalog view. To create a new backup device use either sp_addumpdevice or SQL Server Management Studio.";
     PERCENT_PROCESSED = 3211, 10, "%d percent processed.";
+    MEDIUM_GIVEN_TWICE = 3227, 16, "The backup media on \"%ls\" is part of media family %d which has already been processed on \"%ls\". Ensure that backup devices are correctly specified. For tape devices, ensure that the correct volumes are loaded.";
+    MEDIA_FAMILIES_DIFFER = 3231, 16, "The media loaded on \"%ls\" is formatted to support %d media families, but %d media families are expected according to the backup device specification.";
     LOGICAL_FILE_NOT_IN_BACKUP = 3234, 16, "Logical file '%.*ls' is not part of database '%ls'. Use RESTORE FILELISTONLY to list the logical file names.";
     BACKUP_FAMILY_INVALID = 3241, 16, "The media family on device '%ls' is incorrectly formed. SQL Server cannot process this media family.";
     NOT_A_BACKUP_SET = 3242, 16, "The file on device '%ls' is not a valid Microsoft Tape Format backup set.";
+    MEDIUM_OF_ANOTHER_SET = 3258, 16, "The volume on the device \"%ls\" is not part of the media set that is currently being processed. Ensure that the backup devices are loaded with the correct media.";
     BACKUP_SET_VALID = 3262, 10, "The backup set on file %d is valid.";
     BACKUP_MEDIA_DAMAGED_END = 3266, 16, "The backup data at the end of \"%ls\" is incorrectly formatted. Backup sets on the media might be damaged and unusable. To determine the backup sets on the media, use RESTORE HEADERONLY. To determine the usability of the backup sets, run RESTORE VERIFYONLY. If all of the backup sets are incomplete, reformat the media using BACKUP WITH FORMAT, which destroys all the backup sets.";
     BACKUP_FILE_MISSING = 3287, 16, "The file ID %d on device '%ls' is incorrectly formed and can not be read.";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::{DiskFile, IoError, OpenOptions};
-use duramen_storage::backup::{Device, Media, Medium, TapeTime, cannot_open};
+use duramen_storage::backup::{Device, Media, Medium, Stripe, TapeTime, cannot_open};
 
 use crate::databases::Databases;
 
@@ -24,6 +24,23 @@ pub struct Place {
     file: Option<Arc<dyn DiskFile>>,
     /// The file was not there.
     fresh: bool,
+}
+
+impl Place {
+    /// As storage is told of it.
+    pub fn stripe(&self) -> Stripe {
+        Stripe {
+            device: self.device.clone(),
+            at: self.at,
+            media: self.media.clone(),
+        }
+    }
+
+    /// Whether a set can be written to both.
+    fn goes_with(&self, other: &Place) -> bool {
+        let (a, b) = (&self.media, &other.media);
+        a.set_guid == b.set_guid && a.number != b.number && self.position == other.position
+    }
 }
 
 impl Databases {
@@ -53,15 +70,60 @@ impl Databases {
         Medium::open(&*self.engine.env.disk, &path, shown)
     }
 
-    /// Opens a device to write a set, over what is there or behind it.
-    pub(crate) fn place_set(
+    /// The media of a striped set, or one. As `open_medium`; 3132, 3227, 3258.
+    pub(crate) fn open_media(&self, devices: &[String]) -> SqlResult<Medium> {
+        let open = |d: &String| self.open_medium(d);
+        let mut media = devices.iter().map(open).collect::<SqlResult<Vec<_>>>()?;
+        match media.len() {
+            1 => Ok(media.remove(0)),
+            _ => Medium::joined(media),
+        }
+    }
+
+    /// Opens devices to write a set over them, over what is there or behind it; given up again when one fails. 3231 when
+    /// what is there is a set of another number of media, 3258 when it is not of one set.
+    pub(crate) fn place_sets(
+        &self,
+        devices: &[String],
+        overwrite: bool,
+        names: &(String, String),
+    ) -> SqlResult<Vec<Place>> {
+        let guid = duramen_os::random::guid();
+        let mut places: Vec<Place> = Vec::new();
+        for (i, device) in devices.iter().enumerate() {
+            let number = i as u16 + 1;
+            let stripe = (guid, number, devices.len() as u16);
+            let placed = self.place_set(device, overwrite, names.clone(), stripe);
+            let placed = placed.and_then(|place| match places.first() {
+                Some(first) if !first.goes_with(&place) => {
+                    let shown: [&dyn std::fmt::Display; 1] = [device];
+                    let error = SqlError::new(&messages::MEDIUM_OF_ANOTHER_SET, &shown);
+                    self.give_up_set(&place);
+                    Err(error)
+                }
+                _ => Ok(place),
+            });
+            match placed {
+                Ok(place) => places.push(place),
+                Err(e) => {
+                    places.iter().for_each(|p| self.give_up_set(p));
+                    return Err(e);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// Opens a device to write a set, over what is there or behind it. `guid`, `number` and `families` say which device
+    /// of which set it becomes.
+    fn place_set(
         &self,
         shown: &str,
         overwrite: bool,
         (name, description): (String, String),
+        (guid, number, families): ([u8; 16], u16, u16),
     ) -> SqlResult<Place> {
         let mut family = [0; 4];
-        let guid = duramen_os::random::guid();
         family.copy_from_slice(&guid[..4]);
         let mut place = Place {
             device: Device {
@@ -77,8 +139,8 @@ impl Databases {
                 description,
                 software: String::new(),
                 written: TapeTime::default(),
-                families: 1,
-                number: 1,
+                families,
+                number,
             },
             path: None,
             file: None,
@@ -106,9 +168,13 @@ impl Databases {
         let length = file.len().map_err(|e| fail(&e))?;
         if !overwrite && length > 0 {
             let medium = Medium::open(&**disk, &path, shown)?;
-            if medium.compressed || medium.media.families != 1 {
-                let what = "BACKUP to a compressed or striped media set";
+            if medium.compressed {
+                let what = "BACKUP to a compressed media set";
                 return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+            }
+            if medium.media.families != families {
+                let args: [&dyn std::fmt::Display; 3] = [&shown, &medium.media.families, &families];
+                return Err(SqlError::new(&messages::MEDIA_FAMILIES_DIFFER, &args));
             }
             place.at = medium.end();
             place.position = medium.sets.len() as u32 + 1;

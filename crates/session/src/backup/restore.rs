@@ -130,12 +130,9 @@ impl Admin<'_> {
 
     /// The set that FILE names.
     fn chosen_set(&mut self, stmt: &Statement) -> SqlResult<(Medium, BackupSet)> {
-        let [device] = stmt.devices.as_slice() else {
-            return Err(refuse("RESTORE from several devices"));
-        };
-        let medium = self.instance().databases.open_medium(device)?;
+        let medium = self.instance().databases.open_media(&stmt.devices)?;
         let families = medium.media.families;
-        if families > 1 {
+        if families > 1 && stmt.devices.len() == 1 {
             return Err(SqlError::new(
                 &messages::MEDIA_FAMILIES_MISSING,
                 &[&families, &1],
@@ -152,7 +149,7 @@ impl Admin<'_> {
                 Ok((medium, set))
             }
             None => {
-                let args: [&dyn std::fmt::Display; 2] = [&position, device];
+                let args: [&dyn std::fmt::Display; 2] = [&position, &medium.shown];
                 Err(SqlError::new(&messages::BACKUP_FILE_MISSING, &args))
             }
         }

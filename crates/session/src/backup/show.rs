@@ -69,10 +69,7 @@ impl Admin<'_> {
         stmt: &Statement,
     ) -> SqlResult<(Columns, Vec<Row>)> {
         stmt.options.check(what, super::options::RESTORE_OPTIONS)?;
-        let [device] = stmt.devices.as_slice() else {
-            return Err(super::refuse("RESTORE from several devices"));
-        };
-        let medium = self.instance().databases.open_medium(device)?;
+        let medium = self.instance().databases.open_media(&stmt.devices)?;
         let (media, compressed) = (&medium.media, medium.compressed);
         if kind == RestoreKind::LabelOnly {
             let row = label::row(&label::Source { media, compressed });
@@ -82,7 +79,7 @@ impl Admin<'_> {
         let asked = |s: &&BackupSet| file.is_none_or(|n| i64::from(s.position) == n);
         let mut sets = medium.sets.iter().filter(asked).peekable();
         if sets.peek().is_none() {
-            let args: [&dyn std::fmt::Display; 2] = [&file.unwrap_or(1), device];
+            let args: [&dyn std::fmt::Display; 2] = [&file.unwrap_or(1), &medium.shown];
             return Err(SqlError::new(&messages::BACKUP_FILE_MISSING, &args));
         }
         if kind == RestoreKind::HeaderOnly {

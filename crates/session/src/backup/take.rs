@@ -7,6 +7,7 @@ use duramen_catalog::FileKind;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{Backed, BackupRequest, BackupSet, SetFile, SetHeader, SetKind};
 
+use super::device::Place;
 use super::options::BACKUP_OPTIONS;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
@@ -21,6 +22,9 @@ const STATE_BITS: u64 = option::CREATING
     | option::SINGLE_USER
     | option::RESTRICTED_USER
     | option::RESTORING;
+
+/// As many devices a media set may have in SQL Server.
+const MOST_DEVICES: usize = 64;
 
 impl Admin<'_> {
     /// BACKUP. Whatever goes wrong is followed by 3013.
@@ -52,9 +56,9 @@ impl Admin<'_> {
         if self.session().in_transaction() {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
         }
-        let [device] = stmt.devices.as_slice() else {
-            return Err(refuse("BACKUP to several devices"));
-        };
+        if stmt.devices.len() > MOST_DEVICES {
+            return Err(refuse("BACKUP to more than 64 devices"));
+        }
         let databases = &self.instance().databases;
         let db = match (
             databases.find(&stmt.database),
@@ -87,23 +91,18 @@ impl Admin<'_> {
         }
         // Nobody drops or closes it meanwhile.
         self.session().take_seat(db.db.id)?;
-        let result = self.backup_of(&db, log, stmt, device);
+        let result = self.backup_of(&db, log, stmt);
         self.session().leave_seat(db.db.id);
         result
     }
 
-    fn backup_of(
-        &mut self,
-        db: &Arc<OpenDb>,
-        log: bool,
-        stmt: &Statement,
-        device: &str,
-    ) -> SqlResult<()> {
+    fn backup_of(&mut self, db: &Arc<OpenDb>, log: bool, stmt: &Statement) -> SqlResult<()> {
         let options = &stmt.options;
         let databases = &self.instance().databases;
         let overwrite = options.has("INIT") || options.has("FORMAT");
         let names = (options.text("MEDIANAME"), options.text("MEDIADESCRIPTION"));
-        let place = databases.place_set(device, overwrite, names)?;
+        let places = databases.place_sets(&stmt.devices, overwrite, &names)?;
+        let position = places.first().map_or(1, |p| p.position);
         let kind = match (log, options.has("DIFFERENTIAL")) {
             (true, _) => SetKind::Log,
             (_, true) => SetKind::Differential,
@@ -111,10 +110,8 @@ impl Admin<'_> {
         };
         let entry = db.entry.read().clone();
         let request = BackupRequest {
-            device: place.device.clone(),
-            at: place.at,
-            position: place.position,
-            media: place.media.clone(),
+            stripes: places.iter().map(Place::stripe).collect(),
+            position,
             header: SetHeader {
                 kind,
                 copy_only: options.has("COPY_ONLY"),
@@ -149,27 +146,33 @@ impl Admin<'_> {
             }
             Ok(())
         });
-        let taken = taken.and_then(|t| databases.keep_set(&place).map(|()| t));
+        let taken = taken.and_then(|t| {
+            let kept = places.iter().try_for_each(|p| databases.keep_set(p));
+            kept.map(|()| t)
+        });
         let taken = match taken {
             Ok(taken) => taken,
             Err(e) => {
-                databases.give_up_set(&place);
+                places.iter().for_each(|p| databases.give_up_set(p));
                 return Err(e);
             }
         };
         for percent in told {
             self.note(&messages::PERCENT_PROCESSED, &[&percent]);
         }
-        self.tell_backed(&entry.name, place.position, &taken);
+        self.tell_backed(&entry.name, position, &taken);
         let set = BackupSet {
-            position: place.position,
+            position,
             header: taken.header,
             complete: true,
             ..BackupSet::default()
         };
+        let Some(first) = places.first() else {
+            return Ok(());
+        };
         let told = Told {
             set: &set,
-            media: &place.media,
+            media: &first.media,
             devices: &stmt.devices,
         };
         if let Err(e) = history::backed_up(&self.instance(), &told) {

@@ -48,13 +48,14 @@ fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
             None => Ok(Box::new(std::iter::empty())),
         };
     };
-    if files.len() > 1 {
-        let what = "fn_dump_dblog of a striped backup";
-        return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
-    }
-    let path = databases.backup_path(file);
     let set = args.get(3).and_then(Value::as_i64).unwrap_or(1);
-    let blocks = Blocks::open(&*databases.engine.env.disk, &path, file, set)?;
+    let blocks = match files.len() {
+        1 => {
+            let path = databases.backup_path(file);
+            Blocks::open(&*databases.engine.env.disk, &path, file, set)?
+        }
+        _ => Blocks::of(databases.open_media(&files)?, set)?,
+    };
     let (names, id) = match &current {
         Some(db) => (dblog::names(db)?, db.db.id.0),
         None => (Names::new(), 0),
@@ -87,10 +88,14 @@ impl Blocks {
             let reader = LogFileReader::open(disk, path).map_err(|e| e.to_sql(shown))?;
             return Ok(Blocks::LogFile(Box::new(reader)));
         }
-        let medium = Arc::new(Medium::open(disk, path, shown)?);
+        Blocks::of(Medium::open(disk, path, shown)?, set)
+    }
+
+    fn of(medium: Medium, set: i64) -> SqlResult<Blocks> {
+        let medium = Arc::new(medium);
         let found = medium.sets.iter().find(|s| i64::from(s.position) == set);
         let found = found.cloned().ok_or_else(|| {
-            let args: [&dyn std::fmt::Display; 2] = [&set, &shown];
+            let args: [&dyn std::fmt::Display; 2] = [&set, &medium.shown];
             SqlError::new(&messages::BACKUP_FILE_MISSING, &args)
         })?;
         Ok(Blocks::Backup(LogBlocks::new(medium, &found)))

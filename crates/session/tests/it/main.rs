@@ -23,6 +23,7 @@ mod reference;
 mod samples;
 mod speed;
 mod stop_points;
+mod stripes;
 mod system_procedures;
 mod versions;
 mod views;

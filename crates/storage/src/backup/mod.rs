@@ -5,6 +5,7 @@
 //! | `tape`, `set` | the container: blocks, streams, what a set says of itself |
 //! | `read` | media and their sets, of ours and of other programs |
 //! | `blocks` | the log of a set, block by block |
+//! | `stripes` | several media that hold one set together |
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //! | `stop` | STOPAT and marks: where in a log a restore ends |
@@ -25,6 +26,7 @@ mod read;
 mod restore;
 mod set;
 mod stop;
+mod stripes;
 mod take;
 mod tape;
 
@@ -38,7 +40,7 @@ pub use read::{BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};
 pub use stop::{RecordTime, StopPoint};
-pub use take::{Backed, BackedFile, BackupRequest, Progress};
+pub use take::{Backed, BackedFile, BackupRequest, Progress, Stripe};
 pub use tape::{Device, Media};
 
 use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL};

@@ -31,6 +31,8 @@ pub struct Run {
     pub bytes: u64,
     /// BACKUP WITH CHECKSUM
     pub checksum: Option<u32>,
+    /// Which of the media it is on, from 0.
+    pub family: usize,
     /// Log: the VLF and where the first block stands in it.
     pub vlf: u32,
     pub first_block: u32,
@@ -44,8 +46,8 @@ pub struct BackupSet {
     pub header: SetHeader,
     pub pages: Vec<Run>,
     pub log: Vec<Run>,
-    /// CRC32C and length of all pages and log, when we wrote the set.
-    pub sum: Option<(u32, u64)>,
+    /// CRC32C and length of all pages and log, of each medium, when we wrote the set.
+    pub sums: Vec<(u32, u64)>,
     /// Its last filemark is there.
     pub complete: bool,
     /// Where it ends.
@@ -56,6 +58,8 @@ pub struct BackupSet {
 #[derive(Debug)]
 pub struct Medium {
     file: Source,
+    /// The other families of a striped set, in their order.
+    pub(super) others: Vec<Medium>,
     pub shown: String,
     pub media: Media,
     pub sets: Vec<BackupSet>,
@@ -179,6 +183,7 @@ impl Medium {
     fn of(source: Source, shown: &str) -> SqlResult<Medium> {
         let mut medium = Medium {
             file: source,
+            others: Vec::new(),
             shown: shown.to_owned(),
             media: Media::default(),
             sets: Vec::new(),
@@ -416,6 +421,7 @@ impl Medium {
                         at: stream.at + 2,
                         bytes: stream.bytes - 2,
                         checksum,
+                        family: 0,
                         vlf: if is_log { u32_at(b, 92)? } else { 0 },
                         first_block: if is_log { u32_at(b, OWN_BLOCK_AT)? } else { 0 },
                     };
@@ -439,7 +445,7 @@ impl Medium {
     fn end_of_set(&self, block: &Block, set: &mut BackupSet) -> Result<(), Stop> {
         if let Some(sum) = block.streams.iter().find(|s| &s.id == b"DURA") {
             let sum = self.whole(sum, 64)?;
-            set.sum = Some((u32_at(&sum, 0)?, u64_at(&sum, 4)?));
+            set.sums = vec![(u32_at(&sum, 0)?, u64_at(&sum, 4)?)];
         }
         let summed = set.pages.iter().chain(&set.log);
         set.header.checksums |= summed.clone().any(|r| r.checksum.is_some());
@@ -448,12 +454,13 @@ impl Medium {
 
     /// Whether pages and log of a set are as they were written: 3203, 3189.
     pub fn verify(&self, set: &BackupSet) -> SqlResult<()> {
-        let (mut crc, mut bytes) = (0, 0);
+        let mut found = vec![(0, 0); 1 + self.others.len()];
         for run in set.pages.iter().chain(&set.log) {
             let mut sum = StreamSum::default();
+            let (crc, bytes) = found.get_mut(run.family).ok_or_else(damaged)?;
             self.read_run(run, PIECE, |piece| {
-                crc = crc32c::crc32c_append(crc, piece);
-                bytes += piece.len() as u64;
+                *crc = crc32c::crc32c_append(*crc, piece);
+                *bytes += piece.len() as u64;
                 if run.checksum.is_some() {
                     sum.add_sectors(piece);
                 }
@@ -463,11 +470,11 @@ impl Medium {
                 return Err(damaged());
             }
         }
-        match set.sum {
-            Some(expected) if expected != (crc, bytes) => Err(damaged()),
-            None if set.header.own => Err(damaged()),
-            _ => Ok(()),
+        let told = set.header.own || !set.sums.is_empty();
+        if told && set.sums != found {
+            return Err(damaged());
         }
+        Ok(())
     }
 
     /// Reads a run in pieces of at most `piece` bytes.
@@ -477,15 +484,20 @@ impl Medium {
         piece: usize,
         mut each: impl FnMut(&[u8]) -> SqlResult<()>,
     ) -> SqlResult<()> {
+        let medium = match run.family.checked_sub(1) {
+            None => self,
+            Some(i) => self.others.get(i).ok_or_else(damaged)?,
+        };
         let mut buf = vec![0; piece.min(usize::try_from(run.bytes).unwrap_or(piece))];
         let mut done = 0;
         while done < run.bytes {
             let n = (run.bytes - done).min(piece as u64) as usize;
-            self.file
+            medium
+                .file
                 .read(&mut buf[..n], run.at + done)
                 .map_err(|e| match e {
-                    IoError::Eof => too_short(&self.shown),
-                    e => read_failed(&e, &self.shown),
+                    IoError::Eof => too_short(&medium.shown),
+                    e => read_failed(&e, &medium.shown),
                 })?;
             each(&buf[..n])?;
             done += n as u64;

@@ -35,17 +35,24 @@ pub type Progress<'a> = &'a mut dyn FnMut(u32) -> SqlResult<()>;
 /// BACKUP, as the room above was asked for it.
 #[derive(Clone, Debug)]
 pub struct BackupRequest {
-    pub device: Device,
-    /// Where the set goes: behind others, or 0.
-    pub at: u64,
+    /// One, or several over which extents and log are spread.
+    pub stripes: Vec<Stripe>,
     /// Which set of the medium it will be, from 1.
     pub position: u32,
-    /// Written when `at` is 0.
-    pub media: Media,
     /// Kind, flags, names, options: what the database does not know itself. The rest is filled in.
     pub header: SetHeader,
     /// The log's files; their sizes are filled in.
     pub log_files: Vec<SetFile>,
+}
+
+/// A device of a backup.
+#[derive(Clone, Debug)]
+pub struct Stripe {
+    pub device: Device,
+    /// Where the set goes: behind others, or 0.
+    pub at: u64,
+    /// Written when `at` is 0.
+    pub media: Media,
 }
 
 /// A file in a backup that was taken.
@@ -62,8 +69,6 @@ pub struct Backed {
     pub header: SetHeader,
     pub files: Vec<BackedFile>,
     pub took: Duration,
-    /// Where the set ends on its medium.
-    pub end: u64,
 }
 
 /// A moment in the form of the tape format.
@@ -341,7 +346,9 @@ impl Database {
 /// A set on its way to the device.
 struct Writer<'a> {
     db: &'a Database,
-    tape: Tape,
+    tapes: Vec<Tape>,
+    /// Which gets the next piece.
+    turn: usize,
     header: SetHeader,
     request: &'a BackupRequest,
     total: u64,
@@ -355,18 +362,23 @@ impl<'a> Writer<'a> {
         header: SetHeader,
         total: u64,
     ) -> SqlResult<Writer<'a>> {
-        let mut tape = Tape::new(request.device.clone(), request.at);
-        if request.at == 0 {
-            let media = Media {
-                software: SOFTWARE.to_owned(),
-                written: header.started,
-                ..request.media.clone()
-            };
-            tape.media_header(&media)?;
+        let mut tapes = Vec::new();
+        for stripe in &request.stripes {
+            let mut tape = Tape::new(stripe.device.clone(), stripe.at);
+            if stripe.at == 0 {
+                let media = Media {
+                    software: SOFTWARE.to_owned(),
+                    written: header.started,
+                    ..stripe.media.clone()
+                };
+                tape.media_header(&media)?;
+            }
+            tapes.push(tape);
         }
         let mut w = Writer {
             db,
-            tape,
+            tapes,
+            turn: 0,
             header,
             request,
             total,
@@ -376,46 +388,57 @@ impl<'a> Writer<'a> {
         Ok(w)
     }
 
-    /// SSET, VOLB, MSCI.
+    /// SSET, VOLB, MSCI, on every device.
     fn set_header(&mut self) -> SqlResult<()> {
-        self.tape.begin_set();
         let h = &self.header;
-        let mut body = vec![0; 48];
         let kind: u32 = match (h.kind, h.copy_only) {
             (SetKind::Differential, _) => 8,
             (_, true) => 2,
             _ => 4,
         };
-        body[..4].copy_from_slice(&kind.to_le_bytes());
-        body[8..10].copy_from_slice(&0x1200u16.to_le_bytes());
-        body[10..12].copy_from_slice(&(self.request.position as u16).to_le_bytes());
-        body[28..36].copy_from_slice(&self.tape.at().to_le_bytes());
-        body[36..41].copy_from_slice(&h.started.0);
-        body[41..43].copy_from_slice(&[h.product.0, h.product.1]);
-        body[45] = 2;
-        body.extend(h.guid);
-        body.extend([0; 5]);
-        let strings = [
-            (64, h.name.as_str()),
-            (68, h.description.as_str()),
-            (76, h.user.as_str()),
-        ];
-        self.tape.block_with_os_data(&body, &strings)?;
-        self.tape.end_block()?;
-        let mut body = vec![0; 21];
-        body[..4].copy_from_slice(&2u32.to_le_bytes());
-        body[16..21].copy_from_slice(&h.started.0);
-        let strings = [(56, "/"), (64, h.server.as_str())];
-        self.tape.block(b"VOLB", 0, &body, &strings)?;
-        self.tape.end_block()?;
+        for tape in &mut self.tapes {
+            tape.begin_set();
+            let mut body = vec![0; 48];
+            body[..4].copy_from_slice(&kind.to_le_bytes());
+            body[8..10].copy_from_slice(&0x1200u16.to_le_bytes());
+            body[10..12].copy_from_slice(&(self.request.position as u16).to_le_bytes());
+            body[28..36].copy_from_slice(&tape.at().to_le_bytes());
+            body[36..41].copy_from_slice(&h.started.0);
+            body[41..43].copy_from_slice(&[h.product.0, h.product.1]);
+            body[45] = 2;
+            body.extend(h.guid);
+            body.extend([0; 5]);
+            let strings = [
+                (64, h.name.as_str()),
+                (68, h.description.as_str()),
+                (76, h.user.as_str()),
+            ];
+            tape.block_with_os_data(&body, &strings)?;
+            tape.end_block()?;
+            let mut body = vec![0; 21];
+            body[..4].copy_from_slice(&2u32.to_le_bytes());
+            body[16..21].copy_from_slice(&h.started.0);
+            let strings = [(56, "/"), (64, h.server.as_str())];
+            tape.block(b"VOLB", 0, &body, &strings)?;
+            tape.end_block()?;
+        }
         self.configuration(b"MSCI")
     }
 
     /// MSCI at the beginning, MSLS at the end.
     fn configuration(&mut self, kind: &[u8; 4]) -> SqlResult<()> {
-        self.tape.block(kind, 0, &[0; 4], &[])?;
-        self.tape.stream(b"MQCI", 0, &self.header.encode())?;
-        self.tape.end_block()
+        let bytes = self.header.encode();
+        for tape in &mut self.tapes {
+            tape.block(kind, 0, &[0; 4], &[])?;
+            tape.stream(b"MQCI", 0, &bytes)?;
+            tape.end_block()?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of pages and log so far.
+    fn payload_bytes(&self) -> u64 {
+        self.tapes.iter().map(|t| t.payload_bytes).sum()
     }
 
     /// MSDA: the extents that are not all zeros, which a new file has anyway.
@@ -427,10 +450,12 @@ impl<'a> Writer<'a> {
     ) -> SqlResult<()> {
         let mut body = [0; 8];
         body[6..8].copy_from_slice(&file.id.to_le_bytes());
-        self.tape.block(b"MSDA", 0, &body, &[])?;
         let checksums = self.header.checksums;
-        self.tape.begin_data(b"MQDA", 2, checksums)?;
-        let before = self.tape.payload_bytes;
+        for tape in &mut self.tapes {
+            tape.block(b"MSDA", 0, &body, &[])?;
+            tape.begin_data(b"MQDA", 2, checksums)?;
+        }
+        let before = self.payload_bytes();
         let mut buf = AlignedBuf::zeroed(EXTENTS_AT_ONCE as usize * EXTENT_BYTES);
         let mut rest = extents.iter().copied().peekable();
         while let Some(first) = rest.next() {
@@ -446,15 +471,19 @@ impl<'a> Writer<'a> {
             for (i, extent) in bytes.chunks_exact(EXTENT_BYTES).enumerate() {
                 self.extent(file, first + i as u32, extent)?;
             }
-            self.report(self.tape.payload_bytes, progress)?;
+            self.turn = (self.turn + 1) % self.tapes.len();
+            self.report(self.payload_bytes(), progress)?;
         }
-        let written = self.tape.payload_bytes - before;
+        let written = self.payload_bytes() - before;
         if let Some(f) = self.header.files.iter_mut().find(|f| f.id == file.id) {
             f.backup_bytes = written;
         }
-        self.tape.end_data(b"MQDA", 2)?;
-        self.tape.stream(b"MQDA", 6, &[])?;
-        self.tape.end_block()
+        for tape in &mut self.tapes {
+            tape.end_data(b"MQDA", 2)?;
+            tape.stream(b"MQDA", 6, &[])?;
+            tape.end_block()?;
+        }
+        Ok(())
     }
 
     /// An extent says by its pages which it is: one of them has to be sound.
@@ -480,7 +509,7 @@ impl<'a> Writer<'a> {
             let first = PageId::new(file.id, extent * EXTENT_PAGES);
             return Err(self.damaged(file, first));
         }
-        self.tape.payload(bytes)
+        self.tapes[self.turn].payload(bytes)
     }
 
     /// 3043
@@ -501,46 +530,33 @@ impl<'a> Writer<'a> {
                 slot.header.seq = 0;
             }
         }
+        let checksums = self.header.checksums;
         for range in &ranges {
-            self.mstl(Some(range))?;
-            let checksums = self.header.checksums;
-            self.tape.begin_data(b"MQTL", 0, checksums)?;
-            let tape = &mut self.tape;
+            let tape = &mut self.tapes[self.turn];
+            mstl(tape, Some(range))?;
+            tape.begin_data(b"MQTL", 0, checksums)?;
             let read = log.read_blocks(range, LOG_PIECE, |bytes| {
                 tape.payload(bytes).map_err(Failed)
             });
             read.map_err(|Failed(e)| e)?;
-            self.tape.end_data(b"MQTL", 0)?;
-            self.tape.end_block()?;
+            tape.end_data(b"MQTL", 0)?;
+            tape.end_block()?;
+            self.turn = (self.turn + 1) % self.tapes.len();
             let FileId(id) = range.slot.file_id;
             if let Some(f) = self.header.files.iter_mut().find(|f| f.id == id) {
                 f.backup_bytes += range.bytes;
             }
         }
-        self.mstl(None)?;
-        self.tape.end_block()?;
+        for tape in &mut self.tapes {
+            mstl(tape, None)?;
+            tape.end_block()?;
+        }
         for (FileId(id), bytes) in log.file_sizes() {
             if let Some(f) = self.header.files.iter_mut().find(|f| f.id == id) {
                 f.size = bytes;
             }
         }
         Ok(())
-    }
-
-    fn mstl(&mut self, range: Option<&BlockRange>) -> SqlResult<()> {
-        let mut body = vec![0; MSTL_BYTES];
-        let mut put = |at: usize, bytes: &[u8]| {
-            body[at - COMMON_BYTES..at - COMMON_BYTES + bytes.len()].copy_from_slice(bytes);
-        };
-        put(58, &1u16.to_le_bytes());
-        if let Some(range) = range {
-            let FileId(id) = range.slot.file_id;
-            put(60, &range.bytes.to_le_bytes());
-            put(76, &id.to_le_bytes());
-            put(92, &range.slot.header.seq.to_le_bytes());
-            put(OWN_BLOCK_AT, &range.first_block.to_le_bytes());
-        }
-        self.tape.block(b"MSTL", 0, &body, &[])
     }
 
     fn report(&mut self, done: u64, progress: Progress<'_>) -> SqlResult<()> {
@@ -555,10 +571,9 @@ impl<'a> Writer<'a> {
     fn end(mut self, last: Lsn, progress: Progress<'_>) -> SqlResult<Backed> {
         self.header.last_lsn = last;
         self.header.finished = now();
-        self.header.size = self.tape.payload_bytes;
+        self.header.size = self.payload_bytes();
         self.configuration(b"MSLS")?;
         let marks = 2 * self.request.position;
-        self.tape.filemark(marks - 1)?;
         let mut body = [0; 36];
         let kind: u32 = match self.header.kind {
             SetKind::Differential => 8,
@@ -567,15 +582,18 @@ impl<'a> Writer<'a> {
         body[..4].copy_from_slice(&kind.to_le_bytes());
         body[26..28].copy_from_slice(&(self.request.position as u16).to_le_bytes());
         body[28..33].copy_from_slice(&self.header.finished.0);
-        self.tape.block(b"ESET", 0, &body, &[])?;
-        let mut sum = self.tape.crc.to_le_bytes().to_vec();
-        sum.extend(self.tape.payload_bytes.to_le_bytes());
-        self.tape.stream(b"DURA", 0, &sum)?;
-        self.tape.end_block()?;
-        self.tape.block(b"ESET", 0, &body, &[])?;
-        self.tape.end_block()?;
-        self.tape.filemark(marks)?;
-        let end = self.tape.finish()?;
+        for tape in &mut self.tapes {
+            tape.filemark(marks - 1)?;
+            tape.block(b"ESET", 0, &body, &[])?;
+            let mut sum = tape.crc.to_le_bytes().to_vec();
+            sum.extend(tape.payload_bytes.to_le_bytes());
+            tape.stream(b"DURA", 0, &sum)?;
+            tape.end_block()?;
+            tape.block(b"ESET", 0, &body, &[])?;
+            tape.end_block()?;
+            tape.filemark(marks)?;
+            tape.finish()?;
+        }
         progress(100)?;
         let pages = |f: &SetFile| f.backup_bytes.div_ceil(PAGE_BYTES as u64);
         let files = self.header.files.iter();
@@ -589,7 +607,23 @@ impl<'a> Writer<'a> {
             files: files.collect(),
             header: self.header,
             took: Duration::ZERO,
-            end,
         })
     }
+}
+
+/// Begins the block of a VLF's log, or of none.
+fn mstl(tape: &mut Tape, range: Option<&BlockRange>) -> SqlResult<()> {
+    let mut body = vec![0; MSTL_BYTES];
+    let mut put = |at: usize, bytes: &[u8]| {
+        body[at - COMMON_BYTES..at - COMMON_BYTES + bytes.len()].copy_from_slice(bytes);
+    };
+    put(58, &1u16.to_le_bytes());
+    if let Some(range) = range {
+        let FileId(id) = range.slot.file_id;
+        put(60, &range.bytes.to_le_bytes());
+        put(76, &id.to_le_bytes());
+        put(92, &range.slot.header.seq.to_le_bytes());
+        put(OWN_BLOCK_AT, &range.first_block.to_le_bytes());
+    }
+    tape.block(b"MSTL", 0, &body, &[])
 }

@@ -64,6 +64,18 @@ fn a_stripe_says_that_there_is_another() {
         return;
     };
     assert_eq!((medium.media.families, medium.media.number), (2, 1));
+    let number = |r: duramen_base::SqlResult<Medium>| r.map(|_| ()).map_err(|e| e.number);
+    assert_eq!(number(Medium::joined(vec![medium])), Err(3132));
+    let half = |name: &str| super::tests::medium(name).expect("there");
+    const SECOND: &str = "stripe/sql2008-backups_RestoreTimeStripe_Stripe2_RestoreTimeStripe1.bak";
+    let halves = || vec![half(SECOND), half(name)];
+    let whole = Medium::joined(halves()).expect("a set");
+    whole.verify(&whole.sets[0]).expect("it is whole");
+    let families: std::collections::BTreeSet<usize> =
+        whole.sets[0].pages.iter().map(|r| r.family).collect();
+    assert_eq!(families.into_iter().collect::<Vec<_>>(), [0, 1]);
+    let twice = vec![half(name), half(name)];
+    assert_eq!(number(Medium::joined(twice)), Err(3227));
 }
 
 #[test]
