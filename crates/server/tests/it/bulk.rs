@@ -139,6 +139,38 @@ fn rows_of_all_kinds_arrive() {
 }
 
 #[test]
+fn constraints_are_tested_when_that_is_said() {
+    let stack = Stack::over(SimDisk::new(1));
+    let mut client = stack.connect();
+    run(
+        &mut client,
+        "CREATE TABLE p (id int PRIMARY KEY); \
+         CREATE TABLE c (id int REFERENCES p (id), n int CONSTRAINT positive CHECK (n > 0))",
+    );
+    let types = [SqlType::INT, SqlType::INT];
+    let rows = stream(&types, &[vec![Value::Int(1), Value::Int(-1)]], true);
+    let insert = "INSERT BULK c (id int, n int)";
+    let trusted = "SELECT (SELECT MAX(CAST(is_not_trusted AS int)) FROM sys.foreign_keys), \
+                   (SELECT MAX(CAST(is_not_trusted AS int)) FROM sys.check_constraints), (SELECT COUNT(*) FROM c)";
+    let checked = format!("{insert} WITH (CHECK_CONSTRAINTS)");
+    assert_eq!(load(&mut client, &checked, &rows)[0], "error 547 line 1");
+    assert_eq!(batch(&mut client, trusted)[1], "row 0,0,0");
+    // What a load that fails has said of the constraints goes with it.
+    let half = stream(&types, &[vec![Value::Int(1), Value::Int(-1)]], false);
+    run(&mut client, "BEGIN TRAN");
+    assert_eq!(load(&mut client, insert, &half), ["done F0 n=1"]);
+    assert_eq!(batch(&mut client, trusted)[1], "row 1,1,1");
+    run(&mut client, "ROLLBACK");
+    assert_eq!(batch(&mut client, trusted)[1], "row 0,0,0");
+    assert_eq!(load(&mut client, insert, &rows), ["done F0 n=1"]);
+    assert_eq!(batch(&mut client, trusted)[1], "row 1,1,1");
+    // Others are tested as before.
+    let one = batch(&mut client, "INSERT c VALUES (NULL, 0)");
+    assert!(one[0].contains("547"), "{one:?}");
+    stack.close();
+}
+
+#[test]
 fn a_load_that_fails_leaves_nothing() {
     let stack = Stack::over(SimDisk::new(1));
     let mut client = stack.connect();

@@ -401,6 +401,27 @@ impl Ddl<'_> {
         tested.iter().try_for_each(|name| self.verify(&next, name))
     }
 
+    /// The table's check constraints and foreign keys are not trusted any more: rows come untested.
+    pub fn distrust(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        let trusted = |table: &TableDef| {
+            let checks = table.checks.iter().map(|c| c.state);
+            let keys = table.foreign_keys.iter().map(|f| f.state);
+            checks.chain(keys).any(|s| !s.not_trusted && !s.disabled)
+        };
+        let table = self.altered(name)?;
+        if !trusted(&table) {
+            return Ok(());
+        }
+        self.lock(&table, LockMode::SchM)?;
+        let table = self.altered(name)?;
+        let catalog = &self.db.catalog;
+        catalog.set_constraint_states(self.tx, &table, |_, state| ConstraintState {
+            not_trusted: true,
+            ..state
+        })?;
+        Ok(())
+    }
+
     fn drop_column(
         &self,
         table: Arc<TableDef>,

@@ -2,8 +2,9 @@
 //!
 //! The rows go through the same INSERT as any others, in chunks of a bounded size: a chunk stands in a table in memory,
 //! and `INSERT ... SELECT` from it is bound once. All chunks are one statement: it succeeds as a whole, or the
-//! transaction is as it was before. Constraints are checked as for any INSERT, whether CHECK_CONSTRAINTS is said or not;
-//! triggers do not fire, and FIRE_TRIGGERS is refused where there are any.
+//! transaction is as it was before. Check constraints and foreign keys are tested when CHECK_CONSTRAINTS is said; else
+//! they are not trusted any more (docs: BULK INSERT, CHECK_CONSTRAINTS). Triggers do not fire, and FIRE_TRIGGERS is refused
+//! where there are any.
 
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub(crate) struct Announced {
     text: String,
     /// The full name of a table whose identity column is among the columns.
     identity_of: Option<String>,
+    /// The table whose constraints are not tested.
+    unchecked: Option<ast::ObjectName>,
     line: u32,
 }
 
@@ -174,7 +177,7 @@ impl Loader<'_> {
         let transaction = run.session.transaction.clone();
         let mark = run.session.instance.locks.mark(&run.session.owner);
         let point = transaction.as_ref().map(|t| t.statement_point(mark));
-        let result = self.chunks(run, &types, &defaults);
+        let result = (self.distrust(run)).and_then(|()| self.chunks(run, &types, &defaults));
         match (own, &result, transaction) {
             (true, Ok(_), Some(t)) => {
                 run.session.transaction = None;
@@ -187,6 +190,17 @@ impl Loader<'_> {
             _ => {}
         }
         result
+    }
+
+    /// Before the first row: nothing is locked yet that somebody could wait for.
+    fn distrust(&self, run: &mut Run<'_>) -> SqlResult<()> {
+        let Some(table) = &self.announced.unchecked else {
+            return Ok(());
+        };
+        let (database, table) = run.session.definition_target(table);
+        run.define_in(&database, command::OTHER, "INSERT BULK", |d| {
+            d.distrust(&table)
+        })
     }
 
     fn chunks(
@@ -224,7 +238,14 @@ impl Loader<'_> {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         run.tables[0].replace_rows(chunk);
-        run.change(0, command::INSERT, "INSERT BULK", |h| dml::insert(h, stmt))
+        let unchecked = self.announced.unchecked.is_some();
+        run.change(0, command::INSERT, "INSERT BULK", |h| {
+            let insert = dml::insert(h, stmt)?;
+            Ok(match unchecked {
+                true => insert.unchecked(),
+                false => insert,
+            })
+        })
     }
 
     /// What NULLs turn into, bound once.
@@ -333,6 +354,12 @@ impl Run<'_> {
         if says("FIRE_TRIGGERS") && !table.triggers(Event::Insert).is_empty() {
             return Err(not_supported("FIRE_TRIGGERS"));
         }
+        let rules = table.rules()?;
+        let ruled = !rules.checks.is_empty() || !rules.references.is_empty();
+        let unchecked = ruled && !says("CHECK_CONSTRAINTS");
+        if unchecked && !self.session.who.sysadmin {
+            self.may_alter(&stmt.table)?;
+        }
         let chosen = chosen(&table, &stmt.columns)?;
         let keep_nulls = says("KEEP_NULLS");
         let identity_of = chosen.iter().find(|c| c.identity);
@@ -354,6 +381,7 @@ impl Run<'_> {
                 parts.join(".")
             ),
             identity_of: identity_of.map(|_| table.full_name().to_owned()),
+            unchecked: unchecked.then(|| stmt.table.clone()),
             line: stmt.line,
             columns: chosen
                 .into_iter()

@@ -267,7 +267,7 @@ impl Run<'_> {
         })
     }
 
-    fn may_alter(&self, name: &ast::ObjectName) -> SqlResult<()> {
+    pub(super) fn may_alter(&self, name: &ast::ObjectName) -> SqlResult<()> {
         self.may(name, &|| {
             SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()])
         })
