@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use duramen_storage::{Database, LoadError, Logging, RowLocator, Rowset, StorageError};
+use duramen_base::SqlResult;
+use duramen_storage::{Database, Load, LoadError, RowLocator, Rowset, RowsetDef, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
@@ -19,9 +20,8 @@ const BYTES: usize = 4 << 20;
 /// Rows on their way into a table.
 pub struct TableLoad {
     table: Arc<TableDef>,
-    data: Rowset,
-    indexes: Vec<Rowset>,
-    logging: Logging,
+    data: Load,
+    indexes: Vec<Load>,
     rows: Vec<Vec<Value>>,
     bytes: usize,
 }
@@ -34,15 +34,24 @@ pub struct RowError {
 }
 
 impl TableLoad {
-    pub fn new(db: &Arc<Database>, table: &Arc<TableDef>, logging: Logging) -> TableLoad {
-        TableLoad {
-            data: db.rowset(&table.data),
-            indexes: table.maintained().map(|i| db.rowset(&i.rowset)).collect(),
+    /// `table_locked`: the statement has the whole table to itself.
+    pub fn new(
+        db: &Arc<Database>,
+        table: &Arc<TableDef>,
+        table_locked: bool,
+    ) -> SqlResult<TableLoad> {
+        let load = |def: &Arc<RowsetDef>| -> SqlResult<Load> {
+            let rowset = db.rowset(def);
+            Ok(rowset.load(rowset.logging(table_locked)?))
+        };
+        let indexes = table.maintained().map(|i| load(&i.rowset));
+        Ok(TableLoad {
+            data: load(&table.data)?,
+            indexes: indexes.collect::<SqlResult<_>>()?,
             table: table.clone(),
-            logging,
             rows: Vec::new(),
             bytes: 0,
-        }
+        })
     }
 
     /// Takes a row as it is stored, uniquifier included; writes what has been gathered when that is enough. An error may
@@ -56,8 +65,19 @@ impl TableLoad {
         }
     }
 
-    /// Writes what has been gathered.
-    pub fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+    /// The last row has been given.
+    pub fn finish(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        self.write(tx)?;
+        for load in std::iter::once(&mut self.data).chain(&mut self.indexes) {
+            load.finish(tx).map_err(|e| {
+                let (row, error) = (Vec::new(), e.into());
+                Box::new(RowError { row, error })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
         let mut rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
         let result = self.write_rows(tx, &mut rows);
@@ -76,9 +96,9 @@ impl TableLoad {
 
     fn write_rows(&mut self, tx: &Transaction, rows: &mut [Vec<Value>]) -> Result<(), LoadError> {
         let locate = !self.indexes.is_empty();
-        let located = self.data.insert_rows(tx, rows, self.logging, locate)?;
-        for (index, rowset) in self.table.maintained().zip(&self.indexes) {
-            insert_entries(tx, index, rowset, rows, &located, self.logging)?;
+        let located = self.data.add(tx, rows, locate)?;
+        for (index, load) in self.table.maintained().zip(&mut self.indexes) {
+            insert_entries(tx, index, load, rows, &located)?;
         }
         Ok(())
     }
@@ -88,10 +108,9 @@ impl TableLoad {
 fn insert_entries(
     tx: &Transaction,
     index: &IndexDef,
-    rowset: &Rowset,
+    load: &mut Load,
     rows: &[Vec<Value>],
     located: &[RowLocator],
-    logging: Logging,
 ) -> Result<(), LoadError> {
     let mut entries: Vec<(Vec<Value>, usize)> = rows
         .iter()
@@ -99,9 +118,9 @@ fn insert_entries(
         .enumerate()
         .map(|(i, (row, at))| (index.entry(row, at), i))
         .collect();
-    entries.sort_by(|(a, _), (b, _)| rowset.compare_rows(a, b));
+    entries.sort_by(|(a, _), (b, _)| load.rowset().compare_rows(a, b));
     let (entries, from): (Vec<Vec<Value>>, Vec<usize>) = entries.into_iter().unzip();
-    let inserted = rowset.insert_rows(tx, &entries, logging, false);
+    let inserted = load.add(tx, &entries, false);
     inserted.map(|_| ()).map_err(|e| LoadError {
         row: from[e.row],
         error: e.error,
@@ -110,22 +129,20 @@ fn insert_entries(
 
 /// Entries of one index that is being built, gathered and put in order.
 pub(crate) struct IndexLoad {
-    pub rowset: Rowset,
+    load: Load,
     entries: Vec<Vec<Value>>,
     bytes: usize,
-    logging: Logging,
 }
 
 /// Bytes of entries that are put in order together. More come as several ordered runs.
 const SORTED_BYTES: usize = 256 << 20;
 
 impl IndexLoad {
-    pub fn new(rowset: Rowset, logging: Logging) -> IndexLoad {
+    pub fn new(rowset: &Rowset) -> IndexLoad {
         IndexLoad {
-            rowset,
+            load: rowset.load(rowset.logging_of_build()),
             entries: Vec::new(),
             bytes: 0,
-            logging,
         }
     }
 
@@ -139,16 +156,25 @@ impl IndexLoad {
         }
     }
 
-    pub fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+    /// The last entry has been given.
+    pub fn finish(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        self.write(tx)?;
+        self.load.finish(tx).map_err(|e| {
+            let (row, error) = (Vec::new(), e.into());
+            Box::new(RowError { row, error })
+        })
+    }
+
+    fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
         let mut entries = std::mem::take(&mut self.entries);
         self.bytes = 0;
-        let rowset = &self.rowset;
+        let rowset = self.load.rowset().clone();
         let ordered = |a: &Vec<Value>, b: &Vec<Value>| rowset.compare_rows(a, b);
         if !entries.is_sorted_by(|a, b| ordered(a, b) != Ordering::Greater) {
             entries.sort_by(ordered);
         }
         for chunk in entries.chunks_mut(ROWS) {
-            let inserted = rowset.insert_rows(tx, chunk, self.logging, false);
+            let inserted = self.load.add(tx, chunk, false);
             inserted.map_err(|e| {
                 Box::new(RowError {
                     row: std::mem::take(&mut chunk[e.row]),
@@ -159,9 +185,6 @@ impl IndexLoad {
         Ok(())
     }
 }
-
-/// How the rows of an index that is being built are logged: whatever the profile, page by page.
-pub(crate) const BUILD: Logging = Logging::Pages;
 
 impl From<Box<RowError>> for duramen_base::SqlError {
     fn from(e: Box<RowError>) -> duramen_base::SqlError {

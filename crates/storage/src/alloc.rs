@@ -172,7 +172,12 @@ impl Database {
     }
 
     /// The IAM page of the unit that covers `page`, made when there is none.
-    fn iam_for(&self, sys: &Transaction, storage: &Storage, page: PageId) -> SqlResult<PageId> {
+    pub(crate) fn iam_for(
+        &self,
+        sys: &Transaction,
+        storage: &Storage,
+        page: PageId,
+    ) -> SqlResult<PageId> {
         let start = PageId::new(page.file, page.page / GAM_INTERVAL * GAM_INTERVAL);
         let mut at = storage.roots.lock().first_iam;
         let mut last = (PageId::NULL, 0);

@@ -75,7 +75,7 @@ pub use error::{StorageError, StorageResult};
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
-pub use load::{LoadError, Logging};
+pub use load::{Load, LoadError, Logging};
 pub use pool::PoolStats;
 pub use reading::{Grain, Reading};
 pub use recovery::RecoverySummary;

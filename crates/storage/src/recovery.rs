@@ -253,6 +253,9 @@ impl Database {
     }
 
     fn redo(&self, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<()> {
+        if view.op() == Lop::BULK_EXT_ALLOCATION {
+            return self.redo_extent(lsn, view);
+        }
         let fail = |e: crate::format::FormatError| recovery_error(self.id, lsn, &e.to_string());
         let Some((id, previous, op)) = PageOp::parse(view).map_err(fail)? else {
             return Ok(());

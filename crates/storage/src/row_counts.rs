@@ -9,7 +9,7 @@
 //! 2. A checkpoint notes (LOP_COUNT_DELTA) the older half of every rowset whose count is not what `rcrows` says.
 //! 3. Recovery takes the note, or `rcrows` where there is none, and adds what the log says after the mark.
 //! 4. Closing notes the counts as they are, then writes them to `rcrows`, then takes the last checkpoint.
-//! 5. TRUNCATE logs the difference that it makes, and its undo the opposite.
+//! 5. TRUNCATE and minimally logged loads log the difference that they make, and its undo the opposite.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
@@ -286,7 +286,21 @@ impl Database {
         Ok(())
     }
 
-    /// Undo of [`Database::reset_count`].
+    /// Rows have come that no record tells of.
+    pub(crate) fn note_count(
+        &self,
+        tx: &Transaction,
+        unit: AllocUnitId,
+        rows: i64,
+    ) -> SqlResult<()> {
+        if rows != 0 {
+            let lsn = self.note(tx, record(unit, rows, Note::Delta))?;
+            self.count(unit, lsn, rows);
+        }
+        Ok(())
+    }
+
+    /// Undo of [`Database::reset_count`] and [`Database::note_count`].
     pub(crate) fn undo_count(
         &self,
         tx: &Transaction,

@@ -62,6 +62,7 @@ impl Database {
     ) -> SqlResult<()> {
         match view.op() {
             Lop::CREATE_ALLOCCHAIN => return self.undo_create_chain(tx, view, next),
+            Lop::BULK_EXT_ALLOCATION => return self.undo_extent(tx, lsn, view, next),
             Lop::COUNT_DELTA => return self.undo_count(tx, view, next),
             Lop::HOBT_DDL => return self.cancel_drop(tx, lsn, view, next),
             Lop::CREATE_FILE => return self.undo_create_file(view),

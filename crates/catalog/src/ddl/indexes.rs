@@ -12,7 +12,7 @@ use super::constraints::Named;
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
-use crate::loads::{BUILD, IndexLoad, RowError};
+use crate::loads::{IndexLoad, RowError};
 use crate::rows::{Base, id};
 use crate::shape::{Keys, data_rowset, index_rowset};
 
@@ -120,14 +120,14 @@ impl CatalogDb {
 
     /// Inserts the entries of every row of the table into an index.
     fn fill(&self, tx: &Transaction, table: &TableDef, index: &IndexDef) -> SqlResult<()> {
-        let mut load = IndexLoad::new(self.database().rowset(&index.rowset), BUILD);
+        let mut load = IndexLoad::new(&self.database().rowset(&index.rowset));
         let data = self.database().rowset(&table.data);
         let mut cursor = data.scan(tx, ScanSpec::all(LockHint::None))?;
         let fail = |e: Box<RowError>| duplicate(e.error, table, index, &e.row);
         while let Some((at, row)) = cursor.next(tx)? {
             load.add(tx, index.entry(&row, &at)).map_err(fail)?;
         }
-        load.write(tx).map_err(fail)
+        load.finish(tx).map_err(fail)
     }
 
     /// Moves the rows of a table into a new heap or clustered index; columns stay as they are.
@@ -177,7 +177,7 @@ impl CatalogDb {
         self.database()
             .create_storage_on(tx, &data, place, lob_place)?;
         let source = self.database().rowset(&old.data);
-        let mut load = IndexLoad::new(self.database().rowset(&data), BUILD);
+        let mut load = IndexLoad::new(&self.database().rowset(&data));
         let fail = |e: Box<RowError>| match (&e.error, clustered) {
             (StorageError::DuplicateKey { .. }, Some(n)) => {
                 let name = n.name.clone().unwrap_or_default();
@@ -193,7 +193,7 @@ impl CatalogDb {
             row.resize(width, Value::Null);
             load.add(tx, row).map_err(fail)?;
         }
-        load.write(tx).map_err(fail)?;
+        load.finish(tx).map_err(fail)?;
         // Old definitions and pages go; then everything is declared again.
         let key = [Value::Int(old.id.0)];
         base.delete(id::IDXSTATS, &key, |_| true)?;

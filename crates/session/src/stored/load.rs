@@ -27,11 +27,11 @@ impl StoredTable {
         if self.shape.ignores {
             return Ok(None);
         }
-        let logging = self.data().logging(lock.grain == LockGrain::Table)?;
+        let locked = lock.grain == LockGrain::Table;
         Ok(Some(Box::new(StoredLoad {
             table: self,
             tx: transaction(cx)?,
-            load: TableLoad::new(&self.db.db, &self.def, logging),
+            load: TableLoad::new(&self.db.db, &self.def, locked)?,
         })))
     }
 }
@@ -50,7 +50,7 @@ impl Load for StoredLoad<'_> {
     }
 
     fn finish(&mut self, _cx: &mut Cx<'_>) -> SqlResult<()> {
-        let written = self.load.write(&self.tx);
+        let written = self.load.finish(&self.tx);
         written.map_err(|e| self.named(*e))
     }
 }

@@ -3,7 +3,7 @@
 //! A column is filled where the record itself (or the catalog, for names) gives the value, and NULL otherwise. The
 //! rows are made one by one as they are asked for: a log has more records than a result should hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, RowsetId, SqlError, SqlResult, XdesId, messages};
@@ -85,6 +85,17 @@ impl<'a> Source<'a> {
     /// A part of the row that a page record changes.
     fn contents(&self, i: usize) -> Value {
         self.paged(|_| self.view.element(i).map_or(Value::Null, bytes))
+    }
+
+    /// A value of LOP_BULK_EXT_ALLOCATION, made of the first pages of the extents that it is about.
+    fn bulk(&self, value: impl FnOnce(&Source<'a>, &BTreeSet<PageId>) -> Value) -> Value {
+        if !self.is(Lop::BULK_EXT_ALLOCATION) {
+            return Value::Null;
+        }
+        let pages = self.view.element(0).unwrap_or_default().chunks_exact(6);
+        let extent = |p: PageId| PageId::new(p.file, p.page / 8 * 8);
+        let extents = pages.filter_map(PageId::from_bytes).map(extent);
+        value(self, &extents.collect())
     }
 
     fn begin(&self, value: impl FnOnce(&RecordView<'a>) -> Value) -> Value {
@@ -178,7 +189,8 @@ impl<'a> Source<'a> {
 
 /// Operations whose fixed part has the page fields.
 fn is_page_operation(op: Lop) -> bool {
-    op.0 <= Lop::ENCRYPT_PAGE.0 && op != Lop::NULL && op != Lop::COUNT_DELTA
+    op == Lop::BULK_EXT_ALLOCATION
+        || op.0 <= Lop::ENCRYPT_PAGE.0 && op != Lop::NULL && op != Lop::COUNT_DELTA
 }
 
 /// A record's bytes as a value, cut to what the column holds.
@@ -198,6 +210,13 @@ fn utf16(element: Option<&[u8]>) -> String {
 /// `0001:00000379`
 fn page_text(page: PageId) -> Value {
     text(&format!("{:04x}:{:08x}", page.file, page.page))
+}
+
+fn extent_list(extents: &BTreeSet<PageId>) -> String {
+    let each = extents
+        .iter()
+        .map(|e| format!("{:04x}:{:08x}", e.file, e.page));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn xdes_text(xdes: XdesId) -> Value {
@@ -346,11 +365,11 @@ columns! { Source<'_>;
     "Old Size", T::BIGINT, NULL, |_| Value::Null;
     "New Size", T::BIGINT, NULL, |_| Value::Null;
     "Description", T::nvarchar(256), NOT_NULL, |r| text(&r.description());
-    "Bulk allocated extent count", T::INT, NULL, |_| Value::Null;
-    "Bulk RowsetId", T::BIGINT, NULL, |_| Value::Null;
-    "Bulk AllocUnitId", T::BIGINT, NULL, |_| Value::Null;
+    "Bulk allocated extent count", T::INT, NULL, |r| r.bulk(|_, extents| Value::Int(extents.len() as i32));
+    "Bulk RowsetId", T::BIGINT, NULL, |r| r.bulk(|r, _| r.owner().map_or(Value::Null, |o| Value::BigInt(o.1.0)));
+    "Bulk AllocUnitId", T::BIGINT, NULL, |r| r.bulk(|r, _| r.paged(|p| Value::BigInt(p.alloc_unit.0)));
     "Bulk allocation first IAM Page ID", XACT, NULL, |_| Value::Null;
-    "Bulk allocated extent ids", T::nvarchar(961), NULL, |_| Value::Null;
+    "Bulk allocated extent ids", T::nvarchar(961), NULL, |r| r.bulk(|_, extents| text(&extent_list(extents)));
     "VLFs added", T::nvarchar(688), NULL, |_| Value::Null;
     "InvalidateCache Id", T::INT, NULL, |_| Value::Null;
     "InvalidateCache keys", T::nvarchar(256), NULL, |_| Value::Null;

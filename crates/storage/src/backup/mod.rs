@@ -33,7 +33,7 @@ mod tape;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::PageId;
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, RwLock};
 
 pub use blocks::LogBlocks;
 pub use read::{BackupSet, Medium, cannot_open};
@@ -54,6 +54,17 @@ pub(crate) struct Backups {
     watching: AtomicBool,
     /// File and extent of what was freed since a database backup began.
     freed: Mutex<Vec<(u16, u32)>>,
+    /// Backups that copy pages. Held shared by whoever fills a page without a record of what with (`load::unlogged`).
+    pub(crate) copying: RwLock<u32>,
+}
+
+/// Pages are being copied as long as this lives.
+struct Copying<'a>(&'a Backups);
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        *self.0.copying.write() -= 1;
+    }
 }
 
 impl Backups {
@@ -63,6 +74,12 @@ impl Backups {
             let extent = gam.page / GAM_INTERVAL * GAM_EXTENTS + u32::from(bit);
             self.freed.lock().push((gam.file, extent));
         }
+    }
+
+    /// From now on every change of a page is in the log.
+    fn begin_copying(&self) -> Copying<'_> {
+        *self.copying.write() += 1;
+        Copying(self)
     }
 
     fn watch(&self) {

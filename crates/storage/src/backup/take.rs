@@ -130,6 +130,7 @@ impl Database {
     fn back_up_pages(&self, request: &BackupRequest, progress: Progress<'_>) -> SqlResult<Backed> {
         let started = time::now();
         let _one = self.backups.database.lock();
+        let _copying = self.backups.begin_copying();
         // Files neither come nor go while they are copied.
         let _files = self.file_state.admin.lock();
         let log = self.expect_log()?.clone();

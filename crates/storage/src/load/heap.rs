@@ -9,50 +9,114 @@ use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
 use super::batch::{Batch, image};
-use super::{LoadError, Logging, PAGES_AT_ONCE};
+use super::extent::Extent;
+use super::{Load, Logging, PAGES_AT_ONCE};
 use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
 use crate::format::page::{BODY_BYTES, page_type};
 use crate::rowset::Rowset;
 
-impl Rowset {
+/// Is told where rows have gone.
+type Note<'n> = &'n mut dyn FnMut(PageId, Range<u16>);
+
+impl Load {
     /// Puts in some of the rows from `at` on; how many. 0: the next goes the way of a single row.
-    pub(super) fn load_heap(
-        &self,
+    pub(super) fn add_to_heap(
+        &mut self,
         tx: &Transaction,
         batch: &Batch<'_>,
         at: usize,
-        logging: Logging,
         located: &mut Vec<RowLocator>,
         locate: bool,
-    ) -> Result<usize, LoadError> {
+    ) -> SqlResult<usize> {
+        let rowset = self.rowset.clone();
         let rows = at..batch.len();
-        if logging == Logging::Rows || batch.fitting(rows.clone(), BODY_BYTES) == rows.len() {
-            return Ok(0);
-        }
         let mut note = |page: PageId, slots: Range<u16>| {
             if locate {
                 located.extend(slots.map(|s| RowLocator::Rid(page, s)));
             }
         };
-        let taken = match self.fill_last(tx, batch, rows.clone(), &mut note) {
-            Ok(Some(0)) => self.append_heap_pages(tx, batch, rows, &mut note),
-            Ok(taken) => Ok(taken.unwrap_or(0)),
-            Err(e) => Err(e),
-        };
-        taken.map_err(|e| LoadError {
-            row: at,
-            error: e.into(),
-        })
+        if self.logging == Logging::Minimal {
+            let start = rows.start;
+            let taken = self.fill_open(batch, rows.clone(), |id, slot, n| {
+                let n = rowset.claim_slots(tx, id, slot..slot + n as u16)?;
+                note(id, slot..slot + n as u16);
+                Ok(n)
+            })?;
+            let taken = match taken {
+                0 => self.append_heap_pages(tx, batch, start..rows.end, true, &mut note)?,
+                n => n,
+            };
+            if taken > 0 {
+                return Ok(taken);
+            }
+            self.settle(tx, true)?;
+        }
+        let short = batch.fitting(rows.clone(), BODY_BYTES) == rows.len();
+        if self.logging == Logging::Rows || short {
+            return Ok(0);
+        }
+        match rowset.fill_last(tx, batch, rows.clone(), &mut note)? {
+            Some(0) => self.append_heap_pages(tx, batch, rows, false, &mut note),
+            taken => Ok(taken.unwrap_or(0)),
+        }
     }
 
+    /// Rows on new pages, `unlogged` where that is allowed.
+    fn append_heap_pages(
+        &mut self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+        unlogged: bool,
+        note: Note<'_>,
+    ) -> SqlResult<usize> {
+        let rowset = self.rowset.clone();
+        let db = rowset.db.clone();
+        let alone = unlogged && rowset.has_table(tx);
+        let allowed = self.allowed(&db).filter(|_| alone);
+        if unlogged && allowed.is_none() {
+            return Ok(0);
+        }
+        let seen = rowset.storage.hint();
+        let _exclusive = rowset.storage.latch.write();
+        if rowset.storage.hint() != seen {
+            return Ok(0);
+        }
+        let pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
+        let extent = rowset.add_pages(tx, "AllocHeapPage", |sys| {
+            rowset.heap_pages_for(sys, pages.len(), unlogged)
+        })?;
+        let mut taken = 0;
+        for (id, rows) in extent.pages.iter().zip(&pages) {
+            let n = rowset.claim_slots(tx, *id, 0..rows.len() as u16)?;
+            if n > 0 && !unlogged {
+                rowset.put_image(tx, *id, batch, rows.start..rows.start + n)?;
+            }
+            if n > 0 {
+                rowset.storage.set_hint(*id);
+                note(*id, 0..n as u16);
+            }
+            taken += n;
+            if n < rows.len() {
+                return Ok(taken);
+            }
+        }
+        if unlogged {
+            self.fill_unlogged(tx, batch, extent, &pages)?;
+        }
+        Ok(taken)
+    }
+}
+
+impl Rowset {
     /// Rows into the room of the page that took the last one; `None` when there is no such page, or somebody is in the way.
     fn fill_last(
         &self,
         tx: &Transaction,
         batch: &Batch<'_>,
         rows: Range<usize>,
-        note: &mut dyn FnMut(PageId, Range<u16>),
+        note: Note<'_>,
     ) -> SqlResult<Option<usize>> {
         let _shared = self.storage.latch.read();
         let Some(id) = self.storage.hint() else {
@@ -101,62 +165,50 @@ impl Rowset {
         Ok(n)
     }
 
-    fn append_heap_pages(
+    /// Logs and makes the change of an empty page to one with these rows.
+    fn put_image(
         &self,
         tx: &Transaction,
+        id: PageId,
         batch: &Batch<'_>,
         rows: Range<usize>,
-        note: &mut dyn FnMut(PageId, Range<u16>),
-    ) -> SqlResult<usize> {
-        let seen = self.storage.hint();
-        let _exclusive = self.storage.latch.write();
-        if self.storage.hint() != seen {
-            return Ok(0);
-        }
-        let pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
-        let ids = self.add_pages(tx, "AllocHeapPage", |sys| {
-            self.heap_pages_for(sys, pages.len())
-        })?;
-        let mut taken = 0;
-        for (id, rows) in ids.iter().zip(&pages) {
-            let mut page = self.db.write_page(*id)?;
-            let n = self.claim_slots(tx, *id, 0..rows.len() as u16)?;
-            if n == 0 {
-                break;
-            }
-            let filled = batch.fill(page.page(), rows.start..rows.start + n);
-            let filled = filled.map_err(|e| self.db.corrupt(*id, e))?;
-            let op = image(&filled);
-            self.db
-                .change(tx, *id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
-            self.storage.set_hint(*id);
-            note(*id, 0..n as u16);
-            taken += n;
-            if n < rows.len() {
-                break;
-            }
-        }
-        Ok(taken)
+    ) -> SqlResult<()> {
+        let mut page = self.db.write_page(id)?;
+        let filled = batch.fill(page.page(), rows);
+        let filled = filled.map_err(|e| self.db.corrupt(id, e))?;
+        let op = image(&filled);
+        self.db
+            .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
+        Ok(())
     }
 
-    /// Empty pages of the heap.
-    fn heap_pages_for(&self, sys: &Transaction, pages: usize) -> SqlResult<Vec<PageId>> {
-        let mut ids = Vec::with_capacity(pages);
-        for _ in 0..pages {
-            let id = self.db.allocate_page(sys, &self.storage)?;
-            let mut page = self.db.write_new_page(id)?;
+    /// Empty pages of the heap, formatted `at_once` or each by a record.
+    fn heap_pages_for(&self, sys: &Transaction, n: usize, at_once: bool) -> SqlResult<Extent> {
+        let extent = Extent {
+            unit: self.def.au,
+            kind: page_type::DATA,
+            pminlen: self.def.layout.pminlen,
+            left: PageId::NULL,
+            pages: self.db.take_pages(sys, &self.storage, n)?,
+            first: false,
+        };
+        if at_once {
+            self.db.format_extent(sys, &extent, Lcx::HEAP)?;
+            return Ok(extent);
+        }
+        for id in &extent.pages {
+            let mut page = self.db.write_new_page(*id)?;
             let op = PageOp::Format {
-                kind: page_type::DATA,
+                kind: extent.kind,
                 level: 0,
-                pminlen: self.def.layout.pminlen,
-                au: self.storage.au,
+                pminlen: extent.pminlen,
+                au: extent.unit,
                 start: PageId::NULL,
                 extra: 0,
             };
             self.db
-                .change(sys, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
-            ids.push(id);
+                .change(sys, *id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
         }
-        Ok(ids)
+        Ok(extent)
     }
 }

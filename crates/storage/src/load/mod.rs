@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | `Rows` | a LOP_INSERT_ROWS each | the same |
 //! | `Pages` | a LOP_INSERT_ROWS for neighbours | a LOP_FORMAT_PAGE with the page's contents |
+//! | `Minimal` | as `Pages` | nothing but that the pages are new (`unlogged`) |
 //!
 //! Invariants
 //! 1. New pages come into the tree or heap empty, in a system transaction that stands for itself. Their rows are the
@@ -20,8 +21,10 @@
 //!    other sessions the rows of a load are as locked and as invisible as any.
 
 mod batch;
+mod extent;
 mod heap;
 mod tree;
+mod unlogged;
 
 use std::cmp::Ordering;
 
@@ -34,6 +37,7 @@ use crate::def::RowLocator;
 use crate::error::StorageError;
 use crate::rowset::Rowset;
 use batch::Batch;
+use unlogged::Unlogged;
 
 /// What the rows of a load leave in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +46,8 @@ pub enum Logging {
     Rows,
     /// The contents of new pages, as a whole.
     Pages,
+    /// That there are new pages, and nothing of what is on them. The table is locked as a whole.
+    Minimal,
 }
 
 /// A row that could not be put in.
@@ -55,46 +61,76 @@ pub struct LoadError {
 /// Pages that one system transaction adds: an extent.
 const PAGES_AT_ONCE: usize = 8;
 
-impl Rowset {
+/// Rows on their way into one heap or B-tree.
+pub struct Load {
+    pub(crate) rowset: Rowset,
+    logging: Logging,
+    unlogged: Unlogged,
+}
+
+impl Load {
     /// Inserts rows, which come in any order; for a B-tree, ascending keys are best. Gives their locators when `locate`.
-    pub fn insert_rows(
-        &self,
+    pub fn add(
+        &mut self,
         tx: &Transaction,
         rows: &[Vec<Value>],
-        logging: Logging,
         locate: bool,
     ) -> Result<Vec<RowLocator>, LoadError> {
-        let numbered: Option<Vec<Vec<Value>>> = self
+        let rowset = self.rowset.clone();
+        let numbered: Option<Vec<Vec<Value>>> = rowset
             .def
             .has_uniquifier()
-            .then(|| rows.iter().map(|r| self.with_uniquifier(r)).collect());
+            .then(|| rows.iter().map(|r| rowset.with_uniquifier(r)).collect());
         let rows = numbered.as_deref().unwrap_or(rows);
         let mut located = Vec::with_capacity(if locate { rows.len() } else { 0 });
         let fail = |row: usize| move |error| LoadError { row, error };
-        self.lock_object(tx, LockMode::IX)
-            .map_err(|e| fail(0)(e.into()))?;
-        let batch = Batch::pack(self, tx, rows).map_err(|(row, e)| fail(row)(e.into()))?;
+        let failed = |row: usize| move |e: duramen_base::SqlError| fail(row)(e.into());
+        rowset.lock_object(tx, LockMode::IX).map_err(failed(0))?;
+        let batch = Batch::pack(&rowset, tx, rows).map_err(|(row, e)| failed(row)(e))?;
         let mut at = 0;
         while at < rows.len() {
-            let taken = match self.def.is_heap() {
-                true => self.load_heap(tx, &batch, at, logging, &mut located, locate)?,
-                false => self.load_tree(tx, &batch, at, logging)?,
+            let taken = match rowset.def.is_heap() {
+                true => self.add_to_heap(tx, &batch, at, &mut located, locate),
+                false => self.add_to_tree(tx, &batch, at),
             };
+            let taken = taken.map_err(failed(at))?;
             if taken == 0 {
-                let one = self.insert(tx, &rows[at]).map_err(fail(at))?;
+                self.settle(tx, true).map_err(failed(at))?;
+                let one = rowset.insert(tx, &rows[at]).map_err(fail(at))?;
                 if locate {
                     located.push(one);
                 }
                 at += 1;
                 continue;
             }
-            if locate && !self.def.is_heap() {
+            self.settle(tx, false).map_err(failed(at))?;
+            if locate && !rowset.def.is_heap() {
                 let new = rows[at..at + taken].iter();
-                located.extend(new.map(|r| RowLocator::Key(self.keys.of_values(r))));
+                located.extend(new.map(|r| RowLocator::Key(rowset.keys.of_values(r))));
             }
             at += taken;
         }
         Ok(located)
+    }
+
+    pub fn rowset(&self) -> &Rowset {
+        &self.rowset
+    }
+
+    /// The last row has been given. A load that fails need not come here: it is rolled back.
+    pub fn finish(&mut self, tx: &Transaction) -> SqlResult<()> {
+        self.settle(tx, true)
+    }
+}
+
+impl Rowset {
+    /// A load of rows into this rowset.
+    pub fn load(&self, logging: Logging) -> Load {
+        Load {
+            rowset: self.clone(),
+            logging,
+            unlogged: Unlogged::default(),
+        }
     }
 
     /// How two rows of a B-tree stand in its order.
@@ -103,14 +139,24 @@ impl Rowset {
     }
 
     /// How the rows of an INSERT ... SELECT are logged: page by page under the profile `native`, and elsewhere when the
-    /// table is locked as a whole (TABLOCK) and they cannot meet rows that are there: in a heap, or in an empty index.
+    /// table is locked as a whole (TABLOCK) and they cannot meet rows that are there: in a heap, or in an empty index. In
+    /// that case the recovery model may allow minimal logging.
     pub fn logging(&self, table_locked: bool) -> SqlResult<Logging> {
         let native = self.db.log_profile() == LogProfile::Native;
         let alone = table_locked && (self.def.is_heap() || self.row_count()? == 0);
-        Ok(match native || alone {
-            true => Logging::Pages,
-            false => Logging::Rows,
+        Ok(match (alone, native) {
+            (true, _) => self.logging_of_build(),
+            (false, true) => Logging::Pages,
+            (false, false) => Logging::Rows,
         })
+    }
+
+    /// How the rows of an index or a table that is being built are logged.
+    pub fn logging_of_build(&self) -> Logging {
+        match self.db.minimal_model() {
+            true => Logging::Minimal,
+            false => Logging::Pages,
+        }
     }
 
     /// The row with the uniquifier that it has unless its key is there already.

@@ -10,7 +10,8 @@ use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
 use super::batch::{Batch, image};
-use super::{LoadError, Logging, PAGES_AT_ONCE};
+use super::extent::Extent;
+use super::{Load, Logging, PAGES_AT_ONCE};
 use crate::btree::lock_info;
 use crate::change::{NEXT_LINK, PageOp, Role, pack};
 use crate::format::page::PageRef;
@@ -27,29 +28,113 @@ enum AtEdge {
     No,
 }
 
-impl Rowset {
+impl Load {
     /// Puts in some of the rows from `at` on; how many. 0: the next goes the way of a single row.
-    pub(super) fn load_tree(
-        &self,
+    pub(super) fn add_to_tree(
+        &mut self,
         tx: &Transaction,
         batch: &Batch<'_>,
         at: usize,
-        logging: Logging,
-    ) -> Result<usize, LoadError> {
-        let rows = at..batch.ascending(self, at);
-        let taken = match self.fill_edge(tx, batch, rows.clone(), logging) {
-            Ok(AtEdge::Taken(n)) => Ok(n),
-            Ok(AtEdge::Full) if logging == Logging::Pages => self.append_pages(tx, batch, rows),
-            Ok(AtEdge::Full) => Ok(0),
-            Ok(AtEdge::No) => self.fill_leaf(tx, batch, rows, logging),
-            Err(e) => Err(e),
-        };
-        taken.map_err(|e| LoadError {
-            row: at,
-            error: e.into(),
+    ) -> SqlResult<usize> {
+        let rowset = self.rowset.clone();
+        let rows = at..batch.ascending(&rowset, at);
+        if self.open_page().is_some() {
+            let taken = self.fill_open_leaf(tx, batch, rows.clone())?;
+            let taken = match taken {
+                0 => self.append_pages(tx, batch, rows.clone())?,
+                n => n,
+            };
+            if taken > 0 {
+                return Ok(taken);
+            }
+            self.settle(tx, true)?;
+        }
+        match rowset.fill_edge(tx, batch, rows.clone(), self.logging)? {
+            AtEdge::Taken(n) => Ok(n),
+            AtEdge::Full if self.logging != Logging::Rows => self.append_pages(tx, batch, rows),
+            AtEdge::Full => Ok(0),
+            AtEdge::No => rowset.fill_leaf(tx, batch, rows, self.logging),
+        }
+    }
+
+    /// Rows into the open page, which is the last leaf.
+    fn fill_open_leaf(
+        &mut self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+    ) -> SqlResult<usize> {
+        let rowset = self.rowset.clone();
+        let _shared = rowset.storage.latch.read();
+        let key = rowset.keys.of_values(&batch.values[rows.start]);
+        match rowset.last_leaf(&key)? {
+            Some((id, page)) if Some(id) == self.open_page() => drop(page),
+            _ => return Ok(0),
+        }
+        let start = rows.start;
+        self.fill_open(batch, rows, |id, _, n| {
+            rowset.claim(tx, batch, start..start + n, &[id])
         })
     }
 
+    /// Rows on new pages behind the last leaf, which has no room.
+    fn append_pages(
+        &mut self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        rows: Range<usize>,
+    ) -> SqlResult<usize> {
+        let rowset = self.rowset.clone();
+        let db = rowset.db.clone();
+        let allowed = self.allowed(&db).filter(|_| rowset.has_table(tx));
+        if allowed.is_none() {
+            // The page before the new ones may be open, and rows of these are logged.
+            self.settle(tx, true)?;
+        }
+        let mut exclusive = rowset.storage.latch.write();
+        *exclusive += 1;
+        let key = rowset.keys.of_values(&batch.values[rows.start]);
+        let last = match rowset.last_leaf(&key)? {
+            Some((id, page)) if batch.fitting(rows.clone(), rowset.room(page.page())) == 0 => id,
+            // Somebody was faster: the rows go where they belong now.
+            _ => return Ok(0),
+        };
+        let mut pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
+        let end = pages.last().map_or(rows.start, |p| p.end);
+        let claimed = rows.start + rowset.claim(tx, batch, rows.start..end, &[])?;
+        pages.retain_mut(|p| {
+            p.end = p.end.min(claimed);
+            p.start < p.end
+        });
+        if pages.is_empty() {
+            return Ok(0);
+        }
+        let extent = rowset.add_pages(tx, "SplitPage", |sys| {
+            rowset.link(sys, last, batch, &pages, allowed.is_some())
+        })?;
+        if let Some(id) = extent.pages.last() {
+            rowset.storage.set_hint(*id);
+        }
+        if allowed.is_some() {
+            self.fill_unlogged(tx, batch, extent, &pages)?;
+            return Ok(claimed - rows.start);
+        }
+        for (id, rows) in extent.pages.iter().zip(&pages) {
+            if !rowset.has_table(tx) {
+                // Whoever has locked this page meant another that was here before.
+                let _ = rowset.page_intent(tx, *id);
+            }
+            let mut page = db.write_page(*id)?;
+            let filled = batch.fill(page.page(), rows.clone());
+            let filled = filled.map_err(|e| db.corrupt(*id, e))?;
+            let context = rowset.leaf_context();
+            db.change(tx, *id, &mut page, &image(&filled), context, Role::Logical)?;
+        }
+        Ok(claimed - rows.start)
+    }
+}
+
+impl Rowset {
     /// The last leaf, when `key` belongs behind everything in the tree.
     fn last_leaf(&self, key: &[Value]) -> SqlResult<Option<(PageId, PageWrite<'_>)>> {
         if let Some(found) = self.right_edge(key)? {
@@ -229,7 +314,7 @@ impl Rowset {
         logging: Logging,
     ) -> SqlResult<()> {
         let context = self.leaf_context();
-        if logging == Logging::Pages && rows.len() > 1 {
+        if logging != Logging::Rows && rows.len() > 1 {
             let op = PageOp::Insert {
                 slot,
                 rows: batch.rows(rows).collect(),
@@ -250,50 +335,6 @@ impl Rowset {
         Ok(())
     }
 
-    /// Rows on new pages behind the last leaf, which has no room.
-    fn append_pages(
-        &self,
-        tx: &Transaction,
-        batch: &Batch<'_>,
-        rows: Range<usize>,
-    ) -> SqlResult<usize> {
-        let mut exclusive = self.storage.latch.write();
-        *exclusive += 1;
-        let key = self.keys.of_values(&batch.values[rows.start]);
-        let last = match self.last_leaf(&key)? {
-            Some((id, page)) if batch.fitting(rows.clone(), self.room(page.page())) == 0 => id,
-            // Somebody was faster: the rows go where they belong now.
-            _ => return Ok(0),
-        };
-        let mut pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
-        let end = pages.last().map_or(rows.start, |p| p.end);
-        let claimed = rows.start + self.claim(tx, batch, rows.start..end, &[])?;
-        pages.retain_mut(|p| {
-            p.end = p.end.min(claimed);
-            p.start < p.end
-        });
-        if pages.is_empty() {
-            return Ok(0);
-        }
-        let ids = self.add_pages(tx, "SplitPage", |sys| self.link(sys, last, batch, &pages))?;
-        for (id, rows) in ids.iter().zip(&pages) {
-            if !self.has_table(tx) {
-                // Whoever has locked this page meant another that was here before.
-                let _ = self.page_intent(tx, *id);
-            }
-            let mut page = self.db.write_page(*id)?;
-            let filled = batch.fill(page.page(), rows.clone());
-            let filled = filled.map_err(|e| self.db.corrupt(*id, e))?;
-            let op = image(&filled);
-            self.db
-                .change(tx, *id, &mut page, &op, self.leaf_context(), Role::Logical)?;
-        }
-        if let Some(id) = ids.last() {
-            self.storage.set_hint(*id);
-        }
-        Ok(claimed - rows.start)
-    }
-
     /// Makes empty leaves behind `last`, each with an entry above it.
     fn link(
         &self,
@@ -301,12 +342,10 @@ impl Rowset {
         last: PageId,
         batch: &Batch<'_>,
         pages: &[Range<usize>],
-    ) -> SqlResult<Vec<PageId>> {
+        at_once: bool,
+    ) -> SqlResult<Extent> {
         count(Counter::PageSplits, pages.len() as u64);
-        let ids: Vec<PageId> = pages
-            .iter()
-            .map(|_| self.db.allocate_page(sys, &self.storage))
-            .collect::<SqlResult<_>>()?;
+        let ids = self.db.take_pages(sys, &self.storage, pages.len())?;
         self.db.note(
             sys,
             RecordBuilder::new(Lop::HOBT_DELTA, Lcx::NULL)
@@ -318,8 +357,20 @@ impl Rowset {
             (page.page().page_type(), page.page().pminlen())
         };
         let context = self.leaf_context();
+        let extent = Extent {
+            unit: self.def.au,
+            kind,
+            pminlen,
+            left: last,
+            pages: ids,
+            first: false,
+        };
+        let ids = &extent.pages;
+        if at_once {
+            self.db.format_extent(sys, &extent, context)?;
+        }
         let mut left = last;
-        for (i, id) in ids.iter().enumerate() {
+        for (i, id) in ids.iter().enumerate().filter(|_| !at_once) {
             let format = PageOp::Format {
                 kind,
                 level: 0,
@@ -348,6 +399,6 @@ impl Rowset {
             self.insert_in_parent(sys, left, 0, &separator, *id)?;
             left = *id;
         }
-        Ok(ids)
+        Ok(extent)
     }
 }

@@ -160,6 +160,28 @@ impl Pool {
         }
     }
 
+    /// Writes those of these pages that are dirty. Must not be called with a latch held.
+    pub fn write_pages(&self, db: DbId, pages: &[PageId]) -> SqlResult<()> {
+        // A batch that is being written down right now has its frames marked clean: let it end.
+        drop(self.write_lock.lock());
+        let frame = |page: &PageId| {
+            let key = key_of(db, *page);
+            self.shards[shard_of(key)].lock().frames.get(&key).copied()
+        };
+        let mut left: Vec<u32> = pages.iter().filter_map(frame).collect();
+        while !left.is_empty() {
+            let mut again = Vec::new();
+            for batch in left.chunks_mut(BATCH) {
+                again.extend(self.write_out(batch, Why::Eviction)?.skipped);
+            }
+            left = again;
+            if !left.is_empty() {
+                duramen_os::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
     /// The frames of a database that are dirty now.
     fn dirty_frames(&self, db: DbId) -> Vec<u32> {
         (0..self.made())

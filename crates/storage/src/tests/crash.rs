@@ -10,6 +10,7 @@ use duramen_base::SqlError;
 use duramen_os::random::Rng;
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::sync::Mutex;
+use duramen_txn::LockMode;
 use duramen_types::Value;
 
 use super::fixture::*;
@@ -54,9 +55,19 @@ fn load(
         true => Logging::Rows,
         false => Logging::Pages,
     };
+    let alone = rng.one_in(2);
     let insert = |rowset: &Rowset, rows: &[Vec<Value>]| {
-        let inserted = rowset.insert_rows(tx, rows, logging, false);
-        inserted.map(|_| ()).map_err(|e| SqlError::from(e.error))
+        let mut logging = logging;
+        if alone && (rowset.def().is_heap() || rowset.row_count()? == 0) {
+            rowset.lock_object(tx, LockMode::X)?;
+            logging = Logging::Minimal;
+        }
+        let mut load = rowset.load(logging);
+        for some in rows.chunks(50) {
+            let added = load.add(tx, some, false);
+            added.map_err(|e| SqlError::from(e.error))?;
+        }
+        load.finish(tx)
     };
     let data: Vec<_> = rows.iter().map(|(id, pad, n)| row(*id, *pad, *n)).collect();
     insert(&tables.table, &data)?;

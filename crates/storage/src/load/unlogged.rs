@@ -1,0 +1,141 @@
+//! Minimal logging: pages whose rows are in no record.
+//!
+//! 1. Only under SIMPLE, or BULK_LOGGED before its chain of log backups has begun, and only while no backup copies pages:
+//!    a copy made before a page was filled has nothing to fill it from. Whoever fills pages holds the room's lock for as
+//!    long; a backup waits for it once, and from then on rows are logged (`Backups::copying`).
+//! 2. Before a page is filled, the user's transaction has a record that says so (`extent`), whose LSN the page gets.
+//! 3. A page is on disk before anything but links changes it with a record, and before its statement ends: redo of such a
+//!    record finds the rows that it expects. Until then it is *open*, and only its own load puts rows there.
+//! 4. The number of rows is noted when pages are written down (`row_counts`).
+
+use duramen_base::{PageId, SqlResult};
+use duramen_os::sync::RwLockReadGuard;
+use duramen_txn::Transaction;
+
+use super::batch::Batch;
+use super::extent::Extent;
+use super::{Load, Logging};
+use crate::engine::Database;
+use crate::free_space::class_of;
+use crate::truncation::RecoveryModel;
+
+/// Pages that may be open before all but the last are written down: 2 MB.
+const MOST_OPEN: usize = 256;
+
+/// What a load has filled without a record.
+#[derive(Debug, Default)]
+pub(super) struct Unlogged {
+    /// In order; the last may have room.
+    open: Vec<PageId>,
+    /// Not noted yet.
+    rows: i64,
+    began: bool,
+}
+
+/// No backup begins to copy pages while this is held.
+pub(super) type Allowed<'a> = RwLockReadGuard<'a, u32>;
+
+impl Database {
+    /// Whether rows may stay out of the log now.
+    fn unlogged_allowed(&self) -> Option<Allowed<'_>> {
+        let copying = self.backups.copying.read();
+        (*copying == 0 && self.minimal_model()).then_some(copying)
+    }
+
+    /// Whether nobody will want to make the rows of a load again from the log.
+    pub(super) fn minimal_model(&self) -> bool {
+        match self.recovery_model() {
+            RecoveryModel::Simple => true,
+            RecoveryModel::BulkLogged => self.log_backup_lsn().is_null(),
+            RecoveryModel::Full => false,
+        }
+    }
+}
+
+impl Load {
+    pub(super) fn allowed<'d>(&self, db: &'d Database) -> Option<Allowed<'d>> {
+        match self.logging {
+            Logging::Minimal => db.unlogged_allowed(),
+            _ => None,
+        }
+    }
+
+    /// The page that has taken the last rows, while it is open.
+    pub(super) fn open_page(&self) -> Option<PageId> {
+        self.unlogged.open.last().copied()
+    }
+
+    /// Rows into the room of the open page; how many.
+    pub(super) fn fill_open(
+        &mut self,
+        batch: &Batch<'_>,
+        rows: std::ops::Range<usize>,
+        claim: impl FnOnce(PageId, u16, usize) -> SqlResult<usize>,
+    ) -> SqlResult<usize> {
+        let db = self.rowset.db.clone();
+        let (Some(_allowed), Some(id)) = (self.allowed(&db), self.open_page()) else {
+            return Ok(0);
+        };
+        let mut page = db.write_page(id)?;
+        let p = page.page();
+        let n = batch.fitting(rows.clone(), usize::from(p.free_bytes()));
+        let n = claim(id, p.slot_count(), n)?;
+        if n > 0 {
+            db.mark_changed(id)?;
+            let mut p = page.change();
+            p.append_records(batch.rows(rows.start..rows.start + n))
+                .map_err(|e| db.corrupt(id, e))?;
+            self.unlogged.rows += n as i64;
+            if self.rowset.def.is_heap() {
+                let class = class_of(p.as_ref());
+                db.set_free_space(id, class)?;
+            }
+        }
+        Ok(n)
+    }
+
+    /// Fills new pages, which stand in the tree or heap, empty; `rows` says which rows each of them gets.
+    pub(super) fn fill_unlogged(
+        &mut self,
+        tx: &Transaction,
+        batch: &Batch<'_>,
+        mut extent: Extent,
+        rows: &[std::ops::Range<usize>],
+    ) -> SqlResult<()> {
+        let db = self.rowset.db.clone();
+        extent.first = !std::mem::replace(&mut self.unlogged.began, true);
+        db.begin_unlogged(tx, &extent)?;
+        let mut classes = Vec::with_capacity(rows.len());
+        for (id, rows) in extent.pages.iter().zip(rows) {
+            let mut page = db.write_page(*id)?;
+            let mut p = page.change();
+            p.append_records(batch.rows(rows.clone()))
+                .map_err(|e| db.corrupt(*id, e))?;
+            classes.push((*id, class_of(p.as_ref())));
+            self.unlogged.rows += rows.len() as i64;
+            self.unlogged.open.push(*id);
+        }
+        if self.rowset.def.is_heap() {
+            db.set_classes(&classes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes open pages down: all, or when there are many all but the last.
+    pub(super) fn settle(&mut self, tx: &Transaction, all: bool) -> SqlResult<()> {
+        let db = &self.rowset.db;
+        let open = &mut self.unlogged.open;
+        if open.is_empty() || !all && open.len() < MOST_OPEN {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.unlogged.rows);
+        db.note_count(tx, self.rowset.def.au, rows)?;
+        let kept = if all { None } else { open.pop() };
+        let pages = std::mem::take(open);
+        open.extend(kept);
+        match db.store.temporary {
+            true => Ok(()),
+            false => db.engine.pool.write_pages(db.id, &pages),
+        }
+    }
+}
