@@ -7,7 +7,7 @@ use duramen_base::SqlError;
 use duramen_types::Value;
 
 use super::fixture::*;
-use crate::{Database, LockHint, RowLocator, Rowset, ScanSpec};
+use crate::{Database, LockHint, Logging, RowLocator, Rowset, ScanSpec};
 
 /// id -> (pad length, n)
 pub type Model = BTreeMap<i32, (usize, Option<i32>)>;
@@ -45,6 +45,30 @@ impl Tables {
         self.table.insert(tx, &row(id, pad, n))?;
         self.index.insert(tx, &index_key(id, n))?;
         self.heap.insert(tx, &row(id, pad / 2, None)[..2])?;
+        Ok(())
+    }
+
+    /// Rows with ids from `first` on and no `n`, loaded page by page.
+    pub fn load(
+        &self,
+        tx: &duramen_txn::Transaction,
+        first: i32,
+        count: i32,
+        pad: usize,
+    ) -> Result<(), SqlError> {
+        let ids = first..first + count;
+        let rows: Vec<_> = ids.clone().map(|id| row(id, pad, None)).collect();
+        let entries: Vec<_> = ids.clone().map(|id| index_key(id, None)).collect();
+        let short: Vec<_> = ids.map(|id| row(id, pad / 2, None)[..2].to_vec()).collect();
+        for (rowset, rows) in [
+            (&self.table, &rows),
+            (&self.index, &entries),
+            (&self.heap, &short),
+        ] {
+            rowset
+                .insert_rows(tx, rows, Logging::Pages, false)
+                .map_err(|e| SqlError::from(e.error))?;
+        }
         Ok(())
     }
 

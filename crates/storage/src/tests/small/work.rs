@@ -22,6 +22,8 @@ pub enum Step {
     Insert,
     /// Rows until a page splits.
     Split,
+    /// Rows as INSERT ... SELECT brings them: log records of whole pages.
+    Load,
     Update,
     Delete,
     Truncate,
@@ -36,9 +38,10 @@ pub enum Step {
     Close,
 }
 
-pub const STEPS: [Step; 13] = [
+pub const STEPS: [Step; 14] = [
     Step::Insert,
     Step::Split,
+    Step::Load,
     Step::Update,
     Step::Delete,
     Step::Truncate,
@@ -191,7 +194,7 @@ impl Life {
     pub fn step(&mut self, step: Step) -> SqlResult<()> {
         use Step::*;
         match step {
-            Insert | Split | Update | Delete | Truncate => self.change(step),
+            Insert | Split | Load | Update | Delete | Truncate => self.change(step),
             Commit | CommitUnflushed => self.commit(step == Commit),
             Rollback => self.roll_back(),
             Checkpoint => self.db.checkpoint().map(|_| ()),
@@ -234,6 +237,10 @@ impl Life {
                     self.tables.insert(tx, id, 3000, None)?;
                     rows.insert(id, (3000, None));
                 }
+            }
+            (Step::Load, _) => {
+                self.tables.load(tx, new, 12, 1500)?;
+                rows.extend((new..new + 12).map(|id| (id, (1500, None))));
             }
             (Step::Update, Some((id, n))) => {
                 self.tables.update(tx, id, n, 1200, Some(-id))?;
