@@ -16,7 +16,7 @@
 //! take more than half of it.
 //!
 //! Pace: what the background thread writes, it writes with pauses as long as the writes took, unless the log is nearly
-//! full or somebody waits for the checkpoint. CHECKPOINT itself goes at full speed.
+//! full, grows although this checkpoint will free it (SIMPLE recovery), or somebody waits for the checkpoint. CHECKPOINT itself goes at full speed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -135,7 +135,12 @@ impl Database {
             _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
             false => {
-                let mut pace = |took, left| self.pace(gentle, took, left);
+                let size = self.log_size();
+                let mut pace = |took, left| {
+                    // A log that grows while it waits for this checkpoint, and need not: nobody gains by pauses.
+                    let grows = self.log_size() > size && self.checkpoints_free_log();
+                    self.pace(gentle && !grows, took, left)
+                };
                 let pool = &self.engine.pool;
                 pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
             }
@@ -229,6 +234,11 @@ impl Database {
             let _wait = wait(WaitType::SLEEP_BPOOL_FLUSH);
             thread::sleep(took.min(LONGEST_PAUSE));
         }
+    }
+
+    /// Bytes of the log's files.
+    fn log_size(&self) -> u64 {
+        self.log.as_ref().map_or(0, |l| l.space().total)
     }
 
     fn log_is_fuller_than(&self, percent: u64) -> bool {
