@@ -38,6 +38,8 @@ mod state;
 mod verify;
 
 #[cfg(test)]
+mod ahead_tests;
+#[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
 mod exhaustive_tests;

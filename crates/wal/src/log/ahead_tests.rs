@@ -1,0 +1,103 @@
+//! The native profile grows before anybody needs it, within its bounds: MAXSIZE and the room on the disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_base::{FileId, Lsn, XdesId};
+use duramen_os::sim::SimDisk;
+use duramen_os::sync::Mutex;
+use duramen_os::thread;
+
+use super::Log;
+use crate::config::{LogConfig, LogError, LogFileSpec, LogHolds};
+use crate::record::{Lcx, Lop, RecordBuilder};
+use crate::vlf::{Growth, LogProfile};
+
+const MB: u64 = 1 << 20;
+
+/// A log of 1 MB that nothing frees, its disk, and the sizes that its growths have led to.
+fn log_of(max_size: Option<u64>) -> (Arc<Log>, Arc<SimDisk>, Arc<Mutex<Vec<u64>>>) {
+    let disk = SimDisk::new(1);
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let noted = sizes.clone();
+    let config = LogConfig {
+        profile: LogProfile::Native,
+        first_seq: 43,
+        on_grow: Some(Arc::new(move |g| {
+            assert!(g.automatic && g.new_bytes - g.old_bytes <= 64 * MB);
+            noted.lock().push(g.new_bytes);
+        })),
+        ..LogConfig::default()
+    };
+    let spec = LogFileSpec {
+        path: "/ahead.ldf".into(),
+        file_id: FileId(2),
+        size: MB,
+        max_size,
+        growth: Growth::Bytes(MB),
+    };
+    let log = Log::create(&disk.env(), config, &spec, &[0; 8192]).expect("a log");
+    log.note_holds(LogHolds {
+        log_backup: Lsn::new(43, 16, 1),
+        ..LogHolds::default()
+    });
+    (log, disk, sizes)
+}
+
+fn append(log: &Log) -> Result<Lsn, LogError> {
+    let builder = RecordBuilder::new(Lop::IDENT_NEWVAL, Lcx::NULL).xdes(XdesId(1));
+    log.append(&builder.finish(&[&[7; 4000]]), 0)
+}
+
+#[test]
+fn a_growth_is_there_before_it_is_needed() {
+    let (log, _disk, sizes) = log_of(None);
+    let total = log.space().total;
+    // Into the second half of the last VLF, and no further: nobody needs more than there is.
+    while log.space().used < total * 9 / 10 {
+        append(&log).expect("room");
+        log.flush_all().expect("durable");
+        if !sizes.lock().is_empty() {
+            break;
+        }
+    }
+    for _ in 0..500 {
+        if !sizes.lock().is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(sizes.lock().first(), Some(&(2 * MB)));
+    assert!(log.space().used < total, "nobody had to wait");
+    log.shutdown().expect("closed");
+}
+
+#[test]
+fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
+    let (log, _disk, sizes) = log_of(Some(5 * MB));
+    let error = loop {
+        if let Err(e) = append(&log) {
+            break e;
+        }
+    };
+    assert!(matches!(error, LogError::Full { .. }), "{error}");
+    assert_eq!(sizes.lock().last(), Some(&(5 * MB)));
+    assert_eq!(log.file_sizes(), [(FileId(2), 5 * MB)]);
+    log.shutdown().expect("closed");
+
+    let (log, disk, sizes) = log_of(None);
+    disk.set_capacity(3 * MB + MB / 2);
+    let error = loop {
+        if let Err(e) = append(&log) {
+            break e;
+        }
+    };
+    assert!(matches!(error, LogError::Full { .. }), "{error}");
+    let full = log.file_sizes()[0].1;
+    assert!(full <= 3 * MB + MB / 2, "{full}");
+    // With room again it goes on, without a restart.
+    disk.set_capacity(1 << 30);
+    append(&log).expect("room");
+    assert!(sizes.lock().last().is_some_and(|last| *last > full));
+    log.shutdown().expect("closed");
+}
