@@ -65,9 +65,10 @@ impl Tables {
             (&self.index, &entries),
             (&self.heap, &short),
         ] {
-            rowset
-                .insert_rows(tx, rows, Logging::Pages, false)
+            let mut load = rowset.load(Logging::Pages);
+            load.add(tx, rows, false)
                 .map_err(|e| SqlError::from(e.error))?;
+            load.finish(tx)?;
         }
         Ok(())
     }
