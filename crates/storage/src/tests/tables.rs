@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::SqlError;
+use duramen_txn::LockMode;
 use duramen_types::Value;
 
 use super::fixture::*;
@@ -48,14 +49,16 @@ impl Tables {
         Ok(())
     }
 
-    /// Rows with ids from `first` on and no `n`, loaded page by page.
+    /// Rows with ids from `first` on and no `n`, loaded page by page; `alone`: under a lock of the table, logged minimally
+    /// where that may be.
     pub fn load(
         &self,
         tx: &duramen_txn::Transaction,
         first: i32,
         count: i32,
-        pad: usize,
+        alone: bool,
     ) -> Result<(), SqlError> {
+        let pad = 1500;
         let ids = first..first + count;
         let rows: Vec<_> = ids.clone().map(|id| row(id, pad, None)).collect();
         let entries: Vec<_> = ids.clone().map(|id| index_key(id, None)).collect();
@@ -65,7 +68,12 @@ impl Tables {
             (&self.index, &entries),
             (&self.heap, &short),
         ] {
-            let mut load = rowset.load(Logging::Pages);
+            let mut logging = Logging::Pages;
+            if alone && (rowset.def().is_heap() || rowset.row_count()? == 0) {
+                rowset.lock_object(tx, LockMode::X)?;
+                logging = Logging::Minimal;
+            }
+            let mut load = rowset.load(logging);
             load.add(tx, rows, false)
                 .map_err(|e| SqlError::from(e.error))?;
             load.finish(tx)?;

@@ -24,6 +24,8 @@ pub enum Step {
     Split,
     /// Rows as INSERT ... SELECT brings them: log records of whole pages.
     Load,
+    /// The same with TABLOCK: nothing of the rows of new pages is in the log.
+    LoadMinimal,
     Update,
     Delete,
     Truncate,
@@ -38,10 +40,11 @@ pub enum Step {
     Close,
 }
 
-pub const STEPS: [Step; 14] = [
+pub const STEPS: [Step; 15] = [
     Step::Insert,
     Step::Split,
     Step::Load,
+    Step::LoadMinimal,
     Step::Update,
     Step::Delete,
     Step::Truncate,
@@ -194,7 +197,7 @@ impl Life {
     pub fn step(&mut self, step: Step) -> SqlResult<()> {
         use Step::*;
         match step {
-            Insert | Split | Load | Update | Delete | Truncate => self.change(step),
+            Insert | Split | Load | LoadMinimal | Update | Delete | Truncate => self.change(step),
             Commit | CommitUnflushed => self.commit(step == Commit),
             Rollback => self.roll_back(),
             Checkpoint => self.db.checkpoint().map(|_| ()),
@@ -238,8 +241,9 @@ impl Life {
                     rows.insert(id, (3000, None));
                 }
             }
-            (Step::Load, _) => {
-                self.tables.load(tx, new, 12, 1500)?;
+            (Step::Load | Step::LoadMinimal, _) => {
+                let alone = step == Step::LoadMinimal;
+                self.tables.load(tx, new, 12, alone)?;
                 rows.extend((new..new + 12).map(|id| (id, (1500, None))));
             }
             (Step::Update, Some((id, n))) => {
