@@ -5,6 +5,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_storage::backup::{BackupSet, TapeTime};
 use duramen_tsql::ast::RestoreKind;
+use duramen_types::temporal::days_from_ymd;
 use duramen_types::{DateTime, Decimal, SqlType as T, Value};
 
 use super::Statement;
@@ -17,15 +18,12 @@ const SIZE: T = T::numeric(20, 0);
 
 fn time(t: TapeTime) -> Value {
     let (year, month, day, hour, minute, second) = t.parts();
-    let (y, m, d) = (i64::from(year), i64::from(month), i64::from(day));
-    if y == 0 || m == 0 {
+    let date = days_from_ymd(i32::from(year), u32::from(month), u32::from(day));
+    let Some(days) = date.filter(|_| year > 0) else {
         return Value::Null;
-    }
-    // Days since 0001-01-01, by years that begin in March.
-    let (yy, mm) = if m > 2 { (y, m - 3) } else { (y - 1, m + 9) };
-    let days = 365 * yy + yy / 4 - yy / 100 + yy / 400 + (153 * mm + 2) / 5 + d - 1 - 306;
+    };
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
-    DateTime::from_days_units(days as i32, seconds as u64 * 10_000_000)
+    DateTime::from_days_units(days, seconds as u64 * 10_000_000)
         .map_or(Value::Null, Value::DateTime)
 }
 
