@@ -11,6 +11,7 @@ use duramen_query::host::{Source, Table};
 use duramen_query::{Binder, Cx, LockGrain, OutColumn, Plan, ScanLock};
 use duramen_tsql::ast::{self, ExprKind, Literal, SelectItem};
 use duramen_txn::{LockMode, TxnKind};
+use duramen_types::Value;
 
 use super::temp::is_temporary;
 use super::{Run, command, not_supported};
@@ -129,7 +130,7 @@ fn fill(
     cx: &mut Cx<'_>,
 ) -> SqlResult<u64> {
     let kept = table.columns().iter().position(|c| c.identity);
-    let mut n = 0;
+    let (mut n, mut highest) = (0, None);
     let mut operator = plan.start(cx)?;
     let internal = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
     let mut load = table.load(ALONE, cx)?.ok_or_else(internal)?;
@@ -146,8 +147,8 @@ fn fill(
                     cx.identity = row[*at].as_i64();
                 }
                 (None, Some(at)) => {
-                    table.note_identity(&row[at], cx)?;
                     cx.identity = row[at].as_i64();
+                    highest = highest.max(cx.identity);
                 }
                 (None, None) => {}
             }
@@ -159,6 +160,10 @@ fn fill(
         }
     }
     load.finish(cx)?;
+    // An inherited identity goes up by 1: the table goes on from the highest, told once.
+    if let Some(highest) = highest {
+        table.note_identity(&Value::BigInt(highest), cx)?;
+    }
     Ok(n)
 }
 
