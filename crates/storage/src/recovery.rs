@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, Lsn, PageId, SqlResult, XdesId};
-use duramen_os::time;
+use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult, XdesId};
+use duramen_os::{IoError, time};
 use duramen_txn::Transaction;
 use duramen_txn::txlog::{self, Decision};
 use duramen_wal::record::{Lcx, Lop, RecordView};
@@ -24,7 +24,9 @@ use crate::alloc::Doomed;
 use crate::change::PageOp;
 use crate::engine::Database;
 use crate::error::recovery_error;
-use crate::format::boot::BOOT_PAGE;
+use crate::files::grow::expand_error;
+use crate::format::PageBytes;
+use crate::format::boot::{BOOT_PAGE, FileHeader};
 use crate::row_counts::Recovered;
 
 /// What recovery did, for the error log.
@@ -295,7 +297,27 @@ impl Database {
             p.trim_slots();
         }
         p.set_lsn(lsn);
-        Ok(())
+        match view.context() {
+            Lcx::FILE_HEADER => self.redo_growth(id, page.bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A restored file is as long as it was when its backup began: redo of a growth makes it longer. The header's latch is
+    /// held, so that none is on disk that counts more pages than there are.
+    fn redo_growth(&self, id: PageId, header: &PageBytes) -> SqlResult<()> {
+        let Some(file) = self.store.file(id.file) else {
+            return Ok(());
+        };
+        let size = FileHeader::read(header)
+            .map_err(|e| self.corrupt(id, e))?
+            .size;
+        let expand = |e: IoError| expand_error(&e, &file);
+        if u64::from(size) * PAGE_BYTES as u64 <= file.handle.len().map_err(expand)? {
+            return Ok(());
+        }
+        file.extend(size, self.engine.instant_file_init())
+            .map_err(expand)
     }
 
     /// Sizes and boot fields as redo has left them.

@@ -189,9 +189,16 @@ impl Postgres {
     /// SIGKILL, to it and to its children; where its programs and its files are.
     pub fn kill(mut self) -> (PathBuf, PathBuf) {
         let pid = self.child.id().to_string();
-        let _ = Command::new("pkill").args(["-KILL", "-P", &pid]).status();
+        let children = Command::new("pgrep").args(["-P", &pid]).output();
+        // The parent first: it would start new ones.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let children = children.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+        let children = children.unwrap_or_default();
+        let _ = Command::new("kill")
+            .arg("-KILL")
+            .args(children.split_whitespace())
+            .status();
         (self.bin.clone(), self.data.clone())
     }
 
