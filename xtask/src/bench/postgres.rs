@@ -189,8 +189,9 @@ impl Postgres {
     /// SIGKILL, to it and to its children; where its programs and its files are.
     pub fn kill(mut self) -> (PathBuf, PathBuf) {
         let pid = self.child.id().to_string();
+        // Stopped first: it would start new ones meanwhile.
+        let _ = Command::new("kill").args(["-STOP", &pid]).status();
         let children = Command::new("pgrep").args(["-P", &pid]).output();
-        // The parent first: it would start new ones.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let children = children.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());

@@ -370,6 +370,34 @@ fn a_chain_of_log_backups_brings_back_every_row() {
 }
 
 /// The demonstration that SQL Server's engineers give of `log_reuse_wait_desc`: the reason is that of the last attempt.
+/// The log says that a file grew, and the backup's file list is older: redo makes the restored file as long.
+#[test]
+fn growth_that_the_log_tells_is_made_up_for() {
+    let env = SimDisk::new(17).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    let grow = "ALTER DATABASE b MODIFY FILE (NAME = b, SIZE = 24MB)";
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "ALTER DATABASE b SET RECOVERY FULL",
+            "CREATE TABLE b.dbo.t (id int PRIMARY KEY)",
+            "BACKUP DATABASE b TO DISK = '/data/b.bak'",
+            grow,
+            "INSERT b.dbo.t VALUES (1)",
+            "BACKUP LOG b TO DISK = '/data/b.trn'",
+            "RESTORE DATABASE c FROM DISK = '/data/b.bak' WITH NORECOVERY, MOVE 'b' TO '/data/c.mdf', MOVE 'b_log' TO '/data/c.ldf'",
+            "RESTORE LOG c FROM DISK = '/data/b.trn' WITH RECOVERY",
+        ],
+    );
+    let sizes = "SELECT size FROM sys.master_files WHERE name = 'b' ORDER BY database_id; SELECT id FROM c.dbo.t";
+    let lines = run(&mut s, sizes);
+    assert_eq!(lines[1..3], ["3072", "3072"], "{lines:?}");
+    assert_eq!(lines[5], "1", "{lines:?}");
+    assert_eq!(bytes_of(&env, "/data/c.mdf").len(), 24 << 20);
+}
+
 #[test]
 fn the_reason_is_that_of_the_last_attempt_to_truncate() {
     let instance = start(&SimDisk::new(15).env());
