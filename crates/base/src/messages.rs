@@ -4,16 +4,10 @@
 //! The list is sorted by number; an entry is one line, so that rooms can add to it without conflicts.
 
 mod format;
+mod message;
 
 pub use format::format_message;
-
-/// One message of the catalogue.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Message {
-    pub number: i32,
-    pub severity: u8,
-    pub text: &'static str,
-}
+pub use message::{Message, by_number};
 
 macro_rules! messages {
     ($($name:ident = $number:literal, $severity:literal, $text:literal;)*) => {
@@ -788,13 +782,6 @@ messages! {
     PASSWORD_MUST_CHANGE = 18488, 14, "Login failed for user '%.*ls'.  Reason: The password of the account must be changed.%.*ls";
     THROW_NUMBER_INVALID = 35100, 16, "Error number %d in the THROW statement is outside the valid range. Specify an error number in the valid range of 50000 to 2147483647.";
     NOT_SUPPORTED = 40517, 16, "Keyword or statement option '%.*ls' is not supported in this version of Duramen.";
-}
-
-/// The message of that number.
-pub fn by_number(number: i32) -> Option<&'static Message> {
-    ALL.binary_search_by_key(&number, |m| m.number)
-        .ok()
-        .map(|i| ALL[i])
 }
 
 #[cfg(test)]

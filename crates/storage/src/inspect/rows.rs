@@ -47,7 +47,7 @@ pub(super) fn columns(out: &mut Dump, page: &PageRef<'_>, owner: Option<&Owner>)
         record_head(out, record);
         out.bytes(at, record);
         if kind_of(record[0]) == record_kind::FORWARDING_STUB {
-            stub(out, record);
+            forwarded(out, record);
         } else if text {
             text_node(out, record);
         } else if data && let Some(shape) = shape {
@@ -104,7 +104,7 @@ fn record_head(out: &mut Dump, record: &[u8]) {
     out.end_line();
 }
 
-fn stub(out: &mut Dump, record: &[u8]) {
+fn forwarded(out: &mut Dump, record: &[u8]) {
     match crate::format::row::forwarding_target(record) {
         Ok((page, slot)) => {
             let to = format!("file {} page {} slot {slot}", page.file, page.page);
