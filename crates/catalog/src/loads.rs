@@ -88,7 +88,8 @@ impl TableLoad {
                 Ok(())
             }
             Err(e) => Err(Box::new(RowError {
-                row: rows.swap_remove(e.row.min(rows.len() - 1)),
+                // There is none when what failed is the table as a whole.
+                row: rows.get_mut(e.row).map(std::mem::take).unwrap_or_default(),
                 error: e.error,
             })),
         }

@@ -5,7 +5,6 @@ mod bind;
 mod bulk;
 mod compiled;
 mod dbcc;
-
 mod define;
 mod describe;
 mod describe_parameters;

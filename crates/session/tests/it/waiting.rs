@@ -8,7 +8,7 @@ use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
 use duramen_session::{CancelToken, Instance, Session, TextSink};
 
-use super::{login, run, start};
+use super::{instance, login, run, start};
 
 fn world(seed: u64, test: impl FnOnce(&Arc<Instance>) + Send + 'static) {
     Simulation::new(seed).max_steps(20_000_000).run(|sim| {
@@ -185,4 +185,23 @@ fn rollback_immediate_ends_the_others_and_switches() {
         let sql = "SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = 'd'";
         assert_eq!(run(&mut s, sql)[1], "1");
     });
+}
+
+/// No row, but the table is asked for all the same.
+#[test]
+fn a_load_without_rows_waits_for_its_table() {
+    let instance = instance();
+    let (mut one, mut two) = (login(&instance), login(&instance));
+    run(
+        &mut one,
+        "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int)",
+    );
+    run(
+        &mut one,
+        "BEGIN TRAN; SELECT * FROM t WITH (TABLOCKX, HOLDLOCK)",
+    );
+    let lines = run(&mut two, "SET LOCK_TIMEOUT 0; INSERT t SELECT id FROM u");
+    assert!(lines[0].starts_with("Msg 1222,"), "{lines:?}");
+    run(&mut one, "ROLLBACK");
+    assert_eq!(run(&mut two, "INSERT t SELECT id FROM u"), ["rows 0"]);
 }
