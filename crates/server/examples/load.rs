@@ -1,8 +1,13 @@
 //! The load of `cargo xtask bench`'s wire figures: clients that send one request, wait for its reply, and send the next.
 //!
-//! `load PORT PASSWORD KIND CLIENTS SECONDS [TEXT MODULUS]` prints `requests|microseconds|fewest|most`, the last two of one
-//! client. KIND is `setup`, `empty` (a batch without text), `point` (a prepared SELECT by key), `commit` (a prepared INSERT
-//! that commits by itself) or `batch`: TEXT, in which `{n}` is the client's number modulo MODULUS. Requests are built once; of a reply no more is read than where it ends and whether it failed.
+//! `load PORT PASSWORD KIND CLIENTS SECONDS [TEXT MODULUS [TRACE]]` prints `requests|microseconds|fewest|most`, the last two
+//! of one client. KIND is `setup`, `empty` (a batch without text), `point` (a prepared SELECT by key), `commit` (a prepared
+//! INSERT that commits by itself), `batch`: TEXT, in which `{n}` is the client's number modulo MODULUS, or `keyed`: TEXT
+//! prepared, whose `@p` is a key of 1 to MODULUS, another one every time. Requests are built once; of a reply no more is
+//! read than where it ends and whether it failed.
+//!
+//! TRACE names a file for the single requests: when the first began (microseconds since 1970, 8 bytes), then for each when
+//! it ended after that and how long it took (microseconds, 4 bytes each), all little-endian.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -40,6 +45,7 @@ struct Arguments {
     seconds: f64,
     text: String,
     modulus: u32,
+    trace: Option<String>,
 }
 
 fn arguments() -> Option<Arguments> {
@@ -52,13 +58,14 @@ fn arguments() -> Option<Arguments> {
         seconds: words.next()?.parse().ok()?,
         text: words.next().unwrap_or_default(),
         modulus: words.next().and_then(|w| w.parse().ok()).unwrap_or(1),
+        trace: words.next(),
     })
 }
 
 fn main() -> ExitCode {
     let Some(arguments) = arguments() else {
         eprintln!(
-            "usage: load PORT PASSWORD setup|empty|point|commit|batch CLIENTS SECONDS [TEXT MODULUS]"
+            "usage: load PORT PASSWORD setup|empty|point|commit|batch|keyed CLIENTS SECONDS [TEXT MODULUS [TRACE]]"
         );
         return ExitCode::from(2);
     };
@@ -73,7 +80,7 @@ fn main() -> ExitCode {
 
 fn log_in(arguments: &Arguments) -> Result<Client<Stream>, Failure> {
     let database = match arguments.kind.as_str() {
-        "setup" | "batch" => "",
+        "setup" | "batch" | "keyed" => "",
         _ => "wire",
     };
     Ok(connect(&ConnectOptions {
@@ -101,18 +108,40 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         clients.push(Caller::new(arguments, number as u32)?);
     }
     let limit = Duration::from_secs_f64(arguments.seconds);
+    let wall = time::wall().unix_nanos() / 1000;
     let began = time::now();
-    let counts = match clients.len() {
+    let done = match clients.len() {
         1 => vec![clients.remove(0).alone(began, limit)?],
         _ => together(clients, began, limit)?,
     };
     let micros = began.elapsed().as_micros();
+    if let Some(file) = &arguments.trace {
+        write_trace(file, wall, &done)?;
+    }
+    let counts: Vec<u64> = done.iter().map(|d| d.count).collect();
     let (sum, fewest, most) = (
         counts.iter().sum::<u64>(),
         counts.iter().min().copied().unwrap_or(0),
         counts.iter().max().copied().unwrap_or(0),
     );
     println!("{sum}|{micros}|{fewest}|{most}");
+    Ok(())
+}
+
+fn write_trace(file: &str, wall: i128, done: &[Done]) -> Result<(), Failure> {
+    let mut bytes = u64::try_from(wall)?.to_le_bytes().to_vec();
+    for (end, took) in done.iter().flat_map(|d| &d.trace) {
+        bytes.extend_from_slice(&end.to_le_bytes());
+        bytes.extend_from_slice(&took.to_le_bytes());
+    }
+    let env = duramen_os::Env::real();
+    let options = duramen_os::OpenOptions {
+        create: true,
+        ..duramen_os::OpenOptions::default()
+    };
+    let file = env.disk.open(std::path::Path::new(file), &options)?;
+    file.set_len(0)?;
+    file.write_at(&bytes, 0)?;
     Ok(())
 }
 
@@ -132,6 +161,24 @@ fn last_value(client: &mut Client<Stream>) -> Result<Option<Value>, Failure> {
     }
 }
 
+/// What a client has got.
+struct Done {
+    count: u64,
+    tracing: bool,
+    /// End after the beginning of all, and duration, in microseconds.
+    trace: Vec<(u32, u32)>,
+}
+
+impl Done {
+    fn note(&mut self, sent: Instant, began: Instant) {
+        self.count += 1;
+        if self.tracing {
+            let end = began.elapsed().as_micros() as u32;
+            self.trace.push((end, sent.elapsed().as_micros() as u32));
+        }
+    }
+}
+
 /// A client with its request.
 struct Caller {
     socket: TcpStream,
@@ -139,6 +186,9 @@ struct Caller {
     /// Where the request's last four bytes, the parameter, change from call to call.
     keyed: bool,
     key: u32,
+    /// Keys are less than this.
+    keys: u32,
+    tracing: bool,
     /// Keeps the connection.
     _client: Client<Stream>,
 }
@@ -149,6 +199,7 @@ impl Caller {
         let sql = match arguments.kind.as_str() {
             "point" => Some("SELECT word FROM point WHERE id = @p"),
             "commit" => Some("INSERT hit (client) VALUES (@p)"),
+            "keyed" => Some(arguments.text.as_str()),
             _ => None,
         };
         let own = (number % arguments.modulus.max(1)).to_string();
@@ -179,8 +230,13 @@ impl Caller {
         Ok(Caller {
             socket: client.stream().socket().try_clone()?,
             request: to_packets(kind, &body, 4096, 0, 0),
-            keyed: arguments.kind == "point",
-            key: number.wrapping_mul(7919),
+            keyed: matches!(arguments.kind.as_str(), "point" | "keyed"),
+            key: number.wrapping_mul(0x9E37_79B9),
+            keys: match arguments.kind.as_str() {
+                "keyed" => arguments.modulus.max(1),
+                _ => ROWS,
+            },
+            tracing: arguments.trace.is_some(),
             _client: client,
         })
     }
@@ -188,19 +244,30 @@ impl Caller {
     /// The bytes of the next request.
     fn next(&mut self) -> &[u8] {
         if self.keyed {
-            self.key = self.key.wrapping_add(7919) % ROWS;
+            // Far from the one before; the upper bits are the random ones.
+            self.key = self.key.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let key = ((u64::from(self.key) * u64::from(self.keys)) >> 32) as u32;
             let at = self.request.len() - 4;
-            self.request[at..].copy_from_slice(&(self.key + 1).to_le_bytes());
+            self.request[at..].copy_from_slice(&(key + 1).to_le_bytes());
         }
         &self.request
     }
 
-    fn alone(mut self, began: Instant, limit: Duration) -> Result<u64, Failure> {
+    fn done(&self) -> Done {
+        Done {
+            count: 0,
+            tracing: self.tracing,
+            trace: Vec::new(),
+        }
+    }
+
+    fn alone(mut self, began: Instant, limit: Duration) -> Result<Done, Failure> {
         let mut socket = self.socket.try_clone()?;
         let mut buffer = Vec::new();
         let mut piece = vec![0; 16 * 1024];
-        let mut count = 0;
+        let mut done = self.done();
         while began.elapsed() < limit {
+            let sent = time::now();
             socket.write_all(self.next())?;
             buffer.clear();
             while !whole(&buffer)? {
@@ -210,14 +277,14 @@ impl Caller {
                 }
                 buffer.extend_from_slice(&piece[..n]);
             }
-            count += 1;
+            done.note(sent, began);
         }
-        Ok(count)
+        Ok(done)
     }
 }
 
 /// All clients on one thread, each with one request on its way, as pgbench has them.
-fn together(clients: Vec<Caller>, began: Instant, limit: Duration) -> Result<Vec<u64>, Failure> {
+fn together(clients: Vec<Caller>, began: Instant, limit: Duration) -> Result<Vec<Done>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
@@ -226,22 +293,23 @@ fn together(clients: Vec<Caller>, began: Instant, limit: Duration) -> Result<Vec
         for client in clients {
             tasks.push(tokio::spawn(one_of_many(client, began, limit)));
         }
-        let mut counts = Vec::new();
+        let mut done = Vec::new();
         for task in tasks {
-            counts.push(task.await??);
+            done.push(task.await??);
         }
-        Ok(counts)
+        Ok(done)
     })
 }
 
-async fn one_of_many(mut caller: Caller, began: Instant, limit: Duration) -> Result<u64, Failure> {
+async fn one_of_many(mut caller: Caller, began: Instant, limit: Duration) -> Result<Done, Failure> {
     let socket = caller.socket.try_clone()?;
     socket.set_nonblocking(true)?;
     let socket = tokio::net::TcpStream::from_std(socket)?;
     let mut buffer = Vec::new();
     let mut piece = vec![0; 4096];
-    let mut count = 0;
+    let mut done = caller.done();
     while began.elapsed() < limit {
+        let sent = time::now();
         socket.writable().await?;
         if socket.try_write(caller.next())? != caller.request.len() {
             return Err("a request did not leave at once".into());
@@ -256,9 +324,9 @@ async fn one_of_many(mut caller: Caller, began: Instant, limit: Duration) -> Res
                 Err(error) => return Err(error.into()),
             }
         }
-        count += 1;
+        done.note(sent, began);
     }
-    Ok(count)
+    Ok(done)
 }
 
 /// Whether a whole reply is there; an error when it tells of one.

@@ -9,6 +9,7 @@
 
 mod analytics;
 mod bulk;
+mod checkpoint;
 mod curves;
 mod disk;
 mod duramen;
@@ -203,6 +204,10 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if curves::is_wanted(only) {
         table.push_str(&curves::figures(&dir, options.seconds, only)?);
+        table.push('\n');
+    }
+    if checkpoint::is_wanted(only) {
+        table.push_str(&checkpoint::figures(&dir, options.rounds, options.seconds)?);
         table.push('\n');
     }
     if restart::is_wanted(only) {
