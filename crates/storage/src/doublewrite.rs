@@ -216,7 +216,18 @@ pub(crate) struct Batch {
     pages: Vec<(Arc<DbStore>, PageId)>,
 }
 
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch::new(0)
+    }
+}
+
 impl Batch {
+    /// Empties it; the memory stays.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+    }
+
     /// Room for `n` pages; grows when more are put in.
     pub fn new(n: usize) -> Batch {
         let bytes = if n == 0 { 0 } else { data_at(n) };

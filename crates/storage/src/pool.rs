@@ -195,7 +195,8 @@ pub(crate) struct Pool {
     stores: RwLock<BTreeMap<u16, Arc<DbStore>>>,
     /// Dirty frames of each database.
     dirty: Box<[AtomicU32]>,
-    write_lock: Mutex<()>,
+    /// Who writes pages holds it; inside is the memory that batches are put together in, which stays warm.
+    write_lock: Mutex<write::Room>,
     pub doublewrite: DoubleWrite,
     replacer: Replacer,
 }
@@ -245,7 +246,7 @@ impl Pool {
             shards: (0..SHARDS).map(|_| Mutex::new(Shard::default())).collect(),
             stores: RwLock::new(BTreeMap::new()),
             dirty: (0..MAX_DATABASES).map(|_| AtomicU32::new(0)).collect(),
-            write_lock: Mutex::new(()),
+            write_lock: Mutex::new(write::Room::default()),
             doublewrite,
             replacer: Replacer::new(limit),
         })

@@ -31,6 +31,20 @@ pub(crate) enum Why {
     Background,
 }
 
+/// The memory of a batch: pages that are synced, and those of tempdb.
+#[derive(Default)]
+pub(super) struct Room {
+    lasting: Batch,
+    temporary: Batch,
+}
+
+impl Room {
+    fn clear(&mut self) {
+        self.lasting.clear();
+        self.temporary.clear();
+    }
+}
+
 /// What came of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
@@ -44,10 +58,14 @@ impl Pool {
     /// Frames that are clean, or have another page meanwhile, are left out.
     pub fn write_out(&self, frames: &mut [u32], why: Why) -> SqlResult<Written> {
         frames.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
-        let _writers = self.write_lock.lock();
+        let mut room = self.write_lock.lock();
+        let result = self.write_with(&mut room, frames, why);
+        room.clear();
+        result
+    }
+
+    fn write_with(&self, room: &mut Room, frames: &[u32], why: Why) -> SqlResult<Written> {
         let mut result = Written::default();
-        let mut lasting = Batch::new(frames.len());
-        let mut temporary = Batch::new(0);
         let mut pins = Vec::with_capacity(frames.len());
         let mut flush_to: BTreeMap<u16, (Arc<DbStore>, Lsn)> = BTreeMap::new();
         for &i in frames.iter() {
@@ -75,8 +93,8 @@ impl Pool {
             }
             self.cleaned(f);
             let batch = match store.temporary {
-                true => &mut temporary,
-                false => &mut lasting,
+                true => &mut room.temporary,
+                false => &mut room.lasting,
             };
             let copy = batch.push(&store, page_of(key), bytes);
             drop(guard);
@@ -88,7 +106,7 @@ impl Pool {
             to.1 = to.1.max(lsn);
             pins.push(pin);
         }
-        let written = self.write_batches(&mut lasting, &temporary, flush_to.into_values());
+        let written = self.write_batches(room, flush_to.into_values());
         if let Err(e) = written {
             for pin in &pins {
                 self.dirtied(pin.0);
@@ -111,8 +129,7 @@ impl Pool {
 
     fn write_batches(
         &self,
-        lasting: &mut Batch,
-        temporary: &Batch,
+        room: &mut Room,
         flush_to: impl Iterator<Item = (Arc<DbStore>, Lsn)>,
     ) -> SqlResult<()> {
         for (store, lsn) in flush_to {
@@ -120,8 +137,8 @@ impl Pool {
                 store.flush_log(lsn)?;
             }
         }
-        temporary.write_in_place()?;
-        self.doublewrite.write_batch(lasting)
+        room.temporary.write_in_place()?;
+        self.doublewrite.write_batch(&mut room.lasting)
     }
 
     /// Reads pages as they stand on the disk, none of them half written: writers wait. What the file does not have yet
