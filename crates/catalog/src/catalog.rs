@@ -172,6 +172,29 @@ impl CatalogDb {
         written.map(|()| value)
     }
 
+    /// The next `n` IDENTITY values of a table, one behind the other. After an error those before it are gone.
+    pub fn next_identities(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        n: usize,
+    ) -> SqlResult<Vec<i64>> {
+        let column = table.identity_column().ok_or_else(|| no_identity(table))?;
+        let ty = table.columns[column].ty;
+        let mut values = Vec::with_capacity(n);
+        while values.len() < n {
+            values.push(self.next_identity(tx, table)?);
+            let mut blocks = self.identities.lock();
+            let block = self.block(&mut blocks, tx, table)?;
+            while values.len() < n
+                && let Some(value) = identity::take(block, &ty)?
+            {
+                values.push(value);
+            }
+        }
+        Ok(values)
+    }
+
     /// The value given out last; `None` when there was none (DBCC CHECKIDENT, IDENT_CURRENT).
     pub fn current_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<Option<i64>> {
         let mut blocks = self.identities.lock();

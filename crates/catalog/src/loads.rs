@@ -1,7 +1,8 @@
 //! Many rows into a table at once, its indexes with it.
 //!
-//! Rows are gathered until there are enough of them: pages then fill whole, and the entries of each index, put in its order
-//! first, find most of their neighbours beside them.
+//! Rows are gathered by column until there are enough of them, so that pages fill whole. What each nonclustered index has
+//! to get is kept until the statement's last row has come, or until memory is wanted back ([`TableLoad::settle`]): put in
+//! the index's order then, most entries find their neighbours beside them, and each leaf is visited once.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,10 +11,12 @@ use duramen_base::SqlResult;
 use duramen_storage::{Database, Load, LoadError, RowLocator, Rowset, RowsetDef, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
+use duramen_types::batch::Column;
 
 use crate::def::{IndexDef, TableDef};
+use crate::shape::IndexSource;
 
-/// Rows, and bytes of values beyond them, that are gathered before they are written.
+/// Rows, and bytes, that are gathered before they are written.
 const ROWS: usize = 8192;
 const BYTES: usize = 4 << 20;
 
@@ -21,16 +24,42 @@ const BYTES: usize = 4 << 20;
 pub struct TableLoad {
     table: Arc<TableDef>,
     data: Load,
-    indexes: Vec<Load>,
-    rows: Vec<Vec<Value>>,
+    indexes: Vec<Entries>,
+    /// One for each column of the rows as stored, the uniquifier's included.
+    columns: Vec<Column>,
+    rows: usize,
     bytes: usize,
+}
+
+/// What one index has to get.
+struct Entries {
+    load: Load,
+    columns: Vec<Column>,
+    rows: usize,
 }
 
 /// A row that could not be written.
 #[derive(Debug)]
 pub struct RowError {
+    /// As stored. Of a row that an index refused only what the index holds is there; of an error that is the table's as a
+    /// whole, nothing.
     pub row: Vec<Value>,
     pub error: StorageError,
+}
+
+impl RowError {
+    fn of_table(error: impl Into<StorageError>) -> Box<RowError> {
+        Box::new(RowError {
+            row: Vec::new(),
+            error: error.into(),
+        })
+    }
+}
+
+/// Empty columns for rows of a rowset.
+fn empty(def: &RowsetDef) -> Vec<Column> {
+    let columns = def.layout.columns.iter();
+    columns.map(|c| Column::of(&c.ty)).collect()
 }
 
 impl TableLoad {
@@ -44,86 +73,196 @@ impl TableLoad {
             let rowset = db.rowset(def);
             Ok(rowset.load(rowset.logging(table_locked)?))
         };
-        let indexes = table.maintained().map(|i| load(&i.rowset));
+        let entries = |i: &IndexDef| -> SqlResult<Entries> {
+            Ok(Entries {
+                load: load(&i.rowset)?,
+                columns: empty(&i.rowset),
+                rows: 0,
+            })
+        };
         Ok(TableLoad {
             data: load(&table.data)?,
-            indexes: indexes.collect::<SqlResult<_>>()?,
+            indexes: table.maintained().map(entries).collect::<SqlResult<_>>()?,
+            columns: empty(&table.data),
             table: table.clone(),
-            rows: Vec::new(),
+            rows: 0,
             bytes: 0,
         })
     }
 
-    /// Takes a row as it is stored, uniquifier included; writes what has been gathered when that is enough. An error may
-    /// be an earlier row's.
+    /// Takes a row as it is stored, room for the uniquifier included; writes what has been gathered when that is enough.
+    /// An error may be an earlier row's.
     pub fn add(&mut self, tx: &Transaction, row: Vec<Value>) -> Result<(), Box<RowError>> {
-        self.bytes += row.iter().map(Value::heap_bytes).sum::<usize>();
-        self.rows.push(row);
-        match self.rows.len() >= ROWS || self.bytes >= BYTES {
-            true => self.write(tx),
-            false => Ok(()),
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            self.bytes += value.heap_bytes();
+            column.push(value);
         }
+        self.rows += 1;
+        self.write_enough(tx)
     }
 
-    /// The last row has been given.
-    pub fn finish(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
-        self.write(tx)?;
-        for load in std::iter::once(&mut self.data).chain(&mut self.indexes) {
-            load.finish(tx).map_err(|e| {
-                let (row, error) = (Vec::new(), e.into());
-                Box::new(RowError { row, error })
-            })?;
+    /// Takes `rows` rows by column: one for each column of the table, as stored.
+    pub fn add_columns(
+        &mut self,
+        tx: &Transaction,
+        columns: &[Arc<Column>],
+        rows: usize,
+    ) -> Result<(), Box<RowError>> {
+        if self.rows == 0 && rows >= ROWS / 2 && columns.len() == self.columns.len() {
+            return self.write(tx, columns, rows);
+        }
+        let mut columns = columns.iter();
+        for own in &mut self.columns {
+            match columns.next() {
+                Some(new) if !new.is_absent() => {
+                    self.bytes += new.heap_bytes();
+                    own.append(new);
+                }
+                _ => (0..rows).for_each(|_| own.push_null()),
+            }
+        }
+        self.rows += rows;
+        self.write_enough(tx)
+    }
+
+    /// Bytes that are kept for the indexes.
+    pub fn held(&self) -> usize {
+        let columns = self.indexes.iter().flat_map(|i| &i.columns);
+        columns.map(Column::heap_bytes).sum()
+    }
+
+    /// Writes everything that has been gathered.
+    pub fn settle(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        self.write_gathered(tx)?;
+        for (index, entries) in self.table.maintained().zip(&mut self.indexes) {
+            entries.write(tx, &self.table, index)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
-        let mut rows = std::mem::take(&mut self.rows);
-        self.bytes = 0;
-        let result = self.write_rows(tx, &mut rows);
-        match result {
-            Ok(()) => {
-                rows.clear();
-                self.rows = rows;
-                Ok(())
-            }
-            Err(e) => Err(Box::new(RowError {
-                // There is none when what failed is the table as a whole.
-                row: rows.get_mut(e.row).map(std::mem::take).unwrap_or_default(),
-                error: e.error,
-            })),
+    /// The last row has been given.
+    pub fn finish(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        self.settle(tx)?;
+        let loads = self.indexes.iter_mut().map(|i| &mut i.load);
+        for load in std::iter::once(&mut self.data).chain(loads) {
+            load.finish(tx).map_err(RowError::of_table)?;
+        }
+        Ok(())
+    }
+
+    fn write_enough(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        match self.rows >= ROWS || self.bytes >= BYTES {
+            true => self.write_gathered(tx),
+            false => Ok(()),
         }
     }
 
-    fn write_rows(&mut self, tx: &Transaction, rows: &mut [Vec<Value>]) -> Result<(), LoadError> {
-        let locate = !self.indexes.is_empty();
-        let located = self.data.add(tx, rows, locate)?;
-        for (index, load) in self.table.maintained().zip(&mut self.indexes) {
-            insert_entries(tx, index, load, rows, &located)?;
+    fn write_gathered(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let columns = std::mem::replace(&mut self.columns, empty(&self.table.data));
+        let columns: Vec<Arc<Column>> = columns.into_iter().map(Arc::new).collect();
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        self.write(tx, &columns, rows)
+    }
+
+    fn write(
+        &mut self,
+        tx: &Transaction,
+        columns: &[Arc<Column>],
+        rows: usize,
+    ) -> Result<(), Box<RowError>> {
+        let indexed = !self.indexes.is_empty();
+        let named = self.table.is_heap() || self.table.data.has_uniquifier();
+        let located = self.data.add_columns(tx, columns, rows, indexed && named);
+        let located = located.map_err(|e| {
+            let row = columns.iter().map(|c| c.get(e.row)).collect();
+            Box::new(RowError {
+                row,
+                error: e.error,
+            })
+        })?;
+        for (index, entries) in self.table.maintained().zip(&mut self.indexes) {
+            entries.gather(index, columns, rows, &located);
         }
         Ok(())
     }
 }
 
-/// The entries of rows into one index, in its order.
-fn insert_entries(
-    tx: &Transaction,
+impl Entries {
+    /// Keeps the entries of rows that are written.
+    fn gather(
+        &mut self,
+        index: &IndexDef,
+        columns: &[Arc<Column>],
+        rows: usize,
+        located: &[RowLocator],
+    ) {
+        for (own, source) in self.columns.iter_mut().zip(&index.sources) {
+            match source {
+                IndexSource::Column(i) => match columns.get(*i) {
+                    Some(c) if !c.is_absent() => own.append(c),
+                    _ => (0..rows).for_each(|_| own.push_null()),
+                },
+                IndexSource::Rid => located.iter().for_each(|at| match at {
+                    RowLocator::Rid(page, slot) => {
+                        own.push(Value::Binary(RowLocator::rid_bytes(*page, *slot).to_vec()));
+                    }
+                    RowLocator::Key(_) => own.push_null(),
+                }),
+                IndexSource::Uniquifier => located.iter().for_each(|at| match at {
+                    RowLocator::Key(key) => own.push(key.last().cloned().unwrap_or_default()),
+                    RowLocator::Rid(..) => own.push_null(),
+                }),
+            }
+        }
+        self.rows += rows;
+    }
+
+    /// Writes the entries that are kept, in the index's order.
+    fn write(
+        &mut self,
+        tx: &Transaction,
+        table: &TableDef,
+        index: &IndexDef,
+    ) -> Result<(), Box<RowError>> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let fresh = empty(&index.rowset);
+        let columns = std::mem::replace(&mut self.columns, fresh);
+        let columns: Vec<Arc<Column>> = columns.into_iter().map(Arc::new).collect();
+        let order = self.load.rowset().order_of(&columns, self.rows);
+        self.rows = 0;
+        for some in order.chunks(ROWS) {
+            let sorted: Vec<Arc<Column>> =
+                columns.iter().map(|c| Arc::new(c.gather(some))).collect();
+            let written = self.load.add_columns(tx, &sorted, some.len(), false);
+            written.map_err(|e| refused(table, index, &sorted, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// An entry that its index does not take: the row, as far as the index has it.
+fn refused(
+    table: &TableDef,
     index: &IndexDef,
-    load: &mut Load,
-    rows: &[Vec<Value>],
-    located: &[RowLocator],
-) -> Result<(), LoadError> {
-    let mut entries: Vec<(Vec<Value>, usize)> = rows
-        .iter()
-        .zip(located)
-        .enumerate()
-        .map(|(i, (row, at))| (index.entry(row, at), i))
-        .collect();
-    entries.sort_by(|(a, _), (b, _)| load.rowset().compare_rows(a, b));
-    let (entries, from): (Vec<Vec<Value>>, Vec<usize>) = entries.into_iter().unzip();
-    let inserted = load.add(tx, &entries, false);
-    inserted.map(|_| ()).map_err(|e| LoadError {
-        row: from[e.row],
+    entries: &[Arc<Column>],
+    e: LoadError,
+) -> Box<RowError> {
+    let mut row = vec![Value::Null; table.data.layout.columns.len()];
+    for (column, source) in entries.iter().zip(&index.sources) {
+        if let IndexSource::Column(i) = source
+            && let Some(value) = row.get_mut(*i)
+        {
+            *value = column.get(e.row);
+        }
+    }
+    Box::new(RowError {
+        row,
         error: e.error,
     })
 }

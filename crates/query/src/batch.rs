@@ -153,6 +153,18 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     }
 }
 
+/// Starts a plan of which all rows and columns are wanted, by column whatever it reads: a projection above operators that
+/// know no columns is still computed a batch at a time.
+pub fn open_whole<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
+    let needed = vec![true; plan.columns.len()];
+    match &plan.node {
+        Node::Project { input, exprs } if !plan.correlated => {
+            project(input, exprs, &needed, u64::MAX, cx)
+        }
+        _ => open(plan, &needed, cx),
+    }
+}
+
 /// TOP and OFFSET. A sort below learns how many of its rows are wanted.
 fn slice<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let (mut skip, mut left) = (0u64, u64::MAX);

@@ -140,6 +140,27 @@ pub trait RowCursor {
 /// Takes the rows of a statement that inserts many. An error may be that of a row that was given earlier.
 pub trait Load {
     fn put(&mut self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()>;
+    /// Rows by column, one for each of the table's: values as the table stores them. Only for tables that make none
+    /// themselves.
+    fn put_columns(
+        &mut self,
+        columns: &[Arc<Column>],
+        rows: usize,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        for i in 0..rows {
+            self.put(columns.iter().map(|c| c.get(i)).collect(), cx)?;
+        }
+        Ok(())
+    }
+    /// Bytes that it keeps until the end.
+    fn held(&self) -> usize {
+        0
+    }
+    /// Keeps nothing of what has come so far.
+    fn settle(&mut self, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        Ok(())
+    }
     /// The last row has been given.
     fn finish(&mut self, cx: &mut Cx<'_>) -> SqlResult<()>;
 }
@@ -199,6 +220,11 @@ pub trait Table: fmt::Debug + Send + Sync {
     }
     /// The next identity value, as the column's type.
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value>;
+    /// The next `n` identity values, for identity columns of whole numbers.
+    fn next_identities(&self, n: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<i64>> {
+        let next = |_| Ok(self.next_identity(cx)?.as_i64().unwrap_or_default());
+        (0..n).map(next).collect()
+    }
     /// An explicit value for the identity column: later ones go on from it.
     fn note_identity(&self, _value: &Value, _cx: &mut Cx<'_>) -> SqlResult<()> {
         Ok(())

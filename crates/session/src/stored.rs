@@ -459,6 +459,11 @@ impl Table for StoredTable {
         })
     }
 
+    fn next_identities(&self, n: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<i64>> {
+        let tx = transaction(cx)?;
+        self.db.catalog.next_identities(&tx, &self.def, n)
+    }
+
     fn note_identity(&self, value: &Value, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
         match value.as_i64() {

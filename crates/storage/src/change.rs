@@ -435,16 +435,13 @@ impl<'a> PageOp<'a> {
             PageOp::Insert { slot, rows, .. } if *slot == page.as_ref().slot_count() => {
                 page.append_records(rows.iter().copied())
             }
-            PageOp::Insert { slot, rows, .. } => {
+            PageOp::Insert { slot, rows, .. } if is_heap(context) => {
                 for (i, row) in rows.iter().enumerate() {
-                    if is_heap(context) {
-                        page.put_record(slot + i as u16, row)?;
-                    } else {
-                        page.insert_record(slot + i as u16, row)?;
-                    }
+                    page.put_record(slot + i as u16, row)?;
                 }
                 Ok(())
             }
+            PageOp::Insert { slot, rows, .. } => page.insert_records(*slot, rows),
             PageOp::Delete { slot, .. } => {
                 if is_heap(context) {
                     page.clear_slot(*slot)

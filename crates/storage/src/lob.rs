@@ -4,10 +4,12 @@
 //! row keeps an in-row root. Values are immutable: an update writes new pieces and frees the old ones.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_txn::Transaction;
 use duramen_types::Value;
+use duramen_types::batch::Column;
 use duramen_wal::record::Lcx;
 
 use crate::format::layout::ColumnLayout;
@@ -16,6 +18,7 @@ use crate::format::lob::{
     Pointer, decode_node, decode_pointer, encode_data, encode_inrow, encode_internal, read_value,
 };
 use crate::format::pack::append_row;
+use crate::format::pack_columns::append_rows;
 use crate::format::page::MAX_RECORD_BYTES;
 use crate::format::row::{Field, decode_fields, encode_fields};
 use crate::format::values::{decode_row_with, field_of};
@@ -52,6 +55,37 @@ impl Rowset {
             0..=MAX_RECORD_BYTES => Ok(()),
             n => Err(row_too_long(n)),
         }
+    }
+
+    /// The bytes of many rows, kept by column, and where each ends. The row that cannot be made.
+    pub(crate) fn encode_rows(
+        &self,
+        tx: &Transaction,
+        columns: &[Arc<Column>],
+        rows: usize,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) -> Result<(), (usize, SqlError)> {
+        let (start, first) = (out.len(), ends.len());
+        if !self.has_pieces() && append_rows(&self.def.layout, columns, rows, out, ends).is_ok() {
+            let mut from = start;
+            for (i, end) in ends[first..].iter().enumerate() {
+                if end - from > MAX_RECORD_BYTES {
+                    return Err((i, row_too_long(end - from)));
+                }
+                from = *end;
+            }
+            return Ok(());
+        }
+        // Row by row: values go outside, or one of the rows has an error.
+        out.truncate(start);
+        ends.truncate(first);
+        for i in 0..rows {
+            let row: Vec<Value> = columns.iter().map(|c| c.get(i)).collect();
+            self.encode_into(tx, &row, out).map_err(|e| (i, e))?;
+            ends.push(out.len());
+        }
+        Ok(())
     }
 
     /// Whether values may go outside their rows.

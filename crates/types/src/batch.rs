@@ -9,6 +9,7 @@
 //! 3. `nulls` is empty (no cell is NULL) or has one entry a cell. The data of a NULL cell is a zero or nothing.
 //! 4. Every column of a [`Batch`] has the batch's number of rows, or is [`Data::Absent`]: nobody above asked for it.
 
+mod assigned;
 mod codec;
 mod stored;
 

@@ -1,6 +1,7 @@
 //! Rows of a plan that wait in a file, in their order.
 
 use duramen_base::SqlResult;
+use duramen_types::batch::Batch;
 
 use super::source::batch_of;
 use super::spilled::{Reader, Writer};
@@ -28,6 +29,10 @@ impl<'p> Keeper<'p> {
 
     pub fn put(&mut self, rows: Vec<Row>) -> SqlResult<()> {
         let batch = batch_of(rows, self.plan, &self.needed);
+        self.put_batch(&batch)
+    }
+
+    pub fn put_batch(&mut self, batch: &Batch) -> SqlResult<()> {
         let all: Vec<u32> = (0..batch.rows() as u32).collect();
         self.writer.put(self.part, batch.columns(), &all)
     }
@@ -43,10 +48,15 @@ pub struct Kept(Option<Reader>);
 impl Kept {
     /// Some rows; `None` at the end.
     pub fn next(&mut self) -> SqlResult<Option<Vec<Row>>> {
-        let Some(reader) = &mut self.0 else {
-            return Ok(None);
-        };
-        let batch = reader.next()?;
+        let batch = self.next_batch()?;
         Ok(batch.map(|b| (0..b.rows()).map(|i| b.row(i)).collect()))
+    }
+
+    /// The same by column.
+    pub fn next_batch(&mut self) -> SqlResult<Option<Batch>> {
+        match &mut self.0 {
+            Some(reader) => reader.next(),
+            None => Ok(None),
+        }
     }
 }

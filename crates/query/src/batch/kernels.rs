@@ -293,9 +293,7 @@ pub fn like(
 
 /// `n` cells of one value.
 pub fn repeated(value: &Value, ty: &SqlType, n: usize) -> Column {
-    let mut column = Column::of(ty);
-    (0..n).for_each(|_| column.push(value.clone()));
-    column
+    Column::repeated(value, ty, n)
 }
 
 /// A function of one value, cell by cell.

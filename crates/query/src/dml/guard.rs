@@ -182,6 +182,11 @@ impl Guard {
         !self.references.is_empty() || !self.referenced_by.is_empty()
     }
 
+    /// Whether new rows are looked at before they are written.
+    pub(crate) fn checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
     /// 547 for a new row that a check constraint forbids.
     pub(crate) fn check(
         &self,

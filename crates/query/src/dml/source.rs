@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use duramen_base::SqlResult;
 use duramen_types::Value;
+use duramen_types::batch::Batch;
 
-use crate::batch::{Keeper, Kept};
+use crate::batch::{BatchOperator, Keeper, Kept};
 use crate::cx::Cx;
 use crate::exec::Operator;
 use crate::expr::{Expr, Kind};
@@ -62,6 +63,58 @@ impl<'p> Rows<'p> {
             Rows::Read { first, rest, .. } => match (first.pop_front(), rest) {
                 (Some(rows), _) => Ok(Some(rows)),
                 (None, Some(file)) => file.next(),
+                (None, None) => Ok(None),
+            },
+        }
+    }
+}
+
+/// The same by column.
+pub(super) enum Batches<'p> {
+    Stream(Box<dyn BatchOperator + 'p>),
+    Read {
+        first: VecDeque<Batch>,
+        rest: Option<Kept>,
+        _grant: Grant,
+    },
+}
+
+impl<'p> Batches<'p> {
+    pub fn open(plan: &'p Plan, target: &dyn Table, cx: &mut Cx<'_>) -> SqlResult<Batches<'p>> {
+        let mut input = crate::batch::open_whole(plan, cx)?;
+        if !sees(plan, target) {
+            return Ok(Batches::Stream(input));
+        }
+        let mut grant = Grant::new(cx.host.workspace());
+        let (mut first, mut bytes) = (VecDeque::new(), 0);
+        let mut rest: Option<Keeper<'_>> = None;
+        while let Some(batch) = input.next(cx)? {
+            cx.check_cancelled()?;
+            if rest.is_none() {
+                bytes += batch.heap_bytes();
+                if !grant.hold(bytes) {
+                    rest = Some(Keeper::new(plan, cx)?);
+                }
+            }
+            match &mut rest {
+                Some(file) => file.put_batch(&batch)?,
+                None => first.push_back(batch),
+            }
+        }
+        Ok(Batches::Read {
+            first,
+            rest: rest.map(Keeper::finish).transpose()?,
+            _grant: grant,
+        })
+    }
+
+    /// A batch; `None` at the end.
+    pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        match self {
+            Batches::Stream(input) => input.next(cx),
+            Batches::Read { first, rest, .. } => match (first.pop_front(), rest) {
+                (Some(batch), _) => Ok(Some(batch)),
+                (None, Some(file)) => file.next_batch(),
                 (None, None) => Ok(None),
             },
         }

@@ -7,6 +7,7 @@ use duramen_catalog::loads::{RowError, TableLoad};
 use duramen_query::host::Load;
 use duramen_query::{Cx, LockGrain, Row, ScanLock};
 use duramen_txn::Transaction;
+use duramen_types::batch::Column;
 
 use super::{StoredTable, transaction};
 
@@ -47,6 +48,25 @@ impl Load for StoredLoad<'_> {
         let row = self.table.stored(row);
         let added = self.load.add(&self.tx, row);
         added.map_err(|e| self.named(*e))
+    }
+
+    fn put_columns(
+        &mut self,
+        columns: &[Arc<Column>],
+        rows: usize,
+        _cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        let added = self.load.add_columns(&self.tx, columns, rows);
+        added.map_err(|e| self.named(*e))
+    }
+
+    fn held(&self) -> usize {
+        self.load.held()
+    }
+
+    fn settle(&mut self, _cx: &mut Cx<'_>) -> SqlResult<()> {
+        let written = self.load.settle(&self.tx);
+        written.map_err(|e| self.named(*e))
     }
 
     fn finish(&mut self, _cx: &mut Cx<'_>) -> SqlResult<()> {

@@ -194,6 +194,14 @@ impl KeyInfo {
         Ordering::Equal
     }
 
+    /// How two values of the key's `k`-th column stand, whichever way it is sorted.
+    pub fn cmp_part(&self, k: usize, a: &Value, b: &Value) -> Ordering {
+        match self.node.columns.get(k) {
+            Some(c) => compare_key(c, a, b),
+            None => Ordering::Equal,
+        }
+    }
+
     /// The 48-bit hash that names a key in the lock manager: equal keys have equal hashes.
     pub fn hash(&self, key: &[Value]) -> u64 {
         let mut h = KeyHasher(0x51_7cc1_b727);

@@ -18,6 +18,7 @@ pub mod foreign;
 pub mod layout;
 pub mod lob;
 pub(crate) mod pack;
+pub(crate) mod pack_columns;
 pub mod page;
 pub mod row;
 pub mod value;

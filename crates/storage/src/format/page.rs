@@ -488,6 +488,42 @@ impl<'a> PageMut<'a> {
         Ok(())
     }
 
+    /// `insert_record` for neighbours: the first goes to `slot`, each of the others behind the one before.
+    pub fn insert_records(&mut self, slot: u16, records: &[&[u8]]) -> FormatResult<()> {
+        let count = self.as_ref().slot_count();
+        if slot > count {
+            return Err(FormatError::NoSlot(slot));
+        }
+        let bytes: usize = records.iter().map(|r| r.len()).sum();
+        let slots = 2 * (usize::from(count) + records.len());
+        if 2 * usize::from(count) > BODY_BYTES {
+            return Err(FormatError::Corrupt("slot count"));
+        }
+        let free = usize::from(self.as_ref().free_bytes());
+        let left = free.checked_sub(bytes + 2 * records.len());
+        let left = left.ok_or(FormatError::NoSpace)?;
+        if usize::from(self.as_ref().free_data()) + bytes + slots > PAGE_BYTES {
+            // All at once: a record without a slot would not survive it.
+            self.compact()?;
+        }
+        let mut at = usize::from(self.as_ref().free_data());
+        if at < HEADER_BYTES || at + bytes + slots > PAGE_BYTES {
+            return Err(FormatError::NoSpace);
+        }
+        let low = PAGE_BYTES - 2 * usize::from(count);
+        let high = PAGE_BYTES - 2 * usize::from(slot);
+        self.b.copy_within(low..high, low - 2 * records.len());
+        for (slot, record) in (slot..).zip(records) {
+            self.b[at..at + record.len()].copy_from_slice(record);
+            self.set_slot(slot, at as u16);
+            at += record.len();
+        }
+        self.set_free_data(at);
+        self.set_slot_count(count + records.len() as u16);
+        self.set_free_bytes(left);
+        Ok(())
+    }
+
     /// Puts `record` into `slot` without moving other slots: an empty slot, or the slot after the last (heaps).
     /// Empty slots are made up to `slot` when it is further out (redo and undo of heap rows).
     pub fn put_record(&mut self, slot: u16, record: &[u8]) -> FormatResult<()> {

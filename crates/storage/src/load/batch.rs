@@ -1,50 +1,54 @@
 //! The rows of a load as they will stand on pages.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use duramen_base::{PAGE_BYTES, SqlError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
+use duramen_types::batch::Column;
 
+use super::order::KeyColumns;
 use crate::change::PageOp;
 use crate::format::page::{BODY_BYTES, PageMut, PageRef};
 use crate::format::{FormatResult, PageBytes};
 use crate::rowset::Rowset;
 
-/// Rows as values and as bytes.
+/// Rows as columns and as bytes.
 pub(super) struct Batch<'r> {
-    pub values: &'r [Vec<Value>],
+    columns: &'r [Arc<Column>],
+    keys: KeyColumns<'r>,
     bytes: Vec<u8>,
     /// Where each row ends in `bytes`.
     ends: Vec<usize>,
     /// The run of ascending keys that was found last.
-    ascending: std::cell::Cell<(usize, usize)>,
+    ascending: Cell<(usize, usize)>,
 }
 
 impl<'r> Batch<'r> {
-    /// Makes the rows' bytes; values that go outside their rows are written on the way. The row that cannot be made.
+    /// Makes the bytes of `rows` rows; values that go outside their rows are written on the way. The row that cannot be
+    /// made.
     pub fn pack(
-        rowset: &Rowset,
+        rowset: &'r Rowset,
         tx: &Transaction,
-        values: &'r [Vec<Value>],
+        columns: &'r [Arc<Column>],
+        rows: usize,
     ) -> Result<Batch<'r>, (usize, SqlError)> {
-        let mut batch = Batch {
-            values,
-            bytes: Vec::new(),
-            ends: Vec::with_capacity(values.len()),
-            ascending: std::cell::Cell::new((0, 0)),
-        };
-        for (i, row) in values.iter().enumerate() {
-            let encoded = rowset.encode_into(tx, row, &mut batch.bytes);
-            encoded.map_err(|e| (i, e))?;
-            batch.ends.push(batch.bytes.len());
-        }
-        Ok(batch)
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        rowset.encode_rows(tx, columns, rows, &mut bytes, &mut ends)?;
+        Ok(Batch {
+            columns,
+            keys: KeyColumns::new(rowset, columns),
+            bytes,
+            ends,
+            ascending: Cell::new((0, 0)),
+        })
     }
 
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.ends.len()
     }
 
     pub fn row(&self, i: usize) -> &[u8] {
@@ -62,21 +66,51 @@ impl<'r> Batch<'r> {
         range.map(|i| self.row(i))
     }
 
+    /// All values of a row.
+    pub fn values(&self, i: usize) -> Vec<Value> {
+        self.columns.iter().map(|c| c.get(i)).collect()
+    }
+
+    /// The values of a row's key, in the order of the rowset's keys.
+    pub fn key(&self, i: usize) -> Vec<Value> {
+        self.keys.values(i)
+    }
+
     /// The rows from `from` on whose keys ascend, each above the one before: where that ends.
-    pub fn ascending(&self, rowset: &Rowset, from: usize) -> usize {
+    pub fn ascending(&self, from: usize) -> usize {
         let (first, end) = self.ascending.get();
         if (first..end).contains(&from) {
             return end;
         }
-        let keys = &rowset.keys;
         let mut end = from + 1;
-        while end < self.len()
-            && keys.cmp_rows(&self.values[end - 1], &self.values[end]) == Ordering::Less
-        {
+        while end < self.len() && self.keys.cmp(end - 1, end) == Ordering::Less {
             end += 1;
         }
         self.ascending.set((from, end));
         end
+    }
+
+    /// How many of some ascending rows have keys below `key`.
+    pub fn below(&self, rows: Range<usize>, key: &[Value]) -> usize {
+        // Mostly few or all.
+        let (mut low, mut step) = (0, 1);
+        while low + step <= rows.len() && self.is_below(rows.start + low + step - 1, key) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = rows.len().min(low + step - 1);
+        while low < high {
+            let mid = (low + high) / 2;
+            match self.is_below(rows.start + mid, key) {
+                true => low = mid + 1,
+                false => high = mid,
+            }
+        }
+        low
+    }
+
+    fn is_below(&self, row: usize, key: &[Value]) -> bool {
+        self.keys.cmp_key(row, key) == Ordering::Less
     }
 
     /// How many rows from `from` to `to` fit into `free` bytes, slots included.

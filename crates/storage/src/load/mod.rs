@@ -23,14 +23,17 @@
 mod batch;
 mod extent;
 mod heap;
+mod order;
 mod tree;
 mod unlogged;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_txn::{LockMode, Resource, Transaction};
-use duramen_types::Value;
+use duramen_types::batch::Column;
+use duramen_types::{SqlType, Value};
 use duramen_wal::LogProfile;
 
 use crate::def::RowLocator;
@@ -76,19 +79,44 @@ impl Load {
         rows: &[Vec<Value>],
         locate: bool,
     ) -> Result<Vec<RowLocator>, LoadError> {
+        let layout = &self.rowset.def.layout;
+        let mut columns: Vec<Column> = layout.columns.iter().map(|c| Column::of(&c.ty)).collect();
+        for row in rows {
+            for (i, column) in columns.iter_mut().enumerate() {
+                column.push(row.get(i).cloned().unwrap_or_default());
+            }
+        }
+        let columns: Vec<Arc<Column>> = columns.into_iter().map(Arc::new).collect();
+        self.add_columns(tx, &columns, rows.len(), locate)
+    }
+
+    /// `add` for rows that are kept by column: one for each of the layout's, the uniquifier's included, whatever it holds.
+    pub fn add_columns(
+        &mut self,
+        tx: &Transaction,
+        columns: &[Arc<Column>],
+        rows: usize,
+        locate: bool,
+    ) -> Result<Vec<RowLocator>, LoadError> {
         let rowset = self.rowset.clone();
-        let numbered: Option<Vec<Vec<Value>>> = rowset
-            .def
-            .has_uniquifier()
-            .then(|| rows.iter().map(|r| rowset.with_uniquifier(r)).collect());
-        let rows = numbered.as_deref().unwrap_or(rows);
-        let mut located = Vec::with_capacity(if locate { rows.len() } else { 0 });
         let fail = |row: usize| move |error| LoadError { row, error };
         let failed = |row: usize| move |e: duramen_base::SqlError| fail(row)(e.into());
+        let mut numbered = Vec::new();
+        let mut columns = columns;
+        if rowset.def.has_uniquifier()
+            && let Some((_, own)) = columns.split_last()
+        {
+            // The one that they have unless their key is there already.
+            let zero = Column::repeated(&Value::Int(0), &SqlType::INT, rows);
+            numbered.extend_from_slice(own);
+            numbered.push(Arc::new(zero));
+            columns = &numbered;
+        }
+        let mut located = Vec::with_capacity(if locate { rows } else { 0 });
         rowset.lock_object(tx, LockMode::IX).map_err(failed(0))?;
-        let batch = Batch::pack(&rowset, tx, rows).map_err(|(row, e)| failed(row)(e))?;
+        let batch = Batch::pack(&rowset, tx, columns, rows).map_err(|(row, e)| failed(row)(e))?;
         let mut at = 0;
-        while at < rows.len() {
+        while at < rows {
             let taken = match rowset.def.is_heap() {
                 true => self.add_to_heap(tx, &batch, at, &mut located, locate),
                 false => self.add_to_tree(tx, &batch, at),
@@ -96,7 +124,7 @@ impl Load {
             let taken = taken.map_err(failed(at))?;
             if taken == 0 {
                 self.settle(tx, true).map_err(failed(at))?;
-                let one = rowset.insert(tx, &rows[at]).map_err(fail(at))?;
+                let one = rowset.insert(tx, &batch.values(at)).map_err(fail(at))?;
                 if locate {
                     located.push(one);
                 }
@@ -105,8 +133,7 @@ impl Load {
             }
             self.settle(tx, false).map_err(failed(at))?;
             if locate && !rowset.def.is_heap() {
-                let new = rows[at..at + taken].iter();
-                located.extend(new.map(|r| RowLocator::Key(rowset.keys.of_values(r))));
+                located.extend((at..at + taken).map(|r| RowLocator::Key(batch.key(r))));
             }
             at += taken;
         }
@@ -157,16 +184,6 @@ impl Rowset {
             true => Logging::Minimal,
             false => Logging::Pages,
         }
-    }
-
-    /// The row with the uniquifier that it has unless its key is there already.
-    fn with_uniquifier(&self, row: &[Value]) -> Vec<Value> {
-        let mut row = row.to_vec();
-        row.resize(self.def.layout.columns.len(), Value::Null);
-        if let Some(last) = row.last_mut() {
-            *last = Value::Int(0);
-        }
-        row
     }
 
     /// Whether the transaction has the whole table to itself: its rows need no locks of their own.

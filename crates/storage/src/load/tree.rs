@@ -1,6 +1,5 @@
 //! Loads into B-trees: behind everything else page by page, elsewhere leaf by leaf.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
@@ -37,7 +36,7 @@ impl Load {
         at: usize,
     ) -> SqlResult<usize> {
         let rowset = self.rowset.clone();
-        let rows = at..batch.ascending(&rowset, at);
+        let rows = at..batch.ascending(at);
         if self.open_page().is_some() {
             let taken = self.fill_open_leaf(tx, batch, rows.clone())?;
             let taken = match taken {
@@ -66,7 +65,7 @@ impl Load {
     ) -> SqlResult<usize> {
         let rowset = self.rowset.clone();
         let _shared = rowset.storage.latch.read();
-        let key = rowset.keys.of_values(&batch.values[rows.start]);
+        let key = batch.key(rows.start);
         match rowset.last_leaf(&key)? {
             Some((id, page)) if Some(id) == self.open_page() => drop(page),
             _ => return Ok(0),
@@ -93,7 +92,7 @@ impl Load {
         }
         let mut exclusive = rowset.storage.latch.write();
         *exclusive += 1;
-        let key = rowset.keys.of_values(&batch.values[rows.start]);
+        let key = batch.key(rows.start);
         let last = match rowset.last_leaf(&key)? {
             Some((id, page)) if batch.fitting(rows.clone(), rowset.room(page.page())) == 0 => id,
             // Somebody was faster: the rows go where they belong now.
@@ -159,7 +158,7 @@ impl Rowset {
         logging: Logging,
     ) -> SqlResult<AtEdge> {
         let _shared = self.storage.latch.read();
-        let key = self.keys.of_values(&batch.values[rows.start]);
+        let key = batch.key(rows.start);
         let Some((id, mut page)) = self.last_leaf(&key)? else {
             return Ok(AtEdge::No);
         };
@@ -195,13 +194,13 @@ impl Rowset {
         logging: Logging,
     ) -> SqlResult<usize> {
         let _shared = self.storage.latch.read();
-        let first = self.keys.of_values(&batch.values[rows.start]);
+        let first = batch.key(rows.start);
         let id = self.descend(&first, true)?;
         let mut page = self.db.write_page(id)?;
         let mut at = rows.start;
         while at < rows.end {
             let p = page.page();
-            let key = self.keys.of_values(&batch.values[at]);
+            let key = batch.key(at);
             let (slot, found) = self.leaf_slot(id, p, &key, false)?;
             // Behind the last entry only the row that led here is known to belong to this leaf.
             let behind = slot == p.slot_count();
@@ -233,15 +232,8 @@ impl Rowset {
         rows: Range<usize>,
     ) -> SqlResult<usize> {
         let entry = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-        let mut end = rows.start + 1;
-        while end < rows.end {
-            let key = self.keys.of_values(&batch.values[end]);
-            if self.keys.cmp_leaf(&self.def.layout, entry, &key)? != Ordering::Greater {
-                break;
-            }
-            end += 1;
-        }
-        Ok(end)
+        let key = self.keys.of_leaf(&self.def.layout, entry)?;
+        Ok(rows.start + 1 + batch.below(rows.start + 1..rows.end, &key))
     }
 
     /// Bytes of a leaf that new rows may take: what undo may need is left alone.
@@ -268,8 +260,8 @@ impl Rowset {
         let n = self.lock_rows(tx, batch, rows.clone(), pages);
         self.db.transactions.begin_if_needed(tx)?;
         if self.db.transactions.versioning.keeps() {
-            for row in &batch.values[rows.start..rows.start + n] {
-                let place = self.key_place(&self.keys.of_values(row));
+            for row in rows.start..rows.start + n {
+                let place = self.key_place(&batch.key(row));
                 self.refuse_conflict(tx, || place.clone())?;
                 self.keep_version(tx, || place, None)?;
             }
@@ -290,15 +282,15 @@ impl Rowset {
         if pages.iter().any(|id| self.page_intent(tx, *id).is_err()) {
             return 0;
         }
-        let lock = |row: &Vec<Value>| {
+        let lock = |row: &usize| {
             let wanted = Wanted {
-                resource: self.key_resource(&self.keys.of_values(row)),
+                resource: self.key_resource(&batch.key(*row)),
                 mode: LockMode::X,
                 duration: LockDuration::Normal,
             };
             self.try_wanted(tx, wanted).is_ok()
         };
-        batch.values[rows].iter().take_while(|r| lock(r)).count()
+        rows.take_while(lock).count()
     }
 
     /// Logs and makes the change that puts rows at `slot`.
@@ -324,7 +316,7 @@ impl Rowset {
             return Ok(());
         }
         for (slot, i) in (slot..).zip(rows) {
-            let resource = self.key_resource(&self.keys.of_values(&batch.values[i]));
+            let resource = self.key_resource(&batch.key(i));
             let op = PageOp::Insert {
                 slot,
                 rows: vec![batch.row(i)],
@@ -395,7 +387,7 @@ impl Rowset {
         drop(page);
         let mut left = last;
         for (id, rows) in ids.iter().zip(pages) {
-            let separator = self.keys.of_values(&batch.values[rows.start]);
+            let separator = batch.key(rows.start);
             self.insert_in_parent(sys, left, 0, &separator, *id)?;
             left = *id;
         }
