@@ -670,7 +670,7 @@ impl<'r> Run<'r> {
             StatementKind::Checkpoint(_) => {
                 let instance = self.session.instance.clone();
                 if let Some(d) = instance.databases.find(&self.session.database) {
-                    d.db.checkpoint()?;
+                    d.db.checkpoint_gently()?;
                 }
                 self.done(None, command::OTHER, false);
                 Ok(())

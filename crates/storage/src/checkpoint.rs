@@ -15,8 +15,9 @@
 //! With a target, pages that have been dirty longest are written between checkpoints as well, so that the pages alone never
 //! take more than half of it.
 //!
-//! Pace: what the background thread writes, it writes with pauses as long as the writes took, unless the log is nearly
-//! full, grows although this checkpoint will free it (SIMPLE recovery), or somebody waits for the checkpoint. CHECKPOINT itself goes at full speed.
+//! Pace: see [`crate::pace`]. CHECKPOINT and the background thread leave room for those who commit; checkpoints that
+//! something waits for (the end of a database, a backup's beginning) go at full speed, and so does whatever is under way
+//! then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -31,6 +32,7 @@ use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
 
 use crate::engine::Database;
 use crate::format::boot::{BOOT_PAGE, Boot};
+use crate::pace::Pace;
 use crate::pool::Why;
 
 /// TARGET_RECOVERY_TIME of new databases, as in SQL Server since 2016.
@@ -45,7 +47,9 @@ const IDLE_STEPS: u32 = 600;
 const TELLING_BYTES: u64 = 16 << 20;
 /// Pages that one step writes ahead of an indirect checkpoint.
 const STEP_PAGES: u64 = 1_024;
+/// Between two batches of a checkpoint that nobody waits for, and of one that somebody has asked for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const ASKED_PAUSE: Duration = Duration::from_millis(8);
 
 fn now() -> [u8; 8] {
     datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
@@ -101,15 +105,20 @@ impl RedoSpeed {
 }
 
 impl Database {
-    /// CHECKPOINT, at full speed. Returns the pages written.
+    /// A checkpoint at full speed. Returns the pages written.
     pub fn checkpoint(&self) -> SqlResult<u32> {
         self.checkpoint_waiters.fetch_add(1, Ordering::SeqCst);
-        let result = self.take_checkpoint(false);
+        let result = self.take_checkpoint(None);
         self.checkpoint_waiters.fetch_sub(1, Ordering::SeqCst);
         result
     }
 
-    fn take_checkpoint(&self, gentle: bool) -> SqlResult<u32> {
+    /// CHECKPOINT: as fast as those who commit meanwhile hardly notice.
+    pub fn checkpoint_gently(&self) -> SqlResult<u32> {
+        self.take_checkpoint(Some(ASKED_PAUSE))
+    }
+
+    fn take_checkpoint(&self, longest_pause: Option<Duration>) -> SqlResult<u32> {
         let _one = self.checkpoint_lock.lock();
         let database_id = u64::from(self.id.0);
         emit(|| CheckpointBegin { database_id });
@@ -135,12 +144,7 @@ impl Database {
             _ if planted::on(Bug::CheckpointWithoutPages) => 0,
             true => 0,
             false => {
-                let size = self.log_size();
-                let mut pace = |took, left| {
-                    // A log that grows while it waits for this checkpoint, and need not: nobody gains by pauses.
-                    let grows = self.log_size() > size && self.checkpoints_free_log();
-                    self.pace(gentle && !grows, took, left)
-                };
+                let mut pace = Pace::new(self, longest_pause);
                 let pool = &self.engine.pool;
                 pool.flush_database(self.id, Why::Checkpoint, &mut pace)?
             }
@@ -224,23 +228,6 @@ impl Database {
         self.log.as_ref().map_or(0, |l| l.bytes_since(since))
     }
 
-    fn pace(&self, gentle: bool, took: Duration, left: usize) {
-        let hurry = !gentle
-            || left == 0
-            || self.checkpoint_waiters.load(Ordering::SeqCst) > 0
-            || self.closed.load(Ordering::SeqCst)
-            || self.log_is_fuller_than(90);
-        if !hurry {
-            let _wait = wait(WaitType::SLEEP_BPOOL_FLUSH);
-            thread::sleep(took.min(LONGEST_PAUSE));
-        }
-    }
-
-    /// Bytes of the log's files.
-    fn log_size(&self) -> u64 {
-        self.log.as_ref().map_or(0, |l| l.space().total)
-    }
-
     fn log_is_fuller_than(&self, percent: u64) -> bool {
         let Some(log) = &self.log else { return false };
         let space = log.space();
@@ -291,8 +278,11 @@ impl Database {
         if self.log.as_ref().is_none_or(|l| l.poisoned()) {
             return false;
         }
+        if self.checkpoint_lock.try_lock().is_some() {
+            self.calm.look(self.write_pulse());
+        }
         if self.wants_checkpoint(idle) {
-            return self.take_checkpoint(true).is_ok();
+            return self.take_checkpoint(Some(LONGEST_PAUSE)).is_ok();
         }
         let target = u64::from(self.target_recovery_time()) * 1000;
         let dirty = u64::from(self.engine.pool.dirty_count(self.id));

@@ -398,6 +398,7 @@ fn assemble(
         drops: Mutex::new(BTreeMap::new()),
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
+        calm: crate::pace::Calm::default(),
         checkpoint_waiters: AtomicU32::new(0),
         recovered: OnceLock::new(),
         truncate_on_checkpoint: AtomicBool::new(true),

@@ -268,6 +268,7 @@ pub struct Database {
     /// One at a time gives chains back.
     pub(crate) releasing: Mutex<()>,
     pub(crate) checkpoint_lock: Mutex<()>,
+    pub(crate) calm: crate::pace::Calm,
     /// Somebody waits for a checkpoint: one that is under way hurries.
     pub(crate) checkpoint_waiters: AtomicU32,
     pub(crate) recovered: OnceLock<RecoverySummary>,

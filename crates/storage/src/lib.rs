@@ -50,6 +50,7 @@ pub mod inspect;
 mod load;
 mod lob;
 mod log_files;
+mod pace;
 mod page_counts;
 mod pool;
 mod reading;

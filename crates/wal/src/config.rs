@@ -123,6 +123,29 @@ pub struct LogSpace {
     pub reserved: u64,
 }
 
+/// Writes of log blocks since the log was opened, and how long they took together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WritePulse {
+    pub writes: u64,
+    pub nanos: u64,
+}
+
+impl WritePulse {
+    /// What was written after `before`.
+    #[must_use]
+    pub fn since(self, before: WritePulse) -> WritePulse {
+        WritePulse {
+            writes: self.writes.saturating_sub(before.writes),
+            nanos: self.nanos.saturating_sub(before.nanos),
+        }
+    }
+
+    /// Nanoseconds of one write, when there were at least `enough`.
+    pub fn mean(self, enough: u64) -> Option<u64> {
+        (self.writes >= enough.max(1)).then(|| self.nanos / self.writes)
+    }
+}
+
 /// What keeps a log from being truncated: from which LSN on it is needed, by whom. NULL: by nobody.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogHolds {

@@ -18,6 +18,8 @@ use crate::sql::Sql;
 use crate::target_dir;
 
 const CLIENTS: usize = 16;
+/// A run is so many times as long as what comes before the checkpoint.
+const PARTS: f64 = 5.0;
 /// Rows of 4.1 KB: as many pages, 310 MB.
 const ROWS: u64 = 40_000;
 
@@ -115,7 +117,7 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
 
 fn setup(sql: Sql, scene: &Scene) -> Result<(), String> {
     let log = match scene.kind {
-        Kind::Automatic => 192,
+        Kind::Automatic => 512,
         _ => 1024,
     };
     sql.query(
@@ -133,6 +135,7 @@ fn setup(sql: Sql, scene: &Scene) -> Result<(), String> {
              SET NOCOUNT ON;
              CREATE TABLE big (id int NOT NULL PRIMARY KEY, number int NOT NULL, filler char(4100) NOT NULL);
              CREATE TABLE stuffing (filler char(8000) NOT NULL);
+             INSERT stuffing VALUES ('a');
              DECLARE @i int = 0;
              WHILE @i < {ROWS}
              BEGIN
@@ -151,7 +154,11 @@ fn setup(sql: Sql, scene: &Scene) -> Result<(), String> {
         sql.query(
             "ckpt",
             "SET NOCOUNT ON;
-             WHILE (SELECT used_log_space_in_percent FROM sys.dm_db_log_space_usage) < 66 INSERT stuffing VALUES ('a')",
+             WHILE (SELECT used_log_space_in_percent FROM sys.dm_db_log_space_usage) < 68
+             BEGIN
+                 UPDATE stuffing SET filler = REPLICATE('b', 8000);
+                 UPDATE stuffing SET filler = REPLICATE('c', 8000)
+             END",
         )?;
     }
     Ok(())
@@ -169,7 +176,7 @@ fn run(dir: &Path, scene: &Scene, seconds: f64) -> Result<Outcome, String> {
     let sql = Sql { port: server.port };
     setup(sql, scene)?;
     let trace = home.join("trace");
-    let whole = seconds * 4.0;
+    let whole = seconds * PARTS;
     let load = spawn(
         Command::new(target_dir().join("release").join("examples").join("load"))
             .args([&server.port.to_string(), PASSWORD, "keyed"])
@@ -336,7 +343,7 @@ fn their_run(there: &Postgres, dir: &Path, seconds: f64) -> Result<Outcome, Stri
             .args(["-h", "127.0.0.1", "-p", &there.port().to_string()])
             .args(["-U", "postgres", "-n", "-M", "prepared", "-j", "1", "-l"])
             .args(["-c", &CLIENTS.to_string(), "-T"])
-            .arg(((seconds * 4.0).ceil() as usize).to_string())
+            .arg(((seconds * PARTS).ceil() as usize).to_string())
             .arg("-f")
             .arg(&script)
             .arg("bench")

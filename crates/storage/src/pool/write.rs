@@ -15,9 +15,10 @@ use crate::doublewrite::Batch;
 use crate::error::io_error;
 use crate::files::{DataFile, DbStore};
 use crate::format::page::{PageRef, seal};
+use crate::pace::{self, Pace};
 
-/// Pages of one write batch: one megabyte, which most disks take at their full speed.
-pub(super) const BATCH: usize = 128;
+/// Pages of one write batch.
+pub(super) const BATCH: usize = pace::LARGE;
 
 /// On whose account pages are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,14 +210,9 @@ impl Pool {
             .collect()
     }
 
-    /// Writes every page of `db` that is dirty now. After each batch `pace` is told how long it took and how many pages
-    /// are left; it may sleep. Must not be called with a latch held.
-    pub fn flush_database(
-        &self,
-        db: DbId,
-        why: Why,
-        pace: &mut dyn FnMut(Duration, usize),
-    ) -> SqlResult<u32> {
+    /// Writes every page of `db` that is dirty now, in batches of which `pace` says how large they are; after each it may
+    /// sleep. Must not be called with a latch held.
+    pub fn flush_database(&self, db: DbId, why: Why, pace: &mut Pace<'_>) -> SqlResult<u32> {
         // A batch that is being written down right now has its frames marked clean: let it end.
         drop(self.write_lock.lock());
         let mut written = 0;
@@ -225,14 +221,16 @@ impl Pool {
         left.sort_unstable_by_key(|i| self.frame(*i).key.load(Ordering::SeqCst));
         while !left.is_empty() {
             let mut again = Vec::new();
-            let mut to_go = left.len();
-            for batch in left.chunks_mut(BATCH) {
+            let mut to_go = &mut left[..];
+            while !to_go.is_empty() {
+                let n = pace.batch().min(to_go.len());
+                let (batch, rest) = to_go.split_at_mut(n);
                 let started = time::now();
                 let result = self.write_out(batch, why)?;
                 written += result.written;
                 again.extend(result.skipped);
-                to_go -= batch.len();
-                pace(started.elapsed(), to_go);
+                pace.after(started.elapsed(), n, rest.len());
+                to_go = rest;
             }
             left = again;
             if !left.is_empty() {

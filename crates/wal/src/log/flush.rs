@@ -1,6 +1,7 @@
 //! From the queue to the disk: batches, writes, the durable prefix, the flusher.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::Lsn;
@@ -209,6 +210,9 @@ impl Log {
             error: result.as_ref().err().map_or(0, error_number),
         });
         io.write(buf.len() as u64, took);
+        self.pulse.writes.fetch_add(1, Ordering::Relaxed);
+        let nanos = took.as_nanos() as u64;
+        self.pulse.nanos.fetch_add(nanos, Ordering::Relaxed);
         self.counters.count(DbCounter::LogFlushes, 1);
         self.counters
             .count(DbCounter::LogBytesFlushed, buf.len() as u64);

@@ -52,6 +52,7 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{FileId, Lsn};
 use duramen_observe::events::{LogTruncation, emit};
@@ -62,6 +63,7 @@ use duramen_os::{Env, thread};
 use crate::block::MAX_RECORD_BYTES;
 use crate::config::{
     DurableState, LogConfig, LogError, LogFileSpec, LogHolds, LogScan, LogSpace, VlfInfo,
+    WritePulse,
 };
 use crate::planted::{Bug, Planted};
 use crate::record::RecordView;
@@ -108,8 +110,16 @@ pub struct Log {
     work: Condvar,
     subscribers: RwLock<Vec<Subscriber>>,
     flusher: Mutex<Option<thread::JoinHandle<()>>>,
+    pulse: Pulse,
     /// The background growth that was started last.
     grower: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+/// Behind [`Log::write_pulse`].
+#[derive(Default)]
+struct Pulse {
+    writes: AtomicU64,
+    nanos: AtomicU64,
 }
 
 impl std::fmt::Debug for Log {
@@ -322,6 +332,14 @@ impl Log {
 
     pub fn space(&self) -> LogSpace {
         self.state.lock().space()
+    }
+
+    /// How many writes there have been, and how long they took: whoever writes elsewhere sees how much that costs here.
+    pub fn write_pulse(&self) -> WritePulse {
+        WritePulse {
+            writes: self.pulse.writes.load(Ordering::Relaxed),
+            nanos: self.pulse.nanos.load(Ordering::Relaxed),
+        }
     }
 
     /// Where its files are.

@@ -122,6 +122,7 @@ impl Log {
             work: Condvar::new(),
             subscribers: RwLock::new(Vec::new()),
             flusher: Mutex::new(None),
+            pulse: super::Pulse::default(),
             grower: Mutex::new(None),
         });
         log.start_flusher();

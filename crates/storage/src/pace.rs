@@ -1,0 +1,204 @@
+//! How a checkpoint leaves room for those who work meanwhile.
+//!
+//! What a commit feels of a checkpoint is that its log write takes longer beside the writes of pages. So the pace goes by
+//! that: between checkpoints the background thread notes how long log writes take ([`Calm`]); during one, each batch of
+//! pages is followed by a pause that is the longer, the more log writes took beside that batch. The pauses are so long that on
+//! the average of batch and pause commits lose [`BUDGET`] of their speed. Batches are small while somebody commits, because
+//! a commit that meets one waits for all of it; nobody commits: large ones, and no pauses.
+//!
+//! A checkpoint that frees log must end before the log is full: while more of the room is used than pages are written, the
+//! pauses are shorter, down to none when it is twice as much.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use duramen_observe::{WaitType, wait};
+use duramen_os::sync::Mutex;
+use duramen_os::thread;
+use duramen_wal::WritePulse;
+
+use crate::engine::Database;
+
+/// Pages of a batch while others commit: a quarter of a megabyte.
+const SMALL: usize = 32;
+/// Pages of a batch when nobody does: one megabyte, which most disks take at their full speed.
+pub(crate) const LARGE: usize = 128;
+/// The part of their speed that commits may lose.
+const BUDGET: f64 = 0.06;
+/// Log writes that tell how long one takes.
+const TELLING: u64 = 4;
+/// Fewer log writes than this in a batch and its pause are the checkpoint's own.
+const BUSY: u64 = 3;
+/// Pauses are at least and at most so many times as long as the writes before them.
+const PAUSES: (f64, f64) = (2.0, 40.0);
+/// How full the log may become, in percent, while a checkpoint that will free it is under way.
+const FULL: u64 = 85;
+
+/// How long log writes take while no pages are written.
+#[derive(Debug, Default)]
+pub(crate) struct Calm {
+    seen: Mutex<WritePulse>,
+    /// Nanoseconds of one; 0 until known.
+    nanos: AtomicU64,
+}
+
+impl Calm {
+    /// Looks at what has been written since the last look.
+    pub fn look(&self, now: WritePulse) {
+        let before = std::mem::replace(&mut *self.seen.lock(), now);
+        self.learn(now.since(before));
+    }
+
+    /// What was written meanwhile has not been disturbed.
+    fn learn(&self, part: WritePulse) {
+        if let Some(nanos) = part.mean(TELLING) {
+            let known = self.nanos.load(Ordering::Relaxed);
+            let new = match known {
+                0 => nanos,
+                known => (known * 3 + nanos) / 4,
+            };
+            self.nanos.store(new.max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// How long to pause after a batch that took `took`, beside which log writes took `nanos` each.
+    fn pause(&self, took: Duration, nanos: Option<u64>) -> Duration {
+        let calm = self.nanos.load(Ordering::Relaxed);
+        let slower = match (calm, nanos) {
+            (0, _) | (_, None) => 1.0,
+            (calm, Some(nanos)) => nanos as f64 / calm as f64 - 1.0,
+        };
+        took.mul_f64((slower / BUDGET).clamp(PAUSES.0, PAUSES.1))
+    }
+}
+
+/// The pace of one checkpoint.
+pub(crate) struct Pace<'a> {
+    db: &'a Database,
+    /// The longest pause; `None`: full speed.
+    longest: Option<Duration>,
+    /// All pages, once the first batch is written.
+    pages: usize,
+    /// Bytes of the log, and those used, when it began.
+    size: u64,
+    used: u64,
+    last: WritePulse,
+    /// Somebody else writes the log.
+    busy: bool,
+}
+
+impl<'a> Pace<'a> {
+    pub fn new(db: &'a Database, longest: Option<Duration>) -> Pace<'a> {
+        let space = db.log.as_ref().map(|l| l.space()).unwrap_or_default();
+        Pace {
+            db,
+            longest,
+            pages: 0,
+            size: space.total,
+            used: space.used,
+            last: db.write_pulse(),
+            busy: true,
+        }
+    }
+
+    /// Pages of the next batch.
+    pub fn batch(&self) -> usize {
+        match self.longest.is_some() && self.busy {
+            true => SMALL,
+            false => LARGE,
+        }
+    }
+
+    /// A batch of `n` pages took `took`, `left` are left: pauses.
+    pub fn after(&mut self, took: Duration, n: usize, left: usize) {
+        self.pages = self.pages.max(n + left);
+        let Some(longest) = self.longest else { return };
+        let beside = self.db.write_pulse().since(self.last);
+        let patience = match left > 0 && self.busy && !self.db.hurries() {
+            true => self.patience(left),
+            false => 0.0,
+        };
+        if patience > 0.0 {
+            let calm = &self.db.calm;
+            let pause = calm.pause(took, beside.mean(1)).min(longest);
+            let pause = pause.mul_f64(patience);
+            let before = self.db.write_pulse();
+            {
+                let _wait = wait(WaitType::SLEEP_BPOOL_FLUSH);
+                thread::sleep(pause);
+            }
+            calm.learn(self.db.write_pulse().since(before));
+        }
+        let now = self.db.write_pulse();
+        self.busy = now.since(self.last).writes >= BUSY;
+        self.last = now;
+        // The background thread must not take these for undisturbed ones.
+        *self.db.calm.seen.lock() = now;
+    }
+
+    /// The part of a pause that the log leaves time for, 0 to 1.
+    fn patience(&self, left: usize) -> f64 {
+        let Some(log) = &self.db.log else { return 1.0 };
+        let space = log.space();
+        if space.used > space.total / 100 * 95 {
+            return 0.0;
+        }
+        match self.db.checkpoints_free_log() {
+            false => 1.0,
+            // It grows while it waits for this checkpoint, and need not.
+            true if space.total > self.size => 0.0,
+            true => {
+                let room = (space.total / 100 * FULL).saturating_sub(self.used);
+                let filled = space.used.saturating_sub(self.used) as f64 / room.max(1) as f64;
+                let written = 1.0 - left as f64 / self.pages.max(1) as f64;
+                (2.0 * written / filled.max(1e-9) - 1.0).clamp(0.0, 1.0)
+            }
+        }
+    }
+}
+
+impl Database {
+    /// What has been written to the log so far.
+    pub(crate) fn write_pulse(&self) -> WritePulse {
+        self.log
+            .as_ref()
+            .map_or(WritePulse::default(), |l| l.write_pulse())
+    }
+
+    /// Somebody waits for the end of the checkpoint.
+    fn hurries(&self) -> bool {
+        self.checkpoint_waiters.load(Ordering::SeqCst) > 0 || self.closed.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pulse(writes: u64, nanos: u64) -> WritePulse {
+        WritePulse { writes, nanos }
+    }
+
+    #[test]
+    fn pauses_grow_with_what_log_writes_suffer() {
+        let calm = Calm::default();
+        calm.look(pulse(100, 10_000_000));
+        let ms = Duration::from_millis(1);
+        // As quick as ever: the shortest pause. Half as slow again: eight times the batch.
+        assert_eq!(calm.pause(ms, Some(100_000)), 2 * ms);
+        let half = calm.pause(ms, Some(150_000));
+        assert!(half > 8 * ms && half < 9 * ms, "{half:?}");
+        assert_eq!(calm.pause(ms, Some(10_000_000)), 40 * ms);
+    }
+
+    #[test]
+    fn what_is_calm_is_learnt_slowly_and_from_enough_writes() {
+        let calm = Calm::default();
+        calm.look(pulse(10, 1_000_000));
+        assert_eq!(calm.nanos.load(Ordering::Relaxed), 100_000);
+        calm.look(pulse(12, 9_000_000));
+        assert_eq!(calm.nanos.load(Ordering::Relaxed), 100_000);
+        calm.look(pulse(22, 14_000_000));
+        assert_eq!(calm.nanos.load(Ordering::Relaxed), 200_000);
+    }
+}
