@@ -445,6 +445,7 @@ messages! {
     BACKUP_LOG_SIMPLE = 4208, 16, "The statement %hs is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
     BACKUP_LOG_OF_MASTER = 4212, 16, "Cannot back up the log of the master database. Use BACKUP DATABASE instead.";
     NO_CURRENT_BACKUP = 4214, 16, "BACKUP LOG cannot be performed because there is no current database backup.";
+    BULK_LOGGED_WORK_EXISTS = 4218, 16, "Bulk-logged operations exist in the database. Perform a BACKUP LOG.";
     LOG_BACKUP_TOO_RECENT = 4305, 16, "The log in this backup set begins at LSN %.*ls, which is too recent to apply to the database. An earlier log backup that includes LSN %.*ls can be restored.";
     LOG_BACKUP_TOO_EARLY = 4326, 16, "The log in this backup set terminates at LSN %.*ls, which is too early to apply to the database. A more recent log backup that includes LSN %.*ls can be restored.";
     STOP_NOT_REACHED = 4329, 10, "This log file contains records logged before the designated mark. The database is being left in the Restoring state so you can apply another log file.";

@@ -6,6 +6,7 @@ pub(crate) mod fill;
 pub(crate) mod grow;
 pub(crate) mod log_header;
 pub(crate) mod make;
+pub(crate) mod minimal;
 pub(crate) mod table;
 
 pub use admin::{FileChange, FilegroupChange, FilegroupInfo};

@@ -5,6 +5,7 @@ mod article_log;
 mod backup_history;
 mod backups;
 mod backups_altered;
+mod bulk_logged;
 mod commit_wait;
 mod constraints;
 mod coverage;

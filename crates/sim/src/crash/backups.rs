@@ -1,7 +1,7 @@
 //! Backups while sessions work and power fails, and what they are restored to.
 //!
-//! Sessions work as in every story; one more takes backups of database a, full, differential and of the log, until power
-//! fails. After the next start a chain of backups whose end was acknowledged is restored beside the others, sometimes with
+//! Sessions work as in every story; one more takes backups of database a, full, differential and of the log, under any of
+//! the recovery models, until power fails. After the next start a chain of backups whose end was acknowledged is restored beside the others, sometimes with
 //! another loss of power in the middle. What a run asserts:
 //! 1. The copy has each session's rows as they were after one of its commits: not before the last that had ended when the
 //!    chain's last backup began, not after the last that had been tried when it ended.
@@ -68,14 +68,14 @@ pub fn run_seed(seed: u64) -> Result<Report, String> {
     let mut rng = Rng::new(seed ^ 0x0bac_c0b5);
     let named = |e: String| format!("seed {seed}: {e}");
     let disk = image::prepared().of(plan.sector, seed);
-    let keeps_log = !rng.one_in(4);
+    let model = ["SIMPLE", "FULL", "BULK_LOGGED", "BULK_LOGGED"][rng.below(4) as usize];
     let simulation = |disk: &Arc<SimDisk>, n: u64, elapsed: Duration| {
         Simulation::new(seed.wrapping_mul(77).wrapping_add(n))
             .on_disk(disk.clone())
             .starting_at(elapsed)
             .max_steps(MAX_STEPS)
     };
-    let left = simulation(&disk, 1, Duration::ZERO).run(|sim| work(sim, &plan, keeps_log));
+    let left = simulation(&disk, 1, Duration::ZERO).run(|sim| work(sim, &plan, model));
     let mut left = left.map_err(named)?;
     let mut report = Report {
         backups: left.taken.len() as u64,
@@ -137,15 +137,16 @@ fn start(sim: &Sim, plan: &Plan) -> Result<Arc<Instance>, String> {
 }
 
 /// The first life: sessions, and one that takes backups.
-fn work(sim: &Sim, plan: &Plan, keeps_log: bool) -> Result<Left, String> {
+fn work(sim: &Sim, plan: &Plan, model: &str) -> Result<Left, String> {
     let disk = sim.disk();
     let instance = start(sim, plan)?;
     let mut session = image::login(&instance)?;
-    if keeps_log {
-        let reply = execute(&mut session, "ALTER DATABASE a SET RECOVERY FULL");
-        if let Some(e) = reply.errors.first() {
-            return Err(e.to_string());
-        }
+    let reply = execute(
+        &mut session,
+        &format!("ALTER DATABASE a SET RECOVERY {model}"),
+    );
+    if let Some(e) = reply.errors.first() {
+        return Err(e.to_string());
     }
     let round = &plan.rounds[0];
     let wire = Wire::new(&instance, disk.clone(), Ledger::new(plan.sessions), None);
@@ -164,7 +165,7 @@ fn work(sim: &Sim, plan: &Plan, keeps_log: bool) -> Result<Left, String> {
         wire: wire.clone(),
         disk: disk.clone(),
         sessions: plan.sessions,
-        keeps_log,
+        keeps_log: model != "SIMPLE",
         taken: taken.clone(),
     };
     threads.push(thread::spawn("backup", move || taker.run(&mut session)));

@@ -20,6 +20,11 @@
 //! 4. Then everything appended so far is made durable and the log up to there is copied. So every commit that was
 //!    acknowledged before the end is in the set, and recovery from the checkpoint makes of the copy what it would have
 //!    made of the files after a crash at that moment.
+//!
+//! A log backup that finds extents in the ML map (`files::minimal`) has them, too, copied in the same way between a
+//! checkpoint and its end: they are what its log does not tell. It waits for a database backup that is running, so the
+//! extents of the one that ends later are the newer ones. In a restore they take their places before redo, which finds
+//! them as a crash at the end of the backup would have left them: the log has to reach that end.
 
 mod blocks;
 mod read;
@@ -30,7 +35,7 @@ mod stripes;
 mod take;
 mod tape;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duramen_base::PageId;
 use duramen_os::sync::{Mutex, RwLock};
@@ -56,6 +61,8 @@ pub(crate) struct Backups {
     freed: Mutex<Vec<(u16, u32)>>,
     /// Backups that copy pages. Held shared by whoever fills a page without a record of what with (`load::unlogged`).
     pub(crate) copying: RwLock<u32>,
+    /// How many have begun to.
+    begun: AtomicU64,
 }
 
 /// Pages are being copied as long as this lives.
@@ -78,8 +85,16 @@ impl Backups {
 
     /// From now on every change of a page is in the log.
     fn begin_copying(&self) -> Copying<'_> {
-        *self.copying.write() += 1;
+        let mut copying = self.copying.write();
+        *copying += 1;
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        drop(copying);
         Copying(self)
+    }
+
+    /// How many backups have begun to copy pages. Does not change while `copying` is held.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::SeqCst)
     }
 
     fn watch(&self) {

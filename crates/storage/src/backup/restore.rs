@@ -60,6 +60,8 @@ pub struct RestoreState {
     pub unfinished: bool,
     /// A differential backup is being laid: the files are neither what they were nor what they will be.
     pub mixed: bool,
+    /// Pages of a log backup with minimally logged work are being laid: no recovery before the log reaches this.
+    pub needed: Lsn,
 }
 
 impl RestoreState {
@@ -72,6 +74,7 @@ impl RestoreState {
         b[52..68].copy_from_slice(&self.guid);
         b[68] = u8::from(self.unfinished) | u8::from(self.mixed) << 1;
         b[70..80].copy_from_slice(&self.tail.to_bytes());
+        b[80..90].copy_from_slice(&self.needed.to_bytes());
         let crc = crc32c::crc32c(&b[..STATE_BYTES - 4]);
         b[STATE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         b
@@ -88,6 +91,7 @@ impl RestoreState {
             family: b[36..52].try_into().ok()?,
             guid: b[52..68].try_into().ok()?,
             tail: Lsn::from_bytes(&b[70..])?,
+            needed: Lsn::from_bytes(&b[80..])?,
             unfinished: b[68] & 1 != 0,
             mixed: b[68] & 2 != 0,
         })
@@ -208,16 +212,7 @@ impl Engine {
             return Err(SqlError::new(&messages::DIFFERENTIAL_WRONG_STATE, &[]));
         }
         same_files(files, &set.header)?;
-        let mut data = Vec::new();
-        for spec in &files.data {
-            let file = DataFile::open(&self.env, spec)?;
-            let listed = set.header.files.iter().find(|f| f.id == spec.file_id);
-            let pages = listed.map_or(0, |f| f.size / PAGE_BYTES as u64) as u32;
-            file.take_length()?;
-            file.extend(pages, self.instant_file_init())
-                .map_err(|e| expand_error(&e, &file))?;
-            data.push(Arc::new(file));
-        }
+        let data = self.files_to_lay(files, &set.header)?;
         // From the first page on nothing fits but this set or a later one of the same base, laid again.
         self.write_state(
             files,
@@ -231,6 +226,7 @@ impl Engine {
             tail: Lsn::NULL,
             unfinished: false,
             mixed: false,
+            needed: Lsn::NULL,
             ..state
         };
         let laying = Laying {
@@ -263,6 +259,24 @@ impl Engine {
         }
         self.write_state(files, &state)?;
         progress(100)
+    }
+
+    /// Restored files, made as long as a later set says.
+    fn files_to_lay(
+        &self,
+        files: &RestoreFiles,
+        header: &SetHeader,
+    ) -> SqlResult<Vec<Arc<DataFile>>> {
+        let lay = |spec: &DataFileSpec| {
+            let file = DataFile::open(&self.env, spec)?;
+            let listed = header.files.iter().find(|f| f.id == spec.file_id);
+            let pages = listed.map_or(0, |f| f.size / PAGE_BYTES as u64) as u32;
+            file.take_length()?;
+            file.extend(pages, self.instant_file_init())
+                .map_err(|e| expand_error(&e, &file))?;
+            Ok(Arc::new(file))
+        };
+        files.data.iter().map(lay).collect()
     }
 
     /// A log backup, up to the point to stop at: 4305 and 4326 when it does not follow what is there, 4330 when it is of
@@ -305,17 +319,25 @@ impl Engine {
         if found != Stop::Behind && h.bulk_logged {
             return Err(SqlError::new(&messages::BULK_LOGGED_STOP, &[]));
         }
+        let needed = match set.pages.is_empty() {
+            true => state.needed,
+            false => state.needed.max(h.last_lsn),
+        };
         self.write_state(
             files,
             &RestoreState {
                 unfinished: true,
                 tail: Lsn::NULL,
+                needed,
                 ..state
             },
         )?;
         let mut state = RestoreState {
             end: h.last_lsn,
             tail: Lsn::NULL,
+            needed: Some(needed)
+                .filter(|l| *l > h.last_lsn)
+                .unwrap_or(Lsn::NULL),
             ..state
         };
         let laying = Laying {
@@ -327,6 +349,11 @@ impl Engine {
         };
         let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
         laying.log(set, &mut laid, from)?;
+        if !set.pages.is_empty() {
+            let data = self.files_to_lay(files, h)?;
+            laying.pages(set, &data, progress)?;
+            data.iter().try_for_each(|f| f.sync())?;
+        }
         if let Stop::Before(lsn) = found {
             let fail = log_failed(&files.name);
             state.tail = laid.cut_before(lsn).map_err(&fail)?;
@@ -398,12 +425,12 @@ impl Engine {
     /// Before the files are opened: nothing stands behind the end of their log.
     pub fn end_restore(&self, files: &RestoreFiles) -> SqlResult<RestoreState> {
         let state = self.restore_state(files)?;
-        if state.mixed {
+        let end = state.tail.max(state.end);
+        if state.mixed || state.needed > end {
             return Err(inconsistent());
         }
         if state.unfinished {
             let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
-            let end = state.tail.max(state.end);
             laid.cut(end).map_err(log_failed(&files.name))?;
             laid.sync(&self.env).map_err(log_failed(&files.name))?;
         }

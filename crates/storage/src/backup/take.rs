@@ -182,6 +182,10 @@ impl Database {
         writer.log(&log, first, end)?;
         let mut backed = writer.end(end, progress)?;
         if running.notes {
+            if self.log_backup_lsn().is_null() {
+                // Marks of an older chain, which the set makes up for.
+                self.clear_ml_maps(&self.minimally_logged()?)?;
+            }
             self.becomes_base(&backed.header)?;
             // Until now a crash would have left the bits of the old base.
             running.notes = false;
@@ -207,20 +211,42 @@ impl Database {
         if first.is_null() {
             return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
         }
-        let end = self.end_of_log(&log)?;
+        let copying = self.backups.begin_copying();
+        let marked = self.minimally_logged()?;
+        let alone = (!marked.is_empty()).then(|| {
+            let database = self.backups.database.lock();
+            (copying, database, self.file_state.admin.lock())
+        });
+        if alone.is_some() {
+            // What was filled is on the disk then.
+            self.checkpoint()?;
+        }
         let (checkpoint, _) = self.last_checkpoint();
         let mut header = self.header(request, checkpoint, first);
         header.database_backup_lsn = self.boot.lock().differential_base_lsn;
+        header.bulk_logged = !marked.is_empty();
+        let so_far = self.end_of_log(&log)?;
         let ranges = log
-            .block_ranges(first, end)
+            .block_ranges(first, so_far)
             .map_err(|e| e.to_sql(&self.name))?;
-        let total = ranges.iter().map(|r| r.bytes).sum();
+        let extents: usize = marked.iter().map(|(_, e)| e.len()).sum();
+        let total = ranges.iter().map(|r| r.bytes).sum::<u64>() + (extents * EXTENT_BYTES) as u64;
         let mut writer = Writer::begin(self, request, header, total)?;
+        for (file, extents) in &marked {
+            writer.data_file(file, extents, progress)?;
+        }
+        // Behind everything that a copied page tells.
+        let end = match marked.is_empty() {
+            true => so_far,
+            false => self.end_of_log(&log)?,
+        };
         writer.log(&log, first, end)?;
         let mut backed = writer.end(end, progress)?;
         if !request.header.copy_only {
             self.set_log_backup_lsn(end)?;
+            self.clear_ml_maps(&marked)?;
         }
+        drop(alone);
         drop(running);
         self.truncate_log(!request.header.copy_only);
         backed.took = started.elapsed();
@@ -598,7 +624,8 @@ impl<'a> Writer<'a> {
         progress(100)?;
         let pages = |f: &SetFile| f.backup_bytes.div_ceil(PAGE_BYTES as u64);
         let files = self.header.files.iter();
-        let in_set = files.filter(|f| f.is_log || self.header.kind != SetKind::Log);
+        let in_set =
+            files.filter(|f| f.is_log || self.header.kind != SetKind::Log || f.backup_bytes > 0);
         let files = in_set.map(|f| BackedFile {
             logical_name: f.logical_name.clone(),
             is_log: f.is_log,

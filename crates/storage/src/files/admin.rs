@@ -277,7 +277,8 @@ impl Database {
     }
 
     /// REMOVE FILE: takes an empty file out of the database and deletes it. 5009 when there is none of that name, 5020
-    /// for the primary file, 5031 for the only file of the default filegroup, 5042 when something is in it.
+    /// for the primary file, 5031 for the only file of the default filegroup, 5042 when something is in it, 4218 before the log backup that
+    /// has what was minimally logged there.
     pub fn remove_data_file(&self, logical_name: &str) -> SqlResult<()> {
         let _one = self.file_state.admin.lock();
         let file = self
@@ -309,6 +310,10 @@ impl Database {
             let _none_taken = file.alloc.lock();
             if !self.is_empty_file(file)? {
                 return Err(not_empty("file", &file.spec.read().logical_name));
+            }
+            if !self.log_backup_lsn().is_null() && !self.minimally_logged_in(file)?.is_empty() {
+                // Records of rows there follow fills that only the next log backup will have.
+                return Err(SqlError::new(&messages::BULK_LOGGED_WORK_EXISTS, &[]));
             }
         }
         // Undo of the removal finds the file as it is now.

@@ -1,8 +1,9 @@
 //! Minimal logging: pages whose rows are in no record.
 //!
-//! 1. Only under SIMPLE, or BULK_LOGGED before its chain of log backups has begun, and only while no backup copies pages:
-//!    a copy made before a page was filled has nothing to fill it from. Whoever fills pages holds the room's lock for as
-//!    long; a backup waits for it once, and from then on rows are logged (`Backups::copying`).
+//! 1. Only under SIMPLE or BULK_LOGGED, and only while no backup copies pages: a copy made before a page was filled has
+//!    nothing to fill it from. Whoever fills pages holds the room's lock for as long; a backup waits for it once, and from
+//!    then on rows are logged (`Backups::copying`). Pages that are open then take rows with records only, for ever.
+//!    While a chain of log backups goes on, their extents are marked for the next one first (`files::minimal`).
 //! 2. Before a page is filled, the user's transaction has a record that says so (`extent`), whose LSN the page gets.
 //! 3. A page is on disk before anything but links changes it with a record, and before its statement ends: redo of such a
 //!    record finds the rows that it expects. Until then it is *open*, and only its own load puts rows there.
@@ -30,6 +31,8 @@ pub(super) struct Unlogged {
     /// Not noted yet.
     rows: i64,
     began: bool,
+    /// The backups that had begun to copy when the last of `open` was marked.
+    backups: u64,
 }
 
 /// No backup begins to copy pages while this is held.
@@ -42,13 +45,9 @@ impl Database {
         (*copying == 0 && self.minimal_model()).then_some(copying)
     }
 
-    /// Whether nobody will want to make the rows of a load again from the log.
+    /// Whether nobody will want to make the rows of a load again from the log alone.
     pub(super) fn minimal_model(&self) -> bool {
-        match self.recovery_model() {
-            RecoveryModel::Simple => true,
-            RecoveryModel::BulkLogged => self.log_backup_lsn().is_null(),
-            RecoveryModel::Full => false,
-        }
+        self.recovery_model() != RecoveryModel::Full
     }
 }
 
@@ -76,6 +75,9 @@ impl Load {
         let (Some(_allowed), Some(id)) = (self.allowed(&db), self.open_page()) else {
             return Ok(0);
         };
+        if self.unlogged.backups != db.backups.begun() {
+            return Ok(0);
+        }
         let mut page = db.write_page(id)?;
         let p = page.page();
         let n = batch.fitting(rows.clone(), usize::from(p.free_bytes()));
@@ -104,6 +106,8 @@ impl Load {
     ) -> SqlResult<()> {
         let db = self.rowset.db.clone();
         extent.first = !std::mem::replace(&mut self.unlogged.began, true);
+        self.unlogged.backups = db.backups.begun();
+        db.mark_minimal(&extent.pages)?;
         db.begin_unlogged(tx, &extent)?;
         let mut classes = Vec::with_capacity(rows.len());
         for (id, rows) in extent.pages.iter().zip(rows) {
