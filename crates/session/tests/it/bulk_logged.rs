@@ -175,3 +175,34 @@ fn a_chain_that_begins_anew_has_nothing_to_make_up_for() {
     );
     assert_eq!(told(&mut s, "/data/2.trn"), "1");
 }
+
+#[test]
+fn what_a_minimally_logged_load_logs_is_two_percent_of_its_pages() {
+    let mut s = alone();
+    chain(&mut s);
+    all(
+        &mut s,
+        &[
+            "ALTER DATABASE b SET RECOVERY SIMPLE",
+            "USE b; SELECT a.id * 1000 + b.id AS id, b.pad INTO b.dbo.big FROM b.dbo.src a CROSS JOIN b.dbo.src b WHERE a.id <= 20; CHECKPOINT",
+            "CREATE TABLE c (id int NOT NULL PRIMARY KEY, pad char(200) NOT NULL)",
+        ],
+    );
+    // 20,000 rows of 211 bytes and their slots: 38 a page.
+    let pages = 20_000 / 38;
+    for (percent, sql) in [
+        (1.2, "SELECT * INTO h FROM big"),
+        (1.6, "INSERT c WITH (TABLOCK) SELECT * FROM big ORDER BY id"),
+        (2.0, "CREATE INDEX ix ON h (id) INCLUDE (pad)"),
+    ] {
+        let logged = one(
+            &mut s,
+            &format!(
+                "CHECKPOINT; DECLARE @from varchar(30) = (SELECT MAX([Current LSN]) FROM fn_dblog(NULL, NULL)); {sql}; SELECT SUM([Log Record Length]) FROM fn_dblog(NULL, NULL) WHERE [Current LSN] > @from"
+            ),
+        );
+        let bytes: f64 = logged.parse().unwrap_or(f64::MAX);
+        let part = bytes / f64::from(pages * 8192) * 100.0;
+        assert!(part < percent, "{part} %: {sql}");
+    }
+}

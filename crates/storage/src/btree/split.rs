@@ -282,7 +282,7 @@ impl Rowset {
         Ok(())
     }
 
-    fn page_at_level(&self, key: &[Value], level: u8) -> SqlResult<PageId> {
+    pub(crate) fn page_at_level(&self, key: &[Value], level: u8) -> SqlResult<PageId> {
         let mut at = self.root()?;
         for _ in 0..64 {
             let page = self.db.read_page(at)?;

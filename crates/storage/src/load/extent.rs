@@ -93,17 +93,17 @@ impl Extent {
 }
 
 impl Database {
-    /// New pages of a unit, allocated and not formatted: a whole extent when that many are asked for.
+    /// New pages of a unit, allocated and not formatted: whole extents when that many are asked for.
     pub(super) fn take_pages(
         &self,
         sys: &Transaction,
         storage: &Storage,
         n: usize,
     ) -> SqlResult<Vec<PageId>> {
-        let mut pages = match n {
-            super::PAGES_AT_ONCE => self.take_whole_extent(sys, storage)?,
-            _ => Vec::new(),
-        };
+        let mut pages = Vec::with_capacity(n);
+        while pages.len() + super::PAGES_AT_ONCE <= n {
+            pages.extend(self.take_whole_extent(sys, storage)?);
+        }
         while pages.len() < n {
             pages.push(self.allocate_page(sys, storage)?);
         }

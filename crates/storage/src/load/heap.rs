@@ -10,7 +10,7 @@ use duramen_wal::record::Lcx;
 
 use super::batch::{Batch, image};
 use super::extent::Extent;
-use super::{Load, Logging, PAGES_AT_ONCE};
+use super::{Load, Logging};
 use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
 use crate::format::page::{BODY_BYTES, page_type};
@@ -83,7 +83,7 @@ impl Load {
         if rowset.storage.hint() != seen {
             return Ok(0);
         }
-        let pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
+        let pages = batch.pages(rows.clone(), self.pages_at_once(unlogged));
         let extent = rowset.add_pages(tx, "AllocHeapPage", |sys| {
             rowset.heap_pages_for(sys, pages.len(), unlogged)
         })?;

@@ -63,6 +63,8 @@ pub struct LoadError {
 
 /// Pages that one system transaction adds: an extent.
 const PAGES_AT_ONCE: usize = 8;
+/// Pages that one adds for rows without records.
+const MOST_AT_ONCE: usize = 32;
 
 /// Rows on their way into one heap or B-tree.
 pub struct Load {
@@ -142,6 +144,16 @@ impl Load {
 
     pub fn rowset(&self) -> &Rowset {
         &self.rowset
+    }
+
+    /// Pages that the next system transaction may add; `unlogged`: their rows are in no record, and all of them are latched
+    /// at once, which is no more than a small part of the pool.
+    fn pages_at_once(&self, unlogged: bool) -> usize {
+        let small = self.rowset.db.engine.pool.frames_allowed() / 128;
+        match unlogged {
+            true => small.clamp(PAGES_AT_ONCE, MOST_AT_ONCE) / PAGES_AT_ONCE * PAGES_AT_ONCE,
+            false => PAGES_AT_ONCE,
+        }
     }
 
     /// The last row has been given. A load that fails need not come here: it is rolled back.

@@ -10,7 +10,7 @@ use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
 use super::batch::{Batch, image};
 use super::extent::Extent;
-use super::{Load, Logging, PAGES_AT_ONCE};
+use super::{Load, Logging};
 use crate::btree::lock_info;
 use crate::change::{NEXT_LINK, PageOp, Role, pack};
 use crate::format::page::PageRef;
@@ -98,7 +98,7 @@ impl Load {
             // Somebody was faster: the rows go where they belong now.
             _ => return Ok(0),
         };
-        let mut pages = batch.pages(rows.clone(), PAGES_AT_ONCE);
+        let mut pages = batch.pages(rows.clone(), self.pages_at_once(allowed.is_some()));
         let end = pages.last().map_or(rows.start, |p| p.end);
         let claimed = rows.start + rowset.claim(tx, batch, rows.start..end, &[])?;
         pages.retain_mut(|p| {
@@ -385,12 +385,61 @@ impl Rowset {
         self.db
             .change(sys, last, &mut page, &link, context, Role::Normal)?;
         drop(page);
-        let mut left = last;
-        for (id, rows) in ids.iter().zip(pages) {
-            let separator = batch.key(rows.start);
-            self.insert_in_parent(sys, left, 0, &separator, *id)?;
-            left = *id;
+        let entries = ids.iter().zip(pages);
+        let entries = entries.map(|(id, rows)| (batch.key(rows.start), *id));
+        let entries: Vec<(Vec<Value>, PageId)> = entries.collect();
+        let (mut left, mut at) = (last, 0);
+        while at < entries.len() {
+            let taken = self.append_in_parent(sys, left, &entries[at..])?;
+            if taken == 0 {
+                let (separator, id) = &entries[at];
+                self.insert_in_parent(sys, left, 0, separator, *id)?;
+            }
+            at += taken.max(1);
+            left = entries[at - 1].1;
         }
         Ok(extent)
+    }
+
+    /// Gives leaves behind everything their entries on the level above, in one record, as many as have room behind the
+    /// last; how many.
+    fn append_in_parent(
+        &self,
+        sys: &Transaction,
+        left: PageId,
+        entries: &[(Vec<Value>, PageId)],
+    ) -> SqlResult<usize> {
+        let root = self.storage.roots.lock().root;
+        let Some((first, _)) = entries.first().filter(|_| root != left) else {
+            return Ok(0);
+        };
+        let parent = self.page_at_level(first, 1)?;
+        let mut page = self.db.write_page(parent)?;
+        let p = page.page();
+        let slot = p.slot_count();
+        if slot == 0 || self.child_slot(parent, p, first, true)? + 1 != slot {
+            return Ok(0);
+        }
+        let mut free = usize::from(p.free_bytes());
+        let mut rows = Vec::with_capacity(entries.len());
+        for (separator, id) in entries {
+            let row = self.keys.node_row(separator, *id)?;
+            let Some(left) = free.checked_sub(row.len() + 2) else {
+                break;
+            };
+            free = left;
+            rows.push(row);
+        }
+        let op = PageOp::Insert {
+            slot,
+            rows: rows.iter().map(Vec::as_slice).collect(),
+            lock: &[],
+        };
+        if !rows.is_empty() {
+            let context = Lcx::INDEX_INTERIOR;
+            self.db
+                .change(sys, parent, &mut page, &op, context, Role::Normal)?;
+        }
+        Ok(rows.len())
     }
 }

@@ -237,6 +237,11 @@ impl Pool {
         Look::Taken
     }
 
+    /// Frames that may have memory now.
+    pub fn frames_allowed(&self) -> usize {
+        self.replacer.allowed() as usize
+    }
+
     /// Bytes the pool may hold. Less than it holds: the lazy writer gives the rest back.
     pub fn set_limit(&self, bytes: u64) {
         let frames = (bytes / FRAME_COST).clamp(64, u64::from(self.capacity)) as u32;
