@@ -163,6 +163,24 @@ events! {
         state: u64,
         message: String,
     }
+    /// A growth of a log file was prepared in the background (Duramen's own).
+    LogGrowthPrepared "log_growth_prepared" {
+        /// Microseconds.
+        duration: u64,
+        database_id: u64,
+        file_id: u64,
+        /// 0 when it failed.
+        size_change_kb: u64,
+        /// The operating system's error number; 0 when it succeeded.
+        error: u64,
+    }
+    /// Somebody had to wait for a log file to grow (Duramen's own).
+    LogGrowthWait "log_growth_wait" {
+        /// Microseconds.
+        duration: u64,
+        database_id: u64,
+        file_id: u64,
+    }
 }
 
 /// An event in a ring.

@@ -18,6 +18,7 @@ mod io_stats;
 mod languages;
 mod locks;
 mod log_info;
+mod log_preparation;
 mod log_space;
 mod log_stats;
 mod messages;
@@ -154,6 +155,7 @@ const VIEWS: &[&View] = &[
     &configurations::VIEW,
     &columns::TABLE_TYPES,
     &recovery_status::VIEW,
+    &log_preparation::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.

@@ -25,7 +25,7 @@ pub use config::{
     LogShrink, LogSpace, ShrinkLimit, VlfInfo, WritePulse,
 };
 pub use log::{
-    BlockRange, LaidLog, Log, LogFileReader, LogFinding, LogReader, LogRecord, LogReport, VlfSlot,
-    verify_file,
+    BlockRange, LaidLog, Log, LogFileReader, LogFinding, LogPreparation, LogReader, LogRecord,
+    LogReport, VlfSlot, verify_file,
 };
 pub use vlf::{Growth, LogProfile};

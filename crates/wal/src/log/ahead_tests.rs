@@ -69,6 +69,11 @@ fn a_growth_is_there_before_it_is_needed() {
     }
     assert_eq!(sizes.lock().first(), Some(&(2 * MB)));
     assert!(log.space().used < total, "nobody had to wait");
+    let told = &log.preparation()[0];
+    assert_eq!((told.growths, told.bytes, told.waits), (1, MB, 0));
+    assert!(told.prepares && !told.running && told.failure.is_none());
+    assert!(told.ready >= MB && told.target < MB);
+    assert_eq!(told.next, Some(MB));
     log.shutdown().expect("closed");
 }
 
@@ -83,6 +88,9 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
     assert!(matches!(error, LogError::Full { .. }), "{error}");
     assert_eq!(sizes.lock().last(), Some(&(5 * MB)));
     assert_eq!(log.file_sizes(), [(FileId(2), 5 * MB)]);
+    let told = &log.preparation()[0];
+    assert_eq!((told.max_size, told.next), (Some(5 * MB), None));
+    assert!(told.growths * MB <= told.bytes && told.failure.is_some());
     log.shutdown().expect("closed");
 
     let (log, disk, sizes) = log_of(None);
@@ -93,6 +101,8 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
         }
     };
     assert!(matches!(error, LogError::Full { .. }), "{error}");
+    let told = &log.preparation()[0];
+    assert!(told.failure.is_some() && told.disk_free < Some(MB));
     let full = log.file_sizes()[0].1;
     assert!(full <= 3 * MB + MB / 2, "{full}");
     // With room again it goes on, without a restart.
@@ -100,4 +110,47 @@ fn growing_ahead_stops_at_maxsize_and_where_the_disk_is_full() {
     append(&log).expect("room");
     assert!(sizes.lock().last().is_some_and(|last| *last > full));
     log.shutdown().expect("closed");
+}
+
+/// A log that nobody is short of is prepared no faster than the rate limit, one that somebody waits for at full speed.
+#[test]
+fn growing_ahead_keeps_to_its_rate() {
+    use duramen_os::sim::Simulation;
+    use duramen_os::{Env, time};
+    for hurried in [false, true] {
+        let took = Simulation::new(5).run(move |sim| {
+            let spec = LogFileSpec {
+                path: "/rate.ldf".into(),
+                file_id: FileId(2),
+                size: MB,
+                max_size: None,
+                growth: Growth::Bytes(16 * MB),
+            };
+            let env = Env::with_disk(sim.disk());
+            let config = LogConfig {
+                profile: LogProfile::Native,
+                ..LogConfig::default()
+            };
+            let log = Log::create(&env, config, &spec, &[0; 8192]).expect("a log");
+            log.note_holds(LogHolds {
+                log_backup: Lsn::new(1, 16, 1),
+                ..LogHolds::default()
+            });
+            let started = time::now();
+            while log.preparation()[0].growths == 0 {
+                // Nobody writes while it is prepared, or somebody who soon has no room left.
+                if hurried || !log.preparation()[0].running {
+                    append(&log).expect("room");
+                }
+                thread::sleep(Duration::from_micros(100));
+                assert!(started.elapsed() < Duration::from_secs(5));
+            }
+            let told = log.preparation()[0].clone();
+            log.shutdown().expect("closed");
+            (told.spent, told.waits)
+        });
+        let due = Duration::from_nanos(16 * MB * 1_000_000_000 / super::ahead::RATE);
+        assert_eq!(took.0 < due, hurried, "{took:?} {due:?}");
+        assert!(hurried || took.1 == 0);
+    }
 }

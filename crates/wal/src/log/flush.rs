@@ -22,7 +22,7 @@ use crate::vlf::{HEADER_BYTES, VlfHeader};
 const SEAL_INLINE_BYTES: usize = 16 << 10;
 
 /// The operating system's number of an error; 1 for one that has none.
-fn error_number(error: &IoError) -> u64 {
+pub(super) fn error_number(error: &IoError) -> u64 {
     match error {
         IoError::Os { code, .. } => u64::from(code.unsigned_abs()),
         _ => 1,

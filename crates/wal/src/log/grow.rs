@@ -7,12 +7,14 @@
 //!
 //! The native profile grows in the background when the last VLF is half full, so that nobody waits; and whenever somebody
 //! had to wait all the same, the next growths are of twice as many increments (together at most 64 MB): a log that is
-//! filled at a gigabyte a second must not stop every millisecond because its growth was set to 1 MB.
+//! filled at a gigabyte a second must not stop every millisecond because its growth was set to 1 MB. What it prepared, at
+//! which pace, and who had to wait all the same: [`super::ahead`].
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use duramen_base::FileId;
-use duramen_observe::events::{DatabaseFileSizeChange, emit};
+use duramen_observe::events::{DatabaseFileSizeChange, LogGrowthPrepared, LogGrowthWait, emit};
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
@@ -34,6 +36,8 @@ struct Plan {
     file: usize,
     old_bytes: u64,
     automatic: bool,
+    /// Nobody waits for it yet.
+    background: bool,
     vlfs: Vec<Vlf>,
 }
 
@@ -47,17 +51,40 @@ impl Log {
         if s.native() {
             s.ahead = (s.ahead * 2).min(MOST_AHEAD);
         }
+        let since = time::now();
         if s.growing {
-            self.progress.wait(&mut s);
+            let file = s.growing_file;
+            s.growth_waiters += 1;
+            // A truncation makes room as well.
+            let free = s.free_bytes;
+            while s.growing && s.free_bytes <= free && s.check().is_ok() {
+                self.progress.wait(&mut s);
+            }
+            s.growth_waiters -= 1;
+            self.note_wait(&mut s, file, since);
             return Ok(s);
         }
         s.note_shortage();
-        let plan = s.plan_growth().ok_or_else(|| LogError::Full {
-            db_name: self.cfg.db_name.clone(),
-            reason: s.reuse_reason,
-        })?;
-        let (s, result) = self.grow_by(s, plan);
+        let Some(plan) = s.plan_growth() else {
+            s.note_no_growth();
+            return Err(LogError::Full {
+                db_name: self.cfg.db_name.clone(),
+                reason: s.reuse_reason,
+            });
+        };
+        let file = plan.file;
+        let (mut s, result) = self.grow_by(s, plan);
+        self.note_wait(&mut s, file, since);
         result.map(|()| s)
+    }
+
+    fn note_wait(&self, s: &mut State, file: usize, since: time::Instant) {
+        s.note_wait(file, since);
+        emit(|| LogGrowthWait {
+            duration: since.elapsed().as_micros() as u64,
+            database_id: u64::from(self.cfg.db_id.0),
+            file_id: s.files.get(file).map_or(0, |f| u64::from(f.spec.file_id.0)),
+        });
     }
 
     /// Grows in the background, when that is still needed.
@@ -69,8 +96,12 @@ impl Log {
             return;
         }
         // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
-        if let Some(plan) = s.plan_growth() {
-            drop(self.grow_by(s, plan));
+        match s.plan_growth() {
+            Some(mut plan) => {
+                plan.background = true;
+                drop(self.grow_by(s, plan));
+            }
+            None => s.note_no_growth(),
         }
     }
 
@@ -142,6 +173,9 @@ impl Log {
         plan: Plan,
     ) -> (MutexGuard<'a, State>, Result<(), LogError>) {
         s.growing = true;
+        s.growing_file = plan.file;
+        s.preparing = plan.background;
+        self.written.store(0, Ordering::Relaxed);
         let file = s.files[plan.file].file.clone();
         let spec = s.files[plan.file].spec.clone();
         let profile = s.profile;
@@ -160,6 +194,21 @@ impl Log {
         };
         let mut s = self.lock();
         s.growing = false;
+        if let Err(e) = &result {
+            s.note_failure(plan.file, e);
+        }
+        if plan.background {
+            if result.is_ok() {
+                s.note_prepared(plan.file, added, event.duration);
+            }
+            emit(|| LogGrowthPrepared {
+                duration: event.duration.as_micros() as u64,
+                database_id: u64::from(self.cfg.db_id.0),
+                file_id: u64::from(event.file_id.0),
+                size_change_kb: if result.is_ok() { added / 1024 } else { 0 },
+                error: result.as_ref().err().map_or(0, super::flush::error_number),
+            });
+        }
         let answer = match result {
             Ok(()) => {
                 s.install(plan, added);
@@ -216,7 +265,14 @@ impl Log {
         };
         let written = allocated.and_then(|()| {
             let _wait = wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
-            write_vlfs(&**file, &plan.vlfs, stamp && !self.cfg.volatile)
+            let since = time::now();
+            let mut pace = |bytes| {
+                if plan.background {
+                    self.keep_rate(since, bytes);
+                }
+            };
+            let stamp = stamp && !self.cfg.volatile;
+            write_vlfs(&**file, &plan.vlfs, stamp, &mut pace)
         });
         match written {
             Ok(()) => {
@@ -236,18 +292,21 @@ impl Log {
 impl State {
     /// The growth of the first file that may grow.
     fn plan_growth(&self) -> Option<Plan> {
-        (0..self.files.len()).find_map(|i| {
-            let file = &self.files[i];
-            let mut growth = file.spec.growth.increment(file.bytes)?;
-            if self.native() {
-                growth = growth.max(growth.saturating_mul(self.ahead).min(INSTANT_GROWTH));
-            }
-            if let Some(max) = file.spec.max_size {
-                let left = max.saturating_sub(file.bytes) / 8192 * 8192;
-                growth = growth.min(left);
-            }
-            self.plan(i, growth, true)
-        })
+        (0..self.files.len()).find_map(|i| self.plan(i, self.growth_of(i)?, true))
+    }
+
+    /// Bytes of the next growth of a file; `None` when it may not grow.
+    pub(super) fn growth_of(&self, index: usize) -> Option<u64> {
+        let file = &self.files[index];
+        let mut growth = file.spec.growth.increment(file.bytes)?;
+        if self.native() {
+            growth = growth.max(growth.saturating_mul(self.ahead).min(INSTANT_GROWTH));
+        }
+        if let Some(max) = file.spec.max_size {
+            let left = max.saturating_sub(file.bytes) / 8192 * 8192;
+            growth = growth.min(left);
+        }
+        (growth >= MIN_GROWTH).then_some(growth)
     }
 
     fn plan(&self, file: usize, growth: u64, automatic: bool) -> Option<Plan> {
@@ -280,6 +339,7 @@ impl State {
             file,
             old_bytes,
             automatic,
+            background: false,
             vlfs,
         })
     }

@@ -20,6 +20,7 @@
 //! 6. `free_bytes` is the room of the reusable VLFs, and an append that could not be undone within the room that is
 //!    left is refused (or grows the log) before it is made.
 
+mod ahead;
 mod copy;
 mod flush;
 mod grow;
@@ -69,6 +70,7 @@ use crate::planted::{Bug, Planted};
 use crate::record::RecordView;
 use crate::vlf::HEADER_BYTES;
 
+pub use ahead::LogPreparation;
 pub use copy::{BlockRange, VlfSlot};
 use head::Head;
 pub use lay::LaidLog;
@@ -111,6 +113,8 @@ pub struct Log {
     subscribers: RwLock<Vec<Subscriber>>,
     flusher: Mutex<Option<thread::JoinHandle<()>>>,
     pulse: Pulse,
+    /// Bytes that the background growth under way has written.
+    written: AtomicU64,
     /// The background growth that was started last.
     grower: Mutex<Option<thread::JoinHandle<()>>>,
 }

@@ -7,12 +7,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use duramen_base::Lsn;
 use duramen_observe::{DbCounters, file_io};
 use duramen_os::sync::{Condvar, Mutex, RwLock};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, time};
 
+use super::ahead::Ahead;
 use super::headers::Headers;
 use super::scan::{End, Scan};
 use super::state::{FileState, State, Vlf};
@@ -123,6 +125,7 @@ impl Log {
             subscribers: RwLock::new(Vec::new()),
             flusher: Mutex::new(None),
             pulse: super::Pulse::default(),
+            written: AtomicU64::new(0),
             grower: Mutex::new(None),
         });
         log.start_flusher();
@@ -184,7 +187,7 @@ pub(super) fn make_file(
     }
     file.allocate(0, offset).map_err(&fail)?;
     file.write_at(header_page, 0).map_err(&fail)?;
-    write_vlfs(&*file, &vlfs, !cfg.volatile).map_err(&fail)?;
+    write_vlfs(&*file, &vlfs, !cfg.volatile, &mut |_| {}).map_err(&fail)?;
     file.sync().map_err(&fail)?;
     if let (Some(dir), false) = (spec.path.parent(), cfg.volatile) {
         env.disk.sync_dir(dir).map_err(&fail)?;
@@ -194,12 +197,20 @@ pub(super) fn make_file(
         file,
         bytes: offset,
         io: file_io(cfg.db_id, spec.file_id),
+        ahead: Ahead::default(),
     };
     Ok((state, vlfs))
 }
 
-/// Writes the headers of new VLFs and, with `stamp`, fills them. Not yet durable.
-pub(super) fn write_vlfs(file: &dyn DiskFile, vlfs: &[Vlf], stamp: bool) -> Result<(), IoError> {
+/// Writes the headers of new VLFs and, with `stamp`, fills them. Not yet durable. `pace` is told after each write how many
+/// bytes have been written; it may sleep.
+pub(super) fn write_vlfs(
+    file: &dyn DiskFile,
+    vlfs: &[Vlf],
+    stamp: bool,
+    pace: &mut dyn FnMut(u64),
+) -> Result<(), IoError> {
+    let mut done = 0;
     let mut buf = AlignedBuf::zeroed(STAMP_BYTES as usize);
     for vlf in vlfs {
         let h = &vlf.header;
@@ -214,6 +225,8 @@ pub(super) fn write_vlfs(file: &dyn DiskFile, vlfs: &[Vlf], stamp: bool) -> Resu
         while at < h.size {
             let n = (h.size - at).min(STAMP_BYTES);
             file.write_at(&buf[..n as usize], h.offset + at)?;
+            done += n;
+            pace(done);
             buf[..HEADER_BYTES as usize].fill(STAMP);
             at += n;
         }
@@ -277,6 +290,7 @@ fn open_file(
         file,
         bytes: at,
         io: file_io(cfg.db_id, spec.file_id),
+        ahead: Ahead::default(),
     };
     Ok((state, vlfs))
 }

@@ -7,6 +7,7 @@ use duramen_base::Lsn;
 use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
+use super::ahead::Ahead;
 use super::head::{Head, Sealer};
 use super::sleepers::Sleepers;
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
@@ -28,6 +29,7 @@ pub(super) struct FileState {
     pub file: Arc<dyn DiskFile>,
     pub bytes: u64,
     pub io: Arc<FileIo>,
+    pub ahead: Ahead,
 }
 
 #[derive(Clone, Debug)]
@@ -156,6 +158,11 @@ pub(super) struct State {
     pub free_bytes: u64,
     pub slack: u64,
     pub growing: bool,
+    /// Which file, and whether that began in the background.
+    pub growing_file: usize,
+    pub preparing: bool,
+    /// Threads that wait for a growth.
+    pub growth_waiters: usize,
     /// Whose rules growths follow.
     pub profile: LogProfile,
     /// Background growth has been asked for; stays set when it failed, until something is truncated.
@@ -204,6 +211,9 @@ impl State {
             free_bytes: 0,
             slack: MIN_SLACK,
             growing: false,
+            growing_file: 0,
+            preparing: false,
+            growth_waiters: 0,
             profile: LogProfile::Native,
             prepare: false,
             start_growth: false,
