@@ -382,7 +382,9 @@ messages! {
     RECOVERY_COMPLETE = 3408, 10, "Recovery is complete. This is an informational message only. No user action is required.";
     RECOVERY_ERROR = 3414, 21, "An error occurred during recovery, preventing the database '%ls' (%d:%d) from restarting. Diagnose the recovery errors and fix them, or restore from a known good backup. If errors are not corrected or expected, contact Technical Support.";
     CANNOT_RECOVER_MASTER = 3417, 21, "Cannot recover the master database. SQL Server is unable to run. Restore master from a full backup, repair it, or rebuild it. For more information about how to rebuild the master database, see SQL Server Books Online.";
-    RECOVERY_TIMES = 3454, 10, "Recovery completed for database %ls (database ID %d) in %I64d second(s) (analysis %I64d ms, redo %I64d ms, undo %I64d ms.) This is an informational message only. No user action is required.";
+    RECOVERY_TIMES = 3421, 10, "Recovery completed for database %ls (database ID %d) in %I64d second(s) (analysis %I64d ms, redo %I64d ms, undo %I64d ms.) This is an informational message only. No user action is required.";
+    RECOVERY_PROGRESS = 3450, 10, "Recovery of database '%.*ls' (%d) is %d%% complete (approximately %d seconds remain). Phase %d of 3. This is an informational message only. No user action is required.";
+    RECOVERY_CHECKPOINT = 3454, 10, "Recovery is writing a checkpoint in database '%.*ls' (%d). This is an informational message only. No user action is required.";
     REDO_PAGE_LSN_MISMATCH = 3456, 21, "Could not redo log record %S_LSN, for transaction ID %S_XID, on page %S_PGID, allocation unit %I64d, database '%.*ls' (database ID %d). Page: LSN = %S_LSN, allocation unit = %I64d, type = %ld. Log: OpCode = %ld, context %ld, PrevPageLSN: %S_LSN. Restore from a backup of the database, or repair the database.";
     CHECKPOINT_PERMISSION = 3505, 14, "Only the owner of database \"%.*ls\" or someone with relevant permissions can run the CHECKPOINT statement.";
     DUPLICATE_KEY_IGNORED = 3604, 10, "Duplicate key was ignored.";
@@ -544,6 +546,7 @@ messages! {
     WINDOW_UNDEFINED = 5362, 15, "Window '%.*ls' is undefined.";
     CHANGED_DATABASE = 5701, 10, "Changed database context to '%.*ls'.";
     CHANGED_LANGUAGE = 5703, 10, "Changed language setting to %.*ls.";
+    SHUTDOWN_IN_PROGRESS = 6005, 10, "SHUTDOWN is in progress.";
     SESSION_ID_INVALID = 6101, 16, "Session ID %d is not valid.";
     KILL_PERMISSION = 6102, 14, "User does not have permission to use the KILL statement.";
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";

@@ -9,7 +9,8 @@
 //! - when recovery would take longer than it may: the `recovery interval` (automatic checkpoints), or the database's
 //!   TARGET_RECOVERY_TIME when it has one (indirect checkpoints);
 //! - when the log is 70 % full, if a checkpoint can free any of it;
-//! - after a minute in which pages stayed dirty.
+//! - after a minute in which pages stayed dirty;
+//! - after a recovery that left many pages dirty: nobody waits for that one.
 //!
 //! How long recovery would take is estimated from the log to be read and the pages to be fetched for it ([`RedoSpeed`]).
 //! With a target, pages that have been dirty longest are written between checkpoints as well, so that the pages alone never
@@ -47,6 +48,8 @@ const IDLE_STEPS: u32 = 600;
 const TELLING_BYTES: u64 = 16 << 20;
 /// Pages that one step writes ahead of an indirect checkpoint.
 const STEP_PAGES: u64 = 1_024;
+/// One megabyte: a recovery that leaves more to be written than this is over before it is written.
+pub(crate) const CHECKPOINT_DEBT: u32 = 128;
 /// Between two batches of a checkpoint that nobody waits for, and of one that somebody has asked for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const ASKED_PAUSE: Duration = Duration::from_millis(8);
@@ -166,6 +169,7 @@ impl Database {
         } else {
             self.write_boot_checkpoint(begin)?;
         }
+        self.owes_checkpoint.store(false, Ordering::SeqCst);
         self.checkpoint_taken(begin, min);
         self.truncate_log(false);
         self.release_leftovers();
@@ -228,7 +232,7 @@ impl Database {
         self.log.as_ref().map_or(0, |l| l.bytes_since(since))
     }
 
-    fn log_is_fuller_than(&self, percent: u64) -> bool {
+    pub(crate) fn log_is_fuller_than(&self, percent: u64) -> bool {
         let Some(log) = &self.log else { return false };
         let space = log.space();
         space.used * 100 > space.total * percent
@@ -281,7 +285,7 @@ impl Database {
         if self.checkpoint_lock.try_lock().is_some() {
             self.calm.look(self.write_pulse());
         }
-        if self.wants_checkpoint(idle) {
+        if self.owes_checkpoint.load(Ordering::SeqCst) || self.wants_checkpoint(idle) {
             return self.take_checkpoint(Some(LONGEST_PAUSE)).is_ok();
         }
         let target = u64::from(self.target_recovery_time()) * 1000;

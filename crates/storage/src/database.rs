@@ -28,7 +28,7 @@ use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
 use crate::format::page::seal;
 use crate::log_files::log_header;
-use crate::recovery::RecoverySummary;
+use crate::recovery::{Pass, RecoverySummary};
 use crate::row_counts::CountState;
 use crate::tempdb;
 use crate::truncation::Truncation;
@@ -120,16 +120,10 @@ impl Database {
             }
         }
         let log = create_log(engine, spec, &guid)?;
-        let db = assemble(
-            engine,
-            spec.id,
-            &spec.name,
-            guid,
-            files,
-            boot,
-            Some(log),
-            XdesId(1),
-        )?;
+        let store = new_store(spec.id, guid, files);
+        store.files.read().iter().for_each(|f| f.count_for(spec.id));
+        engine.pool.add_store(&store);
+        let db = assemble(engine, &store, &spec.name, boot, log, XdesId(1));
         db.store.recovering.store(false, Ordering::SeqCst);
         for file in db.store.files.read().iter() {
             file.free_extents
@@ -153,21 +147,32 @@ impl Database {
         // The binding in page 0 and the boot page may themselves be torn: the double-write file goes by the GUID that
         // either of them still shows.
         let guid = find_guid(&files, spec.id)?;
-        let store = DbStore {
-            id: spec.id,
-            guid,
-            files: RwLock::new(files),
-            log: OnceLock::new(),
-            temporary: false,
-            recovering: AtomicBool::new(true),
-        };
+        let store = new_store(spec.id, guid, files);
         // The list of files must be whole before it is read, and then their pages.
         engine.pool.doublewrite.repair(&store)?;
         open_listed(&engine.env, &store, &spec.data)?;
         engine.pool.doublewrite.repair(&store)?;
         engine.pool.doublewrite.forget(&guid);
-        let files = store.files.read().clone();
-        let boot = read_boot(&store)?;
+        store.files.read().iter().for_each(|f| f.count_for(spec.id));
+        engine.pool.add_store(&store);
+        let progress = engine.begin_recovery(spec.id, &spec.name);
+        let _ = store.progress.set(progress.clone());
+        let opened = Database::open_store(engine, spec, &store);
+        progress.end();
+        if opened.is_err() {
+            // Nothing of it may be written down later: its files may be somebody else's by then.
+            engine.pool.drop_store(spec.id);
+        }
+        opened
+    }
+
+    /// The rest of [`Database::open`]: the files are open and repaired.
+    fn open_store(
+        engine: &Arc<Engine>,
+        spec: &OpenDatabase,
+        store: &Arc<DbStore>,
+    ) -> SqlResult<Arc<Database>> {
+        let boot = read_boot(store)?;
         let profile = boot.own.as_ref().map_or(0, |o| o.log_profile);
         let config = LogConfig {
             db_name: spec.name.clone(),
@@ -177,22 +182,17 @@ impl Database {
             ..LogConfig::default()
         };
         for file in &spec.log {
-            check_log_file(&engine.env, file, &guid)?;
+            check_log_file(&engine.env, file, &store.guid)?;
         }
-        let (log, _) = Log::open(&engine.env, config, &spec.log, boot.checkpoint_lsn)
-            .map_err(|e| e.to_sql(&spec.name))?;
+        let mut pass = Pass::new(engine, store, boot.checkpoint_lsn);
+        let start = boot.checkpoint_lsn;
+        let log = Log::open_watched(&engine.env, config, &spec.log, start, &mut pass);
+        let found = pass.finish();
+        let (log, _) = log.map_err(|e| e.to_sql(&spec.name))?;
+        let found = found?;
         let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
-        let db = assemble(
-            engine,
-            spec.id,
-            &spec.name,
-            guid,
-            files,
-            boot,
-            Some(log),
-            next,
-        )?;
-        let _ = db.recovered.set(db.recover(spec.restored)?);
+        let db = assemble(engine, store, &spec.name, boot, log, next);
+        let _ = db.recovered.set(db.recover(found, spec.restored)?);
         for f in &spec.data {
             if db.store.files.read().iter().all(|open| open.path != f.path) {
                 db.delete_leftover_file(&f.path, f.file_id);
@@ -354,40 +354,37 @@ impl Database {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn assemble(
-    engine: &Arc<Engine>,
-    id: DbId,
-    name: &str,
-    guid: [u8; 16],
-    files: Vec<Arc<DataFile>>,
-    boot: Boot,
-    log: Option<Arc<Log>>,
-    next: XdesId,
-) -> SqlResult<Arc<Database>> {
-    let Some(log) = log else {
-        return Err(logical_error("no log", "open", id, PageId::NULL, ""));
-    };
-    let access = Arc::new(DbLog {
-        log: log.clone(),
-        name: name.to_owned(),
-    });
-    let store = Arc::new(DbStore {
+fn new_store(id: DbId, guid: [u8; 16], files: Vec<Arc<DataFile>>) -> Arc<DbStore> {
+    Arc::new(DbStore {
         id,
         guid,
         files: RwLock::new(files),
         log: OnceLock::new(),
         temporary: tempdb::is_temporary(id),
         recovering: AtomicBool::new(true),
+        progress: OnceLock::new(),
+    })
+}
+
+fn assemble(
+    engine: &Arc<Engine>,
+    store: &Arc<DbStore>,
+    name: &str,
+    boot: Boot,
+    log: Arc<Log>,
+    next: XdesId,
+) -> Arc<Database> {
+    let id = store.id;
+    let access = Arc::new(DbLog {
+        log: log.clone(),
+        name: name.to_owned(),
     });
     let _ = store.log.set(access.clone() as Arc<dyn RecordLog>);
-    store.files.read().iter().for_each(|f| f.count_for(id));
-    engine.pool.add_store(&store);
     let db = Arc::new(Database {
         engine: engine.clone(),
         id,
         name: name.to_owned(),
-        store,
+        store: store.clone(),
         access: access.clone() as Arc<dyn LogAccess>,
         transactions: TransactionLog::new(id, access, next),
         boot: Mutex::new(boot),
@@ -399,6 +396,7 @@ fn assemble(
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
         calm: crate::pace::Calm::default(),
+        owes_checkpoint: AtomicBool::new(false),
         checkpoint_waiters: AtomicU32::new(0),
         recovered: OnceLock::new(),
         truncate_on_checkpoint: AtomicBool::new(true),
@@ -410,7 +408,7 @@ fn assemble(
         log: Some(log),
     });
     db.follow_configuration();
-    Ok(db)
+    db
 }
 
 fn create_log(engine: &Engine, spec: &CreateDatabase, guid: &[u8; 16]) -> SqlResult<Arc<Log>> {

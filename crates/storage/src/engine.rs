@@ -20,7 +20,7 @@ use crate::alloc::DroppedChain;
 use crate::backup::Backups;
 use crate::btree::keys::KeyInfo;
 use crate::change::{PageOp, Role};
-use crate::checkpoint::RedoSpeed;
+use crate::checkpoint::{CHECKPOINT_DEBT, RedoSpeed};
 use crate::def::RowsetDef;
 use crate::doublewrite::DoubleWrite;
 use crate::error::corrupt;
@@ -30,7 +30,7 @@ use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::free_space::{FreeSpace, class_of, has_class};
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
-use crate::recovery::RecoverySummary;
+use crate::recovery::{Recoveries, RecoverySummary};
 use crate::row_counts::{CountState, RowCount};
 use crate::truncation::Truncation;
 
@@ -55,6 +55,9 @@ pub struct Engine {
     /// Minutes; 0 means 1.
     recovery_interval: AtomicU32,
     pub(crate) redo_speed: RedoSpeed,
+    pub(crate) recoveries: Arc<Recoveries>,
+    /// Dirty pages above which a recovery leaves its checkpoint to the background.
+    pub(crate) checkpoint_debt: AtomicU32,
 }
 
 impl Engine {
@@ -72,6 +75,8 @@ impl Engine {
             instant_file_init: AtomicBool::new(true),
             recovery_interval: AtomicU32::new(0),
             redo_speed: RedoSpeed::default(),
+            recoveries: Arc::default(),
+            checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }
 
@@ -134,11 +139,7 @@ impl Engine {
 /// The log as recovery and undo read it, besides what transactions need of it.
 pub(crate) trait LogAccess: RecordLog {
     fn read_one(&self, lsn: Lsn) -> SqlResult<Vec<u8>>;
-    /// Calls `each` with every record from `from` on, in order.
-    fn scan(&self, from: Lsn, each: &mut dyn FnMut(Lsn, &[u8]) -> SqlResult<()>) -> SqlResult<()> {
-        self.scan_while(from, &mut |lsn, bytes| each(lsn, bytes).map(|()| true))
-    }
-    /// The same until `each` says false.
+    /// Calls `each` with the records from `from` on, in order, until it says false.
     fn scan_while(
         &self,
         from: Lsn,
@@ -269,6 +270,8 @@ pub struct Database {
     pub(crate) releasing: Mutex<()>,
     pub(crate) checkpoint_lock: Mutex<()>,
     pub(crate) calm: crate::pace::Calm,
+    /// Recovery has left its checkpoint to the background thread.
+    pub(crate) owes_checkpoint: AtomicBool,
     /// Somebody waits for a checkpoint: one that is under way hurries.
     pub(crate) checkpoint_waiters: AtomicU32,
     pub(crate) recovered: OnceLock<RecoverySummary>,

@@ -25,6 +25,7 @@ use duramen_txn::RecordLog;
 use crate::error::{io_error, logical_error};
 use crate::format::PageBytes;
 use crate::format::page::{PageRef, Verify, verify};
+use crate::recovery::Progress;
 
 /// How a file grows when it is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +170,8 @@ pub(crate) struct DbStore {
     pub temporary: bool,
     /// While recovery runs, pages that were never written may be read.
     pub recovering: AtomicBool,
+    /// How far recovery has come.
+    pub progress: OnceLock<Arc<Progress>>,
 }
 
 impl DbStore {
@@ -202,14 +205,33 @@ impl DbStore {
                 &file.name(),
             ));
         }
+        self.read_raw(page, into)?;
+        check_page(self, page, into, &file.path)
+    }
+
+    /// Pages of the file from this one to its end.
+    pub fn pages_from(&self, page: PageId) -> SqlResult<usize> {
+        let size = self.expect_file(page)?.size.load(Ordering::SeqCst);
+        Ok(size.saturating_sub(page.page) as usize)
+    }
+
+    /// Reads neighbouring pages, the first of which is `first`; nothing is checked.
+    pub fn read_raw(&self, first: PageId, into: &mut [u8]) -> SqlResult<()> {
+        let file = self.expect_file(first)?;
         let started = time::now();
         file.handle
-            .read_at(into, u64::from(page.page) * PAGE_BYTES as u64)
-            .map_err(|e| io_error(&e, "read", page, &file.name()))?;
+            .read_at(into, u64::from(first.page) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "read", first, &file.name()))?;
         if let Some(io) = file.io.get() {
-            io.read(PAGE_BYTES as u64, started.elapsed());
+            io.read(into.len() as u64, started.elapsed());
         }
-        check_page(self, page, into, &file.path)
+        Ok(())
+    }
+
+    /// What [`DbStore::read_page`] checks.
+    pub fn check_read(&self, page: PageId, bytes: &PageBytes) -> SqlResult<()> {
+        let file = self.expect_file(page)?;
+        check_page(self, page, bytes, &file.path)
     }
 }
 

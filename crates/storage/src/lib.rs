@@ -79,6 +79,6 @@ pub use files::{
 pub use load::{Load, LoadError, Logging};
 pub use pool::PoolStats;
 pub use reading::{Grain, Reading};
-pub use recovery::RecoverySummary;
+pub use recovery::{Notice, Recovering, RecoverySummary};
 pub use rowset::Rowset;
 pub use truncation::RecoveryModel;

@@ -23,8 +23,10 @@
 //! |---|---|
 //! | here | fix and unfix, the page table, latches |
 //! | `replace` | where frames come from: limit, free list, clock, lazy writer |
+//! | `ahead` | neighbouring pages brought in by one read |
 //! | `write` | the way down: batches, checkpoints |
 
+mod ahead;
 mod replace;
 mod write;
 
@@ -45,6 +47,7 @@ use crate::error::io_error;
 use crate::files::DbStore;
 use crate::format::PageBytes;
 use crate::format::page::{PageMut, PageRef, page_type};
+pub(crate) use ahead::{RUN, ReadRoom};
 use replace::Replacer;
 pub(crate) use write::Why;
 
@@ -409,27 +412,10 @@ impl Pool {
         read: Option<bool>,
     ) -> SqlResult<Option<PageWrite<'_>>> {
         let key = key_of(store.id, page);
-        let index = self.free_frame()?;
+        let Some((index, mut guard)) = self.claim(key, read.is_some())? else {
+            return Ok(None);
+        };
         let frame = self.frame(index);
-        // Nobody else knows this frame.
-        let mut guard = frame.data.write();
-        if guard.page.is_none() {
-            guard.page = self.arena.take(index as usize);
-        }
-        {
-            let mut shard = self.shards[shard_of(key)].lock();
-            if shard.frames.contains_key(&key) {
-                drop(shard);
-                drop(guard);
-                self.put_free(index);
-                return Ok(None);
-            }
-            frame.key.store(key, Ordering::SeqCst);
-            frame.loading.store(read.is_some(), Ordering::Relaxed);
-            self.replacer.loaded(frame);
-            guard.valid = false;
-            shard.frames.insert(key, index);
-        }
         let bytes = guard.page.as_deref_mut();
         let bytes = bytes.expect("a frame's memory is nobody else's");
         let result = match read {
@@ -454,17 +440,52 @@ impl Pool {
                 }))
             }
             Err(e) => {
-                // Whoever waits for the latch finds the frame not valid and looks again.
-                self.shards[shard_of(key)].lock().frames.remove(&key);
-                frame.key.store(0, Ordering::SeqCst);
-                drop(guard);
-                while frame.pins.load(Ordering::SeqCst) != 0 {
-                    duramen_os::thread::yield_now();
-                }
-                self.put_free(index);
+                self.unload(index, key, guard);
                 Err(e)
             }
         }
+    }
+
+    /// A frame for a page that is in none: latched, in the page table, without the page's bytes. `None` when somebody else
+    /// was faster.
+    fn claim(
+        &self,
+        key: u64,
+        loading: bool,
+    ) -> SqlResult<Option<(u32, RwLockWriteGuard<'_, FrameData>)>> {
+        let index = self.free_frame()?;
+        let frame = self.frame(index);
+        // Nobody else knows this frame.
+        let mut guard = frame.data.write();
+        if guard.page.is_none() {
+            guard.page = self.arena.take(index as usize);
+        }
+        let mut shard = self.shards[shard_of(key)].lock();
+        if shard.frames.contains_key(&key) {
+            drop(shard);
+            drop(guard);
+            self.put_free(index);
+            return Ok(None);
+        }
+        frame.key.store(key, Ordering::SeqCst);
+        frame.loading.store(loading, Ordering::Relaxed);
+        self.replacer.loaded(frame);
+        guard.valid = false;
+        shard.frames.insert(key, index);
+        drop(shard);
+        Ok(Some((index, guard)))
+    }
+
+    /// Frees a frame whose page could not be read. Whoever waits for the latch finds the frame not valid and looks again.
+    fn unload(&self, index: u32, key: u64, guard: RwLockWriteGuard<'_, FrameData>) {
+        let frame = self.frame(index);
+        self.shards[shard_of(key)].lock().frames.remove(&key);
+        frame.key.store(0, Ordering::SeqCst);
+        drop(guard);
+        while frame.pins.load(Ordering::SeqCst) != 0 {
+            duramen_os::thread::yield_now();
+        }
+        self.put_free(index);
     }
 
     /// Takes a frame without users out of the page table, if it still has that page; a dirty one only when `dirty` says

@@ -8,26 +8,32 @@
 //! A loser that was prepared (it had written several databases) stays in doubt until the database that decided is open
 //! too; each `open` looks again at all that wait.
 
-use std::collections::BTreeMap;
+mod analysis;
+mod crew;
+mod pass;
+mod progress;
+mod redo;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult, XdesId};
-use duramen_os::{IoError, time};
+use duramen_base::{DbId, Lsn, PageId, SqlError, SqlResult, XdesId, messages};
+use duramen_os::time;
 use duramen_txn::Transaction;
 use duramen_txn::txlog::{self, Decision};
-use duramen_wal::record::{Lcx, Lop, RecordView};
+use duramen_wal::record::{Lop, RecordView};
 
-use crate::alloc::Doomed;
-use crate::change::PageOp;
 use crate::engine::Database;
-use crate::error::recovery_error;
-use crate::files::grow::expand_error;
-use crate::format::PageBytes;
-use crate::format::boot::{BOOT_PAGE, FileHeader};
-use crate::row_counts::Recovered;
+use crate::format::boot::BOOT_PAGE;
+use analysis::{Analysis, Loser, UNDO_OF_SYSTEM};
+
+pub(crate) use analysis::is_system_name;
+pub(crate) use pass::{Found, Pass};
+pub use progress::{Notice, Recovering};
+pub(crate) use progress::{Progress, Recoveries};
+pub(crate) use redo::Redo;
 
 /// What recovery did, for the error log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,96 +43,60 @@ pub struct RecoverySummary {
     /// Splits, allocations and the like that were cut in two.
     pub system_undone: u64,
     pub records: u64,
+    /// Bytes of log that were read for it.
+    pub log_bytes: u64,
+    /// Threads that have repeated changes: one for a short log.
+    pub threads: u32,
     /// Finding out where to begin. Who was active is noted during redo.
     pub analysis: Duration,
     pub redo: Duration,
     pub undo: Duration,
 }
 
-#[derive(Clone, Debug)]
-struct Loser {
-    begin: Lsn,
-    last: Lsn,
-    system: bool,
-    /// Prepared: another database's log says how it ended.
-    decision: Option<Decision>,
-}
-
-/// The name under which recovery undoes a system transaction.
-const UNDO_OF_SYSTEM: &str = "UndoOfSystem";
-
-/// Names of the system transactions: their undo is physical and comes first.
-fn is_system(name: &[u8]) -> bool {
-    let units: Vec<u16> = name
-        .chunks_exact(2)
-        .map(|c| u16::from_le_bytes([c[0], c[1]]))
-        .collect();
-    is_system_name(&String::from_utf16_lossy(&units))
-}
-
-/// See `is_system`.
-pub(crate) fn is_system_name(name: &str) -> bool {
-    matches!(
-        name,
-        "SplitPage"
-            | "AllocFirstPage"
-            | "AllocHeapPage"
-            | "AllocUnitId"
-            | "DeallocChain"
-            | "FileGrow"
-            | "AddFile"
-            | "RemoveFile"
-            | "ModifyFile"
-            | "AddFilegroup"
-            | "RemoveFilegroup"
-            | "ModifyFilegroup"
-            | UNDO_OF_SYSTEM
-    )
+impl RecoverySummary {
+    /// Whether the server log speaks of it.
+    fn did_something(&self) -> bool {
+        self.rolled_forward + self.rolled_back > 0
+    }
 }
 
 impl Database {
-    /// Analysis, redo, undo, checkpoint. The source of a restored database acknowledged no commit whose record is not in
-    /// its log: what is merely prepared is undone.
-    pub(crate) fn recover(self: &Arc<Database>, restored: bool) -> SqlResult<RecoverySummary> {
-        let begun = time::now();
-        let start = self.boot.lock().checkpoint_lsn;
-        let from = self.scan_start(start)?;
+    /// What is left when the log has been read and repeated ([`Pass`]): undo and a checkpoint. The source of a restored
+    /// database acknowledged no commit whose record is not in its log: what is merely prepared is undone.
+    pub(crate) fn recover(
+        self: &Arc<Database>,
+        found: Found,
+        restored: bool,
+    ) -> SqlResult<RecoverySummary> {
+        let Analysis {
+            active,
+            max_xdes,
+            doomed,
+            counts,
+            records,
+            rolled_forward,
+            ..
+        } = found.analysis;
         let mut summary = RecoverySummary {
-            analysis: begun.elapsed(),
+            analysis: found.looked,
+            redo: found.redo,
+            records,
+            rolled_forward,
+            threads: found.threads,
             ..RecoverySummary::default()
         };
-        let mut active: BTreeMap<XdesId, Loser> = BTreeMap::new();
-        let mut max_xdes = XdesId(0);
-        let mut doomed = Doomed::default();
-        let mut counts = Recovered::default();
-        let started = time::now();
-        self.access.scan(from, &mut |lsn, bytes| {
-            let view = RecordView::parse(bytes)
-                .ok_or_else(|| recovery_error(self.id, lsn, "the record cannot be read"))?;
-            summary.records += 1;
-            max_xdes = max_xdes.max(view.xdes());
-            if note_transaction(&mut active, lsn, &view) {
-                summary.rolled_forward += 1;
-            }
-            doomed.see(lsn, &view);
-            if lsn >= start {
-                let system = active.get(&view.xdes()).is_some_and(|l| l.system);
-                counts.see(&view, system);
-            }
-            self.redo(lsn, &view)
-        })?;
         if let Some(log) = &self.log {
-            let speed = &self.engine.redo_speed;
-            speed.learn(log.bytes_since(from), started.elapsed());
+            summary.log_bytes = log.bytes_since(found.from);
+            self.engine.redo_speed.learn(summary.log_bytes, found.redo);
         }
-        summary.redo = started.elapsed();
+        summary.system_undone = active.values().filter(|l| l.system).count() as u64;
+        summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
         let started = time::now();
         self.after_redo()?;
+        self.say_counted(&messages::RECOVERY_ROLLED_FORWARD, &summary, true);
         self.keep_recovered_counts(counts);
         *self.drops.lock() =
             doomed.remaining(|xdes| active.get(&xdes).is_some_and(|l| l.decision.is_none()));
-        summary.system_undone = active.values().filter(|l| l.system).count() as u64;
-        summary.rolled_back = active.values().filter(|l| !l.system).count() as u64;
         // Ids of the lost end of the log are not given again either: `next_xdes` of the boot page may be behind.
         let floor = self
             .transactions
@@ -134,6 +104,9 @@ impl Database {
             .adopt(max_xdes, Lsn::NULL, Lsn::NULL);
         self.transactions.table.end(floor.xdes);
         let mut losers: Vec<(XdesId, Loser)> = active.into_iter().collect();
+        if let Some(progress) = self.store.progress.get() {
+            progress.enter(3, losers.iter().map(|(_, l)| l.bytes).sum());
+        }
         losers.sort_by_key(|(_, l)| (!l.system, std::cmp::Reverse(l.last)));
         for (xdes, loser) in losers {
             // Undo of a half-made split moves rows back: their number does not change (`row_counts`).
@@ -153,13 +126,16 @@ impl Database {
             txlog::abort(&tx);
         }
         summary.undo = started.elapsed();
+        self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
         self.load_roots()?;
         self.load_counts()?;
-        if let Some(own) = &mut self.boot.lock().own
-            && !std::mem::replace(&mut own.closed, false)
-        {
+        let closed = match &mut self.boot.lock().own {
+            Some(own) => std::mem::replace(&mut own.closed, false),
+            None => true,
+        };
+        if !closed {
             self.doubt_page_counts();
         }
         self.store.recovering.store(false, Ordering::SeqCst);
@@ -168,13 +144,57 @@ impl Database {
                 .store(self.count_free(file)?, Ordering::SeqCst);
         }
         self.release_leftovers();
-        // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
-        let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
-        let checkpoint = self.checkpoint();
-        self.truncate_on_checkpoint
-            .store(truncate, Ordering::SeqCst);
-        checkpoint?;
+        if summary.did_something() {
+            self.say_recovery(&messages::RECOVERY_CHECKPOINT, &[&self.name, &self.id.0]);
+        }
+        // Many pages take their time, and nobody has to wait for them: until the checkpoint is taken, a crash has more
+        // log to redo. A boot page that says that the database was closed must not say so any longer.
+        let pages = self.engine.pool.dirty_count(self.id);
+        let many = pages > self.engine.checkpoint_debt.load(Ordering::SeqCst);
+        if many && !closed && !restored && !self.log_is_fuller_than(70) {
+            self.owes_checkpoint.store(true, Ordering::SeqCst);
+        } else {
+            // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
+            let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
+            let checkpoint = self.checkpoint();
+            self.truncate_on_checkpoint
+                .store(truncate, Ordering::SeqCst);
+            checkpoint?;
+        }
+        if summary.did_something() {
+            let ms = |d: Duration| d.as_millis();
+            let all = (summary.analysis + summary.redo + summary.undo).max(self.recovering_for());
+            let args: [&dyn std::fmt::Display; 6] = [
+                &self.name,
+                &self.id.0,
+                &all.as_secs(),
+                &ms(summary.analysis),
+                &ms(summary.redo),
+                &ms(summary.undo),
+            ];
+            self.say_recovery(&messages::RECOVERY_TIMES, &args);
+        }
         Ok(summary)
+    }
+
+    fn recovering_for(&self) -> Duration {
+        let progress = self.store.progress.get();
+        progress.map_or(Duration::ZERO, |p| p.took())
+    }
+
+    fn say_recovery(&self, message: &messages::Message, args: &[&dyn std::fmt::Display]) {
+        self.engine.notice(&SqlError::new(message, args).message);
+    }
+
+    /// How many transactions were rolled forward, or back; nothing when there were neither.
+    fn say_counted(&self, message: &messages::Message, summary: &RecoverySummary, forward: bool) {
+        let count = match forward {
+            true => summary.rolled_forward,
+            false => summary.rolled_back,
+        };
+        if summary.did_something() {
+            self.say_recovery(message, &[&count, &self.name, &self.id.0, &0]);
+        }
     }
 
     /// Ends the prepared transactions whose coordinator is open: committed when its log has their COMMIT, else undone.
@@ -234,92 +254,6 @@ impl Database {
         Ok(found)
     }
 
-    /// Where the pass begins: the oldest begin among the transactions active at the checkpoint.
-    fn scan_start(&self, checkpoint: Lsn) -> SqlResult<Lsn> {
-        let mut from = checkpoint;
-        let mut ended = false;
-        self.access.scan_while(checkpoint, &mut |_, bytes| {
-            if let Some(view) = RecordView::parse(bytes) {
-                if view.op() == Lop::XACT_CKPT && view.prev_lsn() == checkpoint {
-                    for a in view.active_xacts() {
-                        if !a.begin_lsn.is_null() {
-                            from = from.min(a.begin_lsn);
-                        }
-                    }
-                }
-                ended = view.op() == Lop::END_CKPT && view.prev_lsn() == checkpoint;
-            }
-            Ok(!ended)
-        })?;
-        Ok(from)
-    }
-
-    fn redo(&self, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<()> {
-        if view.op() == Lop::BULK_EXT_ALLOCATION {
-            return self.redo_extent(lsn, view);
-        }
-        let fail = |e: crate::format::FormatError| recovery_error(self.id, lsn, &e.to_string());
-        let Some((id, previous, op)) = PageOp::parse(view).map_err(fail)? else {
-            return Ok(());
-        };
-        if !self.redo_applies(id, lsn) {
-            return Ok(());
-        }
-        let formats = matches!(op, PageOp::Format { .. } | PageOp::Image { .. });
-        let mut page = match self.write_page(id) {
-            Ok(page) => page,
-            Err(e) if formats => {
-                // What stood there before does not matter.
-                let _ = e;
-                self.write_new_page(id)?
-            }
-            Err(e) => return Err(e),
-        };
-        let have = page.page().lsn();
-        if have >= lsn {
-            return Ok(());
-        }
-        if !formats && have != previous {
-            let what = format!(
-                "page {id} has LSN {} and the record expects {}",
-                have.to_decimal_text(),
-                previous.to_decimal_text()
-            );
-            return Err(recovery_error(self.id, lsn, &what));
-        }
-        let mut p = page.change();
-        op.apply(id, view.context(), &mut p).map_err(fail)?;
-        if view.is_compensation()
-            && view.context() == Lcx::HEAP
-            && matches!(op, PageOp::Delete { .. } | PageOp::Remove { .. })
-        {
-            // As the rollback did: the rows that came later have filled these bytes.
-            p.trim_slots();
-        }
-        p.set_lsn(lsn);
-        match view.context() {
-            Lcx::FILE_HEADER => self.redo_growth(id, page.bytes()),
-            _ => Ok(()),
-        }
-    }
-
-    /// A restored file is as long as it was when its backup began: redo of a growth makes it longer. The header's latch is
-    /// held, so that none is on disk that counts more pages than there are.
-    fn redo_growth(&self, id: PageId, header: &PageBytes) -> SqlResult<()> {
-        let Some(file) = self.store.file(id.file) else {
-            return Ok(());
-        };
-        let size = FileHeader::read(header)
-            .map_err(|e| self.corrupt(id, e))?
-            .size;
-        let expand = |e: IoError| expand_error(&e, &file);
-        if u64::from(size) * PAGE_BYTES as u64 <= file.handle.len().map_err(expand)? {
-            return Ok(());
-        }
-        file.extend(size, self.engine.instant_file_init())
-            .map_err(expand)
-    }
-
     /// Sizes and boot fields as redo has left them.
     fn after_redo(&self) -> SqlResult<()> {
         let files = self.store.files.read().clone();
@@ -339,45 +273,5 @@ impl Database {
         *self.boot.lock() = fresh;
         self.follow_configuration();
         Ok(())
-    }
-}
-
-/// Follows who is active; true when a user transaction has committed.
-fn note_transaction(active: &mut BTreeMap<XdesId, Loser>, lsn: Lsn, view: &RecordView<'_>) -> bool {
-    let xdes = view.xdes();
-    if xdes.0 == 0 {
-        return false;
-    }
-    match view.op() {
-        Lop::COMMIT_XACT => active.remove(&xdes).is_some_and(|l| !l.system),
-        Lop::ABORT_XACT => {
-            active.remove(&xdes);
-            false
-        }
-        Lop::FORGET_XACT => false,
-        Lop::BEGIN_XACT => {
-            let system = view.element(0).is_some_and(is_system);
-            let loser = Loser {
-                begin: lsn,
-                last: lsn,
-                system,
-                decision: None,
-            };
-            active.insert(xdes, loser);
-            false
-        }
-        _ => {
-            let entry = active.entry(xdes).or_insert(Loser {
-                begin: lsn,
-                last: lsn,
-                system: false,
-                decision: None,
-            });
-            entry.last = lsn;
-            if view.op() == Lop::PREP_XACT {
-                entry.decision = view.element(0).and_then(Decision::from_bytes);
-            }
-            false
-        }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod fixture;
 mod loads;
 mod planted;
 mod pool;
+mod recovery;
 mod rows;
 mod small;
 mod speed;

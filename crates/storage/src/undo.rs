@@ -46,6 +46,11 @@ impl Database {
             }
             boot |= view.context() == Lcx::BOOT_PAGE;
             at = next;
+            if self.store.recovering.load(SeqCst)
+                && let Some(progress) = self.store.progress.get()
+            {
+                progress.advance(view.length() as u64)?;
+            }
         }
         if boot {
             self.reload_boot()?;

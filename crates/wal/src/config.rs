@@ -8,6 +8,7 @@ use std::time::Duration;
 use duramen_base::{DbId, FileId, Lsn, SqlError, messages};
 use duramen_os::IoError;
 
+use crate::block::OpenBlock;
 use crate::vlf::{Growth, LogProfile};
 
 /// One file of a log.
@@ -196,6 +197,20 @@ pub struct LogScan {
     pub last_record: Lsn,
     /// The oldest record that is still in the log.
     pub first: Lsn,
+}
+
+/// Reads along while the end of a log is looked for: recovery needs every block that the scan reads, and a log of a
+/// gigabyte takes a second to read twice.
+pub trait Watch {
+    /// The scan is at the blocks from the checkpoint on, whose order is not proved yet. True when the watch has seen
+    /// enough to say where its work begins.
+    fn look(&mut self, block: &OpenBlock) -> bool;
+    /// Where the work begins: no later than the checkpoint.
+    fn begin(&mut self) -> Lsn;
+    /// The bytes of log from where the work begins to the end of the last VLF in use: at least as many as will come.
+    fn expect(&mut self, bytes: u64);
+    /// The next block, which continues the one before. What was written behind the end of the log is never shown.
+    fn block(&mut self, block: Arc<OpenBlock>);
 }
 
 /// Why the log refuses. Cheap to clone: one failed write is everybody's answer from then on.

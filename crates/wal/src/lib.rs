@@ -22,7 +22,7 @@ pub use block::{
 };
 pub use config::{
     DurableState, GrowHook, LogConfig, LogError, LogFileSpec, LogGrowth, LogHolds, LogScan,
-    LogShrink, LogSpace, ShrinkLimit, VlfInfo, WritePulse,
+    LogShrink, LogSpace, ShrinkLimit, VlfInfo, Watch, WritePulse,
 };
 pub use log::{
     BlockRange, LaidLog, Log, LogFileReader, LogFinding, LogPreparation, LogReader, LogRecord,

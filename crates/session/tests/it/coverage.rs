@@ -38,6 +38,8 @@ const MESSAGES: &[(i32, &str)] = &[
     (3407, START),
     (3408, START),
     (3414, DISK),
+    (3421, START),
+    (3450, START),
     (3454, START),
     (3612, TIMES),
     (3613, TIMES),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use duramen_base::{Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_base::{PAGE_BYTES, PageId, SqlError, SqlResult, messages};
 use duramen_os::{Env, OpenOptions};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
@@ -233,14 +233,6 @@ impl Database {
             self.engine.pool.flush_page(self.id, PageId::new(1, n))?;
         }
         Ok(())
-    }
-
-    /// Whether redo has to look at a record about this page: see the invariants of this module.
-    pub(crate) fn redo_applies(&self, page: PageId, lsn: Lsn) -> bool {
-        match self.store.file(page.file) {
-            Some(file) => lsn > file.create_lsn,
-            None => false,
-        }
     }
 
     /// After redo and undo: the files that are open become those that the table lists.

@@ -19,6 +19,7 @@ use crate::format::alloc::{GAM_EXTENTS, PFS_INTERVAL, is_fixed_page, pfs, pfs_ge
 use crate::format::page::{PageMut, page_type};
 use crate::format::{FormatError, FormatResult};
 use crate::pool::PageWrite;
+use crate::recovery::Redo;
 
 /// Bytes of the record that formats a page again.
 const FORMAT_BYTES: u32 = 88;
@@ -218,37 +219,6 @@ impl Database {
         Ok(())
     }
 
-    /// Redo of both records.
-    pub(crate) fn redo_extent(&self, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<()> {
-        let fail = |e: FormatError| recovery_error(self.id, lsn, &e.to_string());
-        let Some(extent) = Extent::parse(view).map_err(fail)? else {
-            return Ok(());
-        };
-        let formats = view.context() != Lcx::BULK_OPERATION_PAGE;
-        for (i, id) in extent.pages.iter().enumerate() {
-            if !self.redo_applies(*id, lsn) {
-                continue;
-            }
-            let mut page = match self.write_page(*id) {
-                Err(e) if formats => {
-                    // What stood there before does not matter.
-                    let _ = e;
-                    self.write_new_page(*id)?
-                }
-                found => found?,
-            };
-            if page.page().lsn() >= lsn {
-                continue;
-            }
-            let mut p = page.change();
-            if formats {
-                extent.format(i, &mut p);
-            }
-            p.set_lsn(lsn);
-        }
-        Ok(())
-    }
-
     /// Undo of the user's record: its pages are empty again. Those of the first of a load, and all to the right of them:
     /// splits may have moved rows there, and nobody else could put any there before the load's transaction has ended.
     pub(crate) fn undo_extent(
@@ -313,6 +283,37 @@ impl Database {
         };
         let role = Role::Compensation(lsn);
         self.change(tx, id, &mut page, &op, context, role)?;
+        Ok(())
+    }
+}
+
+impl Redo {
+    /// Redo of both records, on the pages that are `mine`.
+    pub(crate) fn extent(
+        &self,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+        mine: &dyn Fn(PageId) -> bool,
+    ) -> SqlResult<()> {
+        let fail = |e: FormatError| recovery_error(self.store.id, lsn, &e.to_string());
+        let Some(extent) = Extent::parse(view).map_err(fail)? else {
+            return Ok(());
+        };
+        let formats = view.context() != Lcx::BULK_OPERATION_PAGE;
+        for (i, id) in extent.pages.iter().enumerate() {
+            if !mine(*id) || !self.concerns(*id, lsn) {
+                continue;
+            }
+            let mut page = self.page(*id, formats)?;
+            if page.page().lsn() >= lsn {
+                continue;
+            }
+            let mut p = page.change();
+            if formats {
+                extent.format(i, &mut p);
+            }
+            p.set_lsn(lsn);
+        }
         Ok(())
     }
 }

@@ -117,7 +117,7 @@ impl Replacer {
         frame.tick.store(self.tick(), Ordering::Relaxed);
     }
 
-    fn allowed(&self) -> u32 {
+    pub fn allowed(&self) -> u32 {
         let limit = self.limit.load(Ordering::Relaxed);
         limit.min(self.spare.load(Ordering::Relaxed)).max(64)
     }

@@ -63,7 +63,7 @@ use duramen_os::{Env, thread};
 
 use crate::block::MAX_RECORD_BYTES;
 use crate::config::{
-    DurableState, LogConfig, LogError, LogFileSpec, LogHolds, LogScan, LogSpace, VlfInfo,
+    DurableState, LogConfig, LogError, LogFileSpec, LogHolds, LogScan, LogSpace, VlfInfo, Watch,
     WritePulse,
 };
 use crate::planted::{Bug, Planted};
@@ -74,6 +74,7 @@ pub use ahead::LogPreparation;
 pub use copy::{BlockRange, VlfSlot};
 use head::Head;
 pub use lay::LaidLog;
+use open::Bounds;
 pub use outside::LogFileReader;
 pub use read::{LogReader, LogRecord};
 use state::{Room, State};
@@ -154,6 +155,21 @@ impl Log {
         start: Lsn,
     ) -> Result<(Arc<Log>, LogScan), LogError> {
         Log::open_planted(env, cfg, files, start, Lsn::NULL, Planted::default())
+    }
+
+    /// [`Log::open`] with somebody who reads along, from as far before `start` as the watch wants to begin.
+    pub fn open_watched(
+        env: &Env,
+        cfg: LogConfig,
+        files: &[LogFileSpec],
+        start: Lsn,
+        watch: &mut dyn Watch,
+    ) -> Result<(Arc<Log>, LogScan), LogError> {
+        let bounds = Bounds {
+            start,
+            stop: Lsn::NULL,
+        };
+        Log::open_within(env, cfg, files, bounds, Planted::default(), Some(watch))
     }
 
     /// [`Log::open`] of a restored log: it ends before the block of `stop`, whatever an interrupted restore has left

@@ -19,7 +19,7 @@ use super::headers::Headers;
 use super::scan::{End, Scan};
 use super::state::{FileState, State, Vlf};
 use super::{Log, WINDOW};
-use crate::config::{LogConfig, LogError, LogFileSpec, LogScan};
+use crate::config::{LogConfig, LogError, LogFileSpec, LogScan, Watch};
 use crate::planted::{Bug, Planted};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, STAMP, VlfHeader, split_initial};
 
@@ -30,6 +30,13 @@ fn io_error(path: &Path) -> impl Fn(IoError) -> LogError + '_ {
         path: path.to_path_buf(),
         cause,
     }
+}
+
+/// From where to scan (NULL: the oldest record), and where a restored log ends (NULL: nobody says).
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub start: Lsn,
+    pub stop: Lsn,
 }
 
 impl Log {
@@ -58,6 +65,18 @@ impl Log {
         stop: Lsn,
         planted: Planted,
     ) -> Result<(Arc<Log>, LogScan), LogError> {
+        Log::open_within(env, cfg, specs, Bounds { start, stop }, planted, None)
+    }
+
+    pub(super) fn open_within(
+        env: &Env,
+        cfg: LogConfig,
+        specs: &[LogFileSpec],
+        bounds: Bounds,
+        planted: Planted,
+        watch: Option<&mut dyn Watch>,
+    ) -> Result<(Arc<Log>, LogScan), LogError> {
+        let Bounds { start, stop } = bounds;
         let mut files = Vec::new();
         let mut vlfs = Vec::new();
         for spec in specs {
@@ -80,7 +99,7 @@ impl Log {
             planted,
             stop,
         }
-        .run(start)?;
+        .run(start, watch)?;
         if !planted.on(Bug::NoEpochBump) {
             clear_behind(&files, &mut vlfs, &end)?;
         }

@@ -19,7 +19,7 @@ use duramen_os::{AlignedBuf, DiskFile, IoError};
 use super::WINDOW;
 use super::state::{FileState, Vlf};
 use crate::block::{self, OpenBlock, Sector, UNIT};
-use crate::config::LogError;
+use crate::config::{LogError, Watch};
 use crate::planted::{Bug, Planted};
 use crate::vlf::HEADER_BYTES;
 
@@ -194,9 +194,18 @@ pub(super) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Finds the end of the log.
-    pub fn run(&self, start: Lsn) -> Result<End, LogError> {
+    /// Finds the end of the log, scanning from `start`, or from as far before it as `watch` wants.
+    pub fn run(&self, start: Lsn, mut watch: Option<&mut dyn Watch>) -> Result<End, LogError> {
         let run = self.contiguous_run()?;
+        let checkpoint = start;
+        let mut reader = ChunkReader::new();
+        let mut start = start;
+        if let Some(watch) = &mut watch
+            && !start.is_null()
+        {
+            self.look(&run, start, &mut reader, *watch)?;
+            start = watch.begin().min(start);
+        }
         let Some(&oldest) = run.first() else {
             return Err(self.damaged(start, "no VLF has ever been used"));
         };
@@ -212,7 +221,10 @@ impl Scan<'_> {
         }
         let check = !self.planted.on(Bug::SkipCrc);
         let chained = !self.planted.on(Bug::NoEpochBump);
-        let mut reader = ChunkReader::new();
+        if let Some(watch) = &mut watch {
+            let bytes = run[at..].iter().map(|i| self.vlfs[*i].header.size);
+            watch.expect(bytes.sum::<u64>().saturating_sub(offset));
+        }
         let mut end = End {
             vlf: run[at],
             offset,
@@ -259,8 +271,11 @@ impl Scan<'_> {
                 end.last = found.lsn(found.header.records);
             }
             end.offset += u64::from(found.header.bytes);
+            if let Some(watch) = &mut watch {
+                watch.block(Arc::new(found));
+            }
         }
-        if !start.is_null() && blocks == 0 {
+        if !start.is_null() && (blocks == 0 || start < checkpoint && end.last < checkpoint) {
             return Err(self.damaged(start, "the checkpoint's record is missing"));
         }
         if !self.stop.is_null() {
@@ -275,6 +290,31 @@ impl Scan<'_> {
             self.look_behind(&run[at.min(run.len() - 1)..], &end, &mut reader)?;
         }
         Ok(end)
+    }
+
+    /// Shows `watch` the blocks from the checkpoint on until it has seen enough.
+    fn look(
+        &self,
+        run: &[usize],
+        start: Lsn,
+        reader: &mut ChunkReader,
+        watch: &mut dyn Watch,
+    ) -> Result<(), LogError> {
+        let from = run.iter().skip_while(|i| self.seq(**i) < start.vlf);
+        let mut offset = u64::from(start.block) * UNIT64;
+        for &vlf in from {
+            while offset < self.vlfs[vlf].header.size {
+                let Some(found) = self.read(reader, vlf, offset, true)? else {
+                    return Ok(());
+                };
+                offset += u64::from(found.header.bytes);
+                if watch.look(&found) {
+                    return Ok(());
+                }
+            }
+            offset = HEADER_BYTES;
+        }
+        Ok(())
     }
 
     /// Damage or torn tail? Looks at what lies behind the end, twice the window far.

@@ -1,0 +1,152 @@
+//! Repeating one record on its pages.
+//!
+//! A record is repeated where the page is older than it is: so redo that was cut short begins again without harm. What a
+//! record needs is on its own page (and in the file's list of pages), so records about different pages may be repeated in
+//! any order, and those about one page must be in log order.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duramen_base::{Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_os::IoError;
+use duramen_wal::record::{Lcx, Lop, RecordView};
+
+use crate::change::PageOp;
+use crate::engine::Engine;
+use crate::error::{corrupt, recovery_error};
+use crate::files::DbStore;
+use crate::files::grow::expand_error;
+use crate::format::boot::FileHeader;
+use crate::format::{FormatError, PageBytes};
+use crate::pool::PageWrite;
+
+/// A database whose pages are brought up to its log; its log may not be open yet.
+#[derive(Clone)]
+pub(crate) struct Redo {
+    pub engine: Arc<Engine>,
+    pub store: Arc<DbStore>,
+}
+
+/// Which pages a record is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reach {
+    /// None: nothing is to be repeated.
+    None,
+    Page(PageId),
+    /// Several; each can be repeated by itself.
+    Pages,
+    /// A file's header page. What comes later may need the pages that the file gets by it.
+    File(PageId),
+}
+
+/// Tells it from the record's header alone.
+pub(super) fn reach(view: &RecordView<'_>) -> Reach {
+    match view.op() {
+        Lop::BULK_EXT_ALLOCATION => Reach::Pages,
+        Lop::FORMAT_PAGE
+        | Lop::INSERT_ROWS
+        | Lop::DELETE_ROWS
+        | Lop::EXPUNGE_ROWS
+        | Lop::MODIFY_ROW
+        | Lop::MODIFY_HEADER
+        | Lop::FILE_HDR_MODIFY
+        | Lop::SET_BITS
+        | Lop::SET_FREE_SPACE
+        | Lop::DELETE_SPLIT
+        | Lop::UNDO_DELETE_SPLIT => {
+            let page = view.fixed().get(24..).and_then(PageId::from_bytes);
+            match (page, view.context()) {
+                (Some(id), Lcx::FILE_HEADER) => Reach::File(id),
+                (Some(id), _) => Reach::Page(id),
+                // It is told where it is parsed.
+                (None, _) => Reach::Page(PageId::NULL),
+            }
+        }
+        _ => Reach::None,
+    }
+}
+
+impl Redo {
+    /// Repeats a record on those of its pages that are `mine`.
+    pub fn apply(
+        &self,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+        mine: &dyn Fn(PageId) -> bool,
+    ) -> SqlResult<()> {
+        if view.op() == Lop::BULK_EXT_ALLOCATION {
+            return self.extent(lsn, view, mine);
+        }
+        let fail = |e: FormatError| recovery_error(self.store.id, lsn, &e.to_string());
+        let Some((id, previous, op)) = PageOp::parse(view).map_err(fail)? else {
+            return Ok(());
+        };
+        if !self.concerns(id, lsn) {
+            return Ok(());
+        }
+        let formats = matches!(op, PageOp::Format { .. } | PageOp::Image { .. });
+        let mut page = self.page(id, formats)?;
+        let have = page.page().lsn();
+        if have >= lsn {
+            return Ok(());
+        }
+        if !formats && have != previous {
+            let what = format!(
+                "page {id} has LSN {} and the record expects {}",
+                have.to_decimal_text(),
+                previous.to_decimal_text()
+            );
+            return Err(recovery_error(self.store.id, lsn, &what));
+        }
+        let mut p = page.change();
+        op.apply(id, view.context(), &mut p).map_err(fail)?;
+        if view.is_compensation()
+            && view.context() == Lcx::HEAP
+            && matches!(op, PageOp::Delete { .. } | PageOp::Remove { .. })
+        {
+            // As the rollback did: the rows that came later have filled these bytes.
+            p.trim_slots();
+        }
+        p.set_lsn(lsn);
+        match view.context() {
+            Lcx::FILE_HEADER => self.grow(id, page.bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A page to repeat a record on. One that `formats` need not be readable: what stood there does not matter.
+    pub fn page(&self, id: PageId, formats: bool) -> SqlResult<PageWrite<'_>> {
+        match self.engine.pool.write(&self.store, id) {
+            Err(e) if formats => {
+                let _ = e;
+                self.engine.pool.write_new(&self.store, id)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether redo has to look at a record about this page: see the invariants of `files::table`.
+    pub fn concerns(&self, page: PageId, lsn: Lsn) -> bool {
+        match self.store.file(page.file) {
+            Some(file) => lsn > file.create_lsn,
+            None => false,
+        }
+    }
+
+    /// A restored file is as long as it was when its backup began: redo of a growth makes it longer. The header's latch is
+    /// held, so that none is on disk that counts more pages than there are.
+    fn grow(&self, id: PageId, header: &PageBytes) -> SqlResult<()> {
+        let Some(file) = self.store.file(id.file) else {
+            return Ok(());
+        };
+        let size = FileHeader::read(header)
+            .map_err(|e| corrupt(self.store.id, id, e))?
+            .size;
+        let expand = |e: IoError| expand_error(&e, &file);
+        if u64::from(size) * PAGE_BYTES as u64 <= file.handle.len().map_err(expand)? {
+            return Ok(());
+        }
+        file.extend(size, self.engine.instant_file_init.load(Ordering::SeqCst))
+            .map_err(expand)
+    }
+}
