@@ -1,108 +1,44 @@
-//! How fast the log is here: `cargo run --release -p duramen-wal --example log_speed -- DIR`.
+//! How fast the log is here: `cargo run --release -p duramen-wal --example log_speed -- DIR`, or `cargo xtask bench --only log`.
 //!
-//! Prints the durable 4 KB write of the same disk next to each figure, because only the ratio means something.
+//! Prints `what | figure | target` lines of a table; targets that depend on the disk are computed from what the same disk
+//! did a moment before, because only the ratio means something.
 
 #![allow(clippy::print_stdout, reason = "a program whose output is its purpose")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_base::{DbId, FileId, Lsn, XdesId};
-use duramen_os::{Env, OpenOptions, thread, time};
+use duramen_os::{AlignedBuf, DiskFile, Env, OpenOptions, thread, time};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 use duramen_wal::{Growth, Log, LogConfig, LogFileSpec};
 
 const MB: u64 = 1 << 20;
+/// The log's own: the largest write, and how many are on their way at once.
+const BLOCK: u64 = MB;
+const DEPTH: u64 = 4;
+
+fn tell(what: &str, figure: &str, target: &str) {
+    println!("| {what} | {figure} | {target} |");
+}
 
 fn main() {
     let dir = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
     let env = Env::real();
     let path = dir.join("log_speed.ldf");
-    println!("durable 4 KB write, median: {} us", calibrate(&env, &dir));
     let record = RecordBuilder::new(Lop::INSERT_ROWS, Lcx::HEAP)
         .xdes(XdesId(1))
         .finish(&[&[7; 100]]);
 
     let log = create(&env, &path, 512 * MB);
-    // A queue's worth at a time: this measures the append, not the disk.
-    let (rounds, n) = (30u32, 30_000u32);
-    let mut appending = 0;
-    let started = time::now();
-    for _ in 0..rounds {
-        let started = time::now();
-        for _ in 0..n {
-            log.append(&record, 0).expect("room");
-        }
-        appending += started.elapsed().as_nanos();
-        log.flush_all().expect("the disk works");
-    }
-    println!(
-        "append of {} B: {} ns; with flushes of 5 MB {} MB/s",
-        record.len(),
-        appending / u128::from(n * rounds),
-        u128::from(n * rounds) * record.len() as u128 / started.elapsed().as_micros().max(1)
-    );
-
-    let sessions = 16;
-    let mut appending = 0;
-    for _ in 0..rounds {
-        let started = time::now();
-        let threads: Vec<_> = (0..sessions)
-            .map(|_| {
-                let (log, record) = (log.clone(), record.clone());
-                thread::spawn("session", move || {
-                    for _ in 0..n / sessions {
-                        log.append(&record, 0).expect("room");
-                    }
-                })
-            })
-            .collect();
-        for t in threads {
-            let _ = t.join();
-        }
-        appending += started.elapsed().as_nanos();
-        log.flush_all().expect("the disk works");
-    }
-    println!(
-        "append of {} B, {sessions} sessions: {} k records/s",
-        record.len(),
-        u128::from(n * rounds) * 1_000_000 / appending
-    );
-
-    let mut waits: Vec<u128> = (0..2000)
-        .map(|_| {
-            let started = time::now();
-            let lsn = log.append(&record, 0).expect("room");
-            log.flush(lsn).expect("the disk works");
-            started.elapsed().as_nanos()
-        })
-        .collect();
-    println!(
-        "commit, one client, median: {} us",
-        median(&mut waits) / 1000
-    );
-
-    for clients in [4u32, 16, 64] {
-        let started = time::now();
-        let each = 20_000 / clients;
-        let threads: Vec<_> = (0..clients)
-            .map(|_| {
-                let (log, record) = (log.clone(), record.clone());
-                thread::spawn("client", move || {
-                    for _ in 0..each {
-                        let lsn = log.append(&record, 0).expect("room");
-                        log.flush(lsn).expect("the disk works");
-                    }
-                })
-            })
-            .collect();
-        for t in threads {
-            let _ = t.join();
-        }
-        let per_second = u128::from(each * clients) * 1_000_000 / started.elapsed().as_micros();
-        println!("commits, {clients} clients: {per_second}/s");
-    }
+    append_alone(&log, &record);
+    append_together(&log, &record);
+    let write = calibrate(&env, &dir);
+    tell("durable 4 KB write, median", &format!("{write} us"), "-");
+    commits(&log, &record, write);
     end(&env, &log, &path);
+    bandwidth(&env, &dir, &path);
 
     for (name, size, growth) in [("written ahead", 300, 64), ("1 MB growth", 8, 1)] {
         let log = create_growing(&env, &path, size * MB, growth * MB);
@@ -112,12 +48,220 @@ fn main() {
             last = log.append(&record, 0).expect("room");
         }
         log.flush(last).expect("the disk works");
-        println!(
-            "240 MB of log, {name}: {} ms",
-            started.elapsed().as_millis()
+        tell(
+            &format!("240 MB of log, {name}"),
+            &format!("{} ms", started.elapsed().as_millis()),
+            "-",
         );
         end(&env, &log, &path);
     }
+}
+
+/// A queue's worth at a time: this measures the append, not the disk.
+const ROUNDS: u32 = 30;
+const APPENDS: u32 = 30_000;
+
+fn append_alone(log: &Log, record: &[u8]) {
+    let mut appending: Vec<u128> = (0..ROUNDS)
+        .map(|_| {
+            let started = time::now();
+            for _ in 0..APPENDS {
+                log.append(record, 0).expect("room");
+            }
+            let took = started.elapsed().as_nanos();
+            log.flush_all().expect("the disk works");
+            took
+        })
+        .collect();
+    let each = median(&mut appending) / u128::from(APPENDS);
+    let what = format!("append of {} bytes, one thread", record.len());
+    tell(&what, &format!("{each} ns"), "60 ns");
+}
+
+fn append_together(log: &Arc<Log>, record: &[u8]) {
+    let sessions = 16;
+    let mut appending: Vec<u128> = (0..ROUNDS)
+        .map(|_| {
+            let started = time::now();
+            let threads = (0..sessions).map(|_| {
+                let (log, record) = (log.clone(), record.to_vec());
+                thread::spawn("session", move || {
+                    for _ in 0..APPENDS / sessions {
+                        log.append(&record, 0).expect("room");
+                    }
+                })
+            });
+            for t in threads.collect::<Vec<_>>() {
+                let _ = t.join();
+            }
+            let took = started.elapsed().as_nanos();
+            log.flush_all().expect("the disk works");
+            took
+        })
+        .collect();
+    let rate = f64::from(APPENDS) * 1_000.0 / median(&mut appending) as f64;
+    tell(
+        &format!("append, {sessions} sessions (starting them included)"),
+        &format!("{:.1} M/s", rate),
+        "10 M/s",
+    );
+}
+
+/// Group commit: sessions that wait for each commit; then half as many commits as the most, asked for in even steps.
+fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
+    let write = write.max(1) as f64;
+    let mut most = 0.0_f64;
+    for clients in [1_u32, 4, 8, 16, 32, 64] {
+        let each = 40_000 / clients.max(4);
+        let started = time::now();
+        let mut waits = together(log, record, clients, each, None);
+        let rate = waits.len() as f64 / started.elapsed().as_secs_f64();
+        most = most.max(rate);
+        let group = 0.8 * f64::from(clients) / (1.5 * write) * 1e6;
+        let target = match clients {
+            1 => format!("{:.0}/s", 0.9e6 / write),
+            64 => format!("{group:.0}/s, or 200000/s"),
+            _ => format!("{group:.0}/s"),
+        };
+        let (p50, p99) = (share(&mut waits, 0.50), share(&mut waits, 0.99));
+        tell(
+            &format!("commits, {clients} sessions"),
+            &format!("{rate:.0}/s, p50 {p50:.0} us, p99 {p99:.0} us"),
+            &target,
+        );
+    }
+    let clients = 16;
+    let every = Duration::from_secs_f64(f64::from(clients) / (most / 2.0));
+    let each = (2.0 / every.as_secs_f64()) as u32;
+    let mut waits = together(log, record, clients, each, Some(every));
+    let p99 = share(&mut waits, 0.99);
+    tell(
+        &format!(
+            "p99 of a commit at {:.0} commits/s, {clients} sessions",
+            most / 2.0
+        ),
+        &format!("{p99:.0} us, {:.1} durable writes", p99 / write),
+        "3 durable writes",
+    );
+}
+
+/// How long each commit took, in nanoseconds; with `every`, from when it was due.
+fn together(
+    log: &Arc<Log>,
+    record: &[u8],
+    clients: u32,
+    each: u32,
+    every: Option<Duration>,
+) -> Vec<u128> {
+    let began = time::now();
+    let client = |number: u32| {
+        let (log, record) = (log.clone(), record.to_vec());
+        thread::spawn("client", move || {
+            let mut waits = Vec::with_capacity(each as usize);
+            for i in 0..each {
+                let mut started = time::now();
+                if let Some(every) = every {
+                    // Clients take turns within a step.
+                    let due = every * i + every * number / clients;
+                    let early = due.saturating_sub(began.elapsed());
+                    if !early.is_zero() {
+                        thread::sleep(early);
+                    }
+                    // A sleep that ends late is the machine's, a commit that ends late is the next one's.
+                    started = match early.is_zero() {
+                        true => began + due,
+                        false => time::now(),
+                    };
+                }
+                let lsn = log.append(&record, 0).expect("room");
+                log.flush(lsn).expect("the disk works");
+                waits.push(started.elapsed().as_nanos());
+            }
+            waits
+        })
+    };
+    let threads: Vec<_> = (0..clients).map(client).collect();
+    threads
+        .into_iter()
+        .flat_map(|t| t.join().expect("a client does not panic"))
+        .collect()
+}
+
+/// Bulk: what the disk takes of blocks as large as the log's, so many at once; then the log.
+fn bandwidth(env: &Env, dir: &Path, path: &Path) {
+    let file = open(env, &dir.join("log_speed.calibrate"));
+    let total = 512 * MB;
+    let pattern = vec![0xC0; BLOCK as usize];
+    for at in (0..total).step_by(BLOCK as usize) {
+        file.write_at(&pattern, at).expect("room");
+    }
+    file.sync().expect("the disk works");
+    let disk = (0..3).map(|_| calibrated_bandwidth(&file, total)).collect();
+    drop(file);
+    let _ = env.disk.remove(&dir.join("log_speed.calibrate"));
+
+    let record = RecordBuilder::new(Lop::INSERT_ROWS, Lcx::HEAP)
+        .xdes(XdesId(1))
+        .finish(&[&[7; 8000]]);
+    let ours = (0..3)
+        .map(|_| {
+            let log = create(env, path, 640 * MB);
+            let started = time::now();
+            let mut last = Lsn::NULL;
+            for _ in 0..total / record.len() as u64 {
+                last = log.append(&record, 0).expect("room");
+            }
+            log.flush(last).expect("the disk works");
+            let took = started.elapsed();
+            end(env, &log, path);
+            total as f64 / MB as f64 / took.as_secs_f64()
+        })
+        .collect();
+    let (disk, ours) = (middle(disk), middle(ours));
+    tell(
+        &format!("disk: durable writes of 1 MB, {DEPTH} at once"),
+        &format!("{disk:.0} MB/s"),
+        "-",
+    );
+    tell(
+        "bulk bandwidth of the log",
+        &format!("{ours:.0} MB/s, {:.0} % of the disk", ours * 100.0 / disk),
+        "80 %",
+    );
+}
+
+fn calibrated_bandwidth(file: &Arc<dyn DiskFile>, total: u64) -> f64 {
+    let started = time::now();
+    let threads: Vec<_> = (0..DEPTH)
+        .map(|n| {
+            let file = file.clone();
+            thread::spawn("calibrator", move || {
+                let block = AlignedBuf::from_slice(&vec![7; BLOCK as usize]);
+                for at in (n * BLOCK..total).step_by((DEPTH * BLOCK) as usize) {
+                    file.write_durable_at(&block, at).expect("the disk works");
+                }
+            })
+        })
+        .collect();
+    for t in threads {
+        let _ = t.join();
+    }
+    total as f64 / MB as f64 / started.elapsed().as_secs_f64()
+}
+
+/// Microseconds below which this share of the waits is.
+fn share(waits: &mut [u128], share: f64) -> f64 {
+    waits.sort_unstable();
+    let at = (waits.len() as f64 * share) as usize;
+    waits
+        .get(at)
+        .or(waits.last())
+        .map_or(0.0, |w| *w as f64 / 1000.0)
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn create(env: &Env, path: &Path, size: u64) -> Arc<Log> {
@@ -147,15 +291,7 @@ fn end(env: &Env, log: &Log, path: &Path) {
 
 fn calibrate(env: &Env, dir: &Path) -> u128 {
     let path = dir.join("log_speed.calibrate");
-    let options = OpenOptions {
-        create: true,
-        direct: true,
-        ..OpenOptions::default()
-    };
-    let file = env
-        .disk
-        .open(&path, &options)
-        .expect("a writable directory");
+    let file = open(env, &path);
     file.write_durable_at(&vec![1; 4 << 20], 0).expect("room");
     let mut waits: Vec<u128> = (0..1000)
         .map(|i| {
@@ -166,6 +302,15 @@ fn calibrate(env: &Env, dir: &Path) -> u128 {
         .collect();
     env.disk.remove(&path).expect("our own file");
     median(&mut waits) / 1000
+}
+
+fn open(env: &Env, path: &Path) -> Arc<dyn DiskFile> {
+    let options = OpenOptions {
+        create: true,
+        direct: true,
+        ..OpenOptions::default()
+    };
+    env.disk.open(path, &options).expect("a writable directory")
 }
 
 fn median(values: &mut [u128]) -> u128 {

@@ -38,7 +38,7 @@ const CURVES: [Curve; 6] = [
     Curve {
         name: "vlfs",
         x: "VLFs of the log (16 clients)",
-        points: &[4, 16, 64, 256, 1_024, 4_096],
+        points: &[4, 16, 64, 256, 1_024, 4_096, 20_000, 100_000],
     },
     Curve {
         name: "log",

@@ -13,6 +13,7 @@ mod checkpoint;
 mod curves;
 mod disk;
 mod duramen;
+mod log;
 mod noise;
 mod plot;
 mod postgres;
@@ -143,8 +144,11 @@ pub fn run(words: &[&str]) -> ExitCode {
                 "duramen",
                 "-p",
                 "duramen-server",
+                "-p",
+                "duramen-wal",
             ])
             .args(["--bin", "duramen", "--example", "load"])
+            .args(["--example", "log_speed"])
             .current_dir(crate::root())
             .status()
             .is_ok_and(|s| s.success())
@@ -204,6 +208,10 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if curves::is_wanted(only) {
         table.push_str(&curves::figures(&dir, options.seconds, only)?);
+        table.push('\n');
+    }
+    if log::is_wanted(only) {
+        table.push_str(&log::figures(&dir)?);
         table.push('\n');
     }
     if checkpoint::is_wanted(only) {

@@ -11,6 +11,7 @@ use super::noise::Noise;
 use super::postgres::{self, Postgres};
 use super::{disk, median};
 use crate::server::{PASSWORD, Server};
+use crate::sql::Sql;
 use crate::target_dir;
 
 /// What is measured: its name, what the load is called, the clients, what PostgreSQL's do.
@@ -18,47 +19,69 @@ struct Cell {
     name: &'static str,
     kind: &'static str,
     clients: usize,
+    /// COMMIT_WAIT.
+    wait: &'static str,
     script: Option<&'static str>,
 }
 
 const POINT: &str = "\\set id random(1, 100000)\nselect word from point where id = :id;\n";
 const HIT: &str = "insert into hit (client) values (:client_id);\n";
 
-const CELLS: [Cell; 6] = [
+const CELLS: [Cell; 8] = [
     Cell {
         name: "empty batch, 1 client",
         kind: "empty",
         clients: 1,
+        wait: "PACKET",
         script: None,
     },
     Cell {
         name: "point SELECT, prepared, 1 client",
         kind: "point",
         clients: 1,
+        wait: "PACKET",
         script: Some(POINT),
     },
     Cell {
         name: "commit, 1 client",
         kind: "commit",
         clients: 1,
+        wait: "PACKET",
         script: Some(HIT),
     },
     Cell {
         name: "commit, 64 clients",
         kind: "commit",
         clients: 64,
+        wait: "PACKET",
         script: Some(HIT),
+    },
+    Cell {
+        name: "commit, 1 client, STATEMENT",
+        kind: "commit",
+        clients: 1,
+        wait: "STATEMENT",
+        script: None,
+    },
+    Cell {
+        name: "commit, 64 clients, STATEMENT",
+        kind: "commit",
+        clients: 64,
+        wait: "STATEMENT",
+        script: None,
     },
     Cell {
         name: "point SELECT, prepared, 64 clients",
         kind: "point",
         clients: 64,
+        wait: "PACKET",
         script: Some(POINT),
     },
     Cell {
         name: "point SELECT, prepared, 256 clients",
         kind: "point",
         clients: 256,
+        wait: "PACKET",
         script: Some(POINT),
     },
 ];
@@ -102,6 +125,11 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
     for round in 0..rounds {
         writes.push(disk::durable_writes(dir)?);
         for (cell, series) in CELLS.iter().zip(&mut series) {
+            let wait = format!(
+                "ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = {}",
+                cell.wait
+            );
+            Sql { port: server.port }.query("wire", &wait)?;
             let noise = Noise::start(server.pid());
             let (rate, fairness) = load(&server, cell.kind, cell.clients, seconds)?;
             let foreign = noise.foreign();
