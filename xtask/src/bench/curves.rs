@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use super::plot;
+use super::{disk, plot};
 use crate::server::{PASSWORD, Server};
 use crate::sql::Sql;
 use crate::target_dir;
@@ -85,6 +85,13 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Of all files together.
+    fn megabytes(&self) -> u64 {
+        (self.log_mb + self.growths + 256) * self.databases
+    }
+}
+
 pub fn is_wanted(only: Option<&str>) -> bool {
     only == Some("curves")
         || only.is_some_and(|o| CURVES.iter().any(|c| format!("curve-{}", c.name) == o))
@@ -100,7 +107,18 @@ pub fn figures(dir: &Path, seconds: f64, only: Option<&str>) -> Result<String, S
         let mut commits = Vec::new();
         let mut bytes = Vec::new();
         for x in curve.points {
-            let (rate, log) = point(dir, &Work::at(curve.name, *x), seconds)?;
+            let work = Work::at(curve.name, *x);
+            if let Some(free) = disk::free_mb(dir)
+                && free < 2 * work.megabytes()
+            {
+                println!(
+                    "skipped: {} {x}: the disk has no room for {} MB",
+                    curve.name,
+                    work.megabytes()
+                );
+                continue;
+            }
+            let (rate, log) = point(dir, &work, seconds)?;
             println!("{} {x}: {rate:.0} commits/s, {log:.1} MB/s", curve.name);
             let _ = writeln!(csv, "{},{x},{rate:.0},{log:.2}", curve.name);
             let _ = writeln!(out, "| {} | {x} | {rate:.0} | {log:.1} |", curve.name);

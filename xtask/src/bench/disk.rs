@@ -25,6 +25,21 @@ pub fn durable_writes(dir: &Path) -> Result<f64, String> {
     result
 }
 
+/// Megabytes free where `dir` is, as `df` tells.
+pub fn free_mb(dir: &Path) -> Option<u64> {
+    let told = std::process::Command::new("df")
+        .args(["--output=avail", "-BM"])
+        .arg(dir)
+        .output();
+    let text = String::from_utf8_lossy(&told.ok()?.stdout).into_owned();
+    text.lines()
+        .nth(1)?
+        .trim()
+        .trim_end_matches('M')
+        .parse()
+        .ok()
+}
+
 fn open(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);

@@ -156,6 +156,8 @@ pub(super) struct State {
     /// The flusher has to be told of something by whoever holds the mutex.
     pub wake_flusher: bool,
     pub free_bytes: u64,
+    /// Bytes of the active VLFs, which may be a hundred thousand.
+    pub active_bytes: u64,
     pub slack: u64,
     pub growing: bool,
     /// Which file, and whether that began in the background.
@@ -209,6 +211,7 @@ impl State {
             sleepers: Sleepers::new(),
             wake_flusher: false,
             free_bytes: 0,
+            active_bytes: 0,
             slack: MIN_SLACK,
             growing: false,
             growing_file: 0,
@@ -250,7 +253,13 @@ impl State {
             .filter(|v| !v.active)
             .map(|v| usable_bytes(v.header.size))
             .sum();
+        self.active_bytes = self.sum_active();
         self.sealer.set_budget(self.budget());
+    }
+
+    fn sum_active(&self) -> u64 {
+        let active = self.vlfs.iter().filter(|v| v.active);
+        active.map(|v| v.header.size).sum()
     }
 
     pub fn head(&self) -> &Head {
@@ -408,6 +417,9 @@ impl State {
     /// Activates a VLF with a sequence number and puts the write head at its start.
     pub fn activate(&mut self, index: usize, seq: u32) {
         let vlf = &mut self.vlfs[index];
+        if !vlf.active {
+            self.active_bytes += vlf.header.size;
+        }
         vlf.active = true;
         vlf.header.version = u16::from(FORMAT_VERSION);
         vlf.header.seq = seq;
@@ -438,6 +450,7 @@ impl State {
             if vlf.active && vlf.header.seq < below {
                 vlf.active = false;
                 self.free_bytes += usable_bytes(vlf.header.size);
+                self.active_bytes -= vlf.header.size;
                 freed += 1;
             }
         }
@@ -501,13 +514,8 @@ impl State {
             .iter()
             .map(|f| f.bytes.saturating_sub(HEADER_BYTES))
             .sum();
-        let current = self.vlfs[self.current].header.seq;
-        let behind: u64 = self
-            .vlfs
-            .iter()
-            .filter(|v| v.active && v.header.seq != current)
-            .map(|v| v.header.size)
-            .sum();
+        debug_assert_eq!(self.active_bytes, self.sum_active());
+        let behind = self.active_bytes - self.vlfs[self.current].header.size;
         LogSpace {
             total,
             used: behind + self.offset + self.head().used() as u64,
