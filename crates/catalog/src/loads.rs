@@ -7,8 +7,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
-use duramen_storage::{Database, Load, LoadError, RowLocator, Rowset, RowsetDef, StorageError};
+use duramen_base::{SqlError, SqlResult};
+use duramen_storage::{
+    Database, Load, LoadError, RowLocator, Rowset, RowsetDef, StorageError, Unsorted, write_sorted,
+};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 use duramen_types::batch::Column;
@@ -29,6 +31,7 @@ pub struct TableLoad {
     columns: Vec<Column>,
     rows: usize,
     bytes: usize,
+    parallel: bool,
 }
 
 /// What one index has to get.
@@ -63,11 +66,12 @@ fn empty(def: &RowsetDef) -> Vec<Column> {
 }
 
 impl TableLoad {
-    /// `table_locked`: the statement has the whole table to itself.
+    /// `table_locked`: the statement has the whole table to itself. `parallel`: it may use a second thread.
     pub fn new(
         db: &Arc<Database>,
         table: &Arc<TableDef>,
         table_locked: bool,
+        parallel: bool,
     ) -> SqlResult<TableLoad> {
         let load = |def: &Arc<RowsetDef>| -> SqlResult<Load> {
             let rowset = db.rowset(def);
@@ -87,6 +91,7 @@ impl TableLoad {
             table: table.clone(),
             rows: 0,
             bytes: 0,
+            parallel,
         })
     }
 
@@ -131,13 +136,22 @@ impl TableLoad {
         columns.map(Column::heap_bytes).sum()
     }
 
-    /// Writes everything that has been gathered.
+    /// Writes everything that has been gathered. A second thread puts entries in order while others are written, where
+    /// there are many, and that is allowed.
     pub fn settle(&mut self, tx: &Transaction) -> Result<(), Box<RowError>> {
         self.write_gathered(tx)?;
-        for (index, entries) in self.table.maintained().zip(&mut self.indexes) {
-            entries.write(tx, &self.table, index)?;
-        }
-        Ok(())
+        let unsorted: Vec<Unsorted> = self.indexes.iter_mut().map(Entries::take).collect();
+        let (table, indexes) = (&self.table, &mut self.indexes);
+        write_sorted(unsorted, self.parallel, |number, columns, rows| {
+            let Some(index) = table.maintained().nth(number) else {
+                return Ok(());
+            };
+            let load = &mut indexes[number].load;
+            let written = load.add_columns(tx, columns, rows, false);
+            written
+                .map(drop)
+                .map_err(|e| refused(table, index, columns, e))
+        })
     }
 
     /// The last row has been given.
@@ -221,28 +235,15 @@ impl Entries {
         self.rows += rows;
     }
 
-    /// Writes the entries that are kept, in the index's order.
-    fn write(
-        &mut self,
-        tx: &Transaction,
-        table: &TableDef,
-        index: &IndexDef,
-    ) -> Result<(), Box<RowError>> {
-        if self.rows == 0 {
-            return Ok(());
+    /// The entries that are kept, which go.
+    fn take(&mut self) -> Unsorted {
+        let rowset = self.load.rowset().clone();
+        let columns = std::mem::replace(&mut self.columns, empty(rowset.def()));
+        Unsorted {
+            rowset,
+            columns: columns.into_iter().map(Arc::new).collect(),
+            rows: std::mem::take(&mut self.rows),
         }
-        let fresh = empty(&index.rowset);
-        let columns = std::mem::replace(&mut self.columns, fresh);
-        let columns: Vec<Arc<Column>> = columns.into_iter().map(Arc::new).collect();
-        let order = self.load.rowset().order_of(&columns, self.rows);
-        self.rows = 0;
-        for some in order.chunks(ROWS) {
-            let sorted: Vec<Arc<Column>> =
-                columns.iter().map(|c| Arc::new(c.gather(some))).collect();
-            let written = self.load.add_columns(tx, &sorted, some.len(), false);
-            written.map_err(|e| refused(table, index, &sorted, e))?;
-        }
-        Ok(())
     }
 }
 
@@ -326,8 +327,14 @@ impl IndexLoad {
     }
 }
 
-impl From<Box<RowError>> for duramen_base::SqlError {
-    fn from(e: Box<RowError>) -> duramen_base::SqlError {
+impl From<SqlError> for Box<RowError> {
+    fn from(e: SqlError) -> Box<RowError> {
+        RowError::of_table(e)
+    }
+}
+
+impl From<Box<RowError>> for SqlError {
+    fn from(e: Box<RowError>) -> SqlError {
         e.error.into()
     }
 }

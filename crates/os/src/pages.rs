@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use duramen_base::PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -26,7 +26,13 @@ pub struct PageArena {
     base: NonNull<u8>,
     pages: usize,
     taken: Box<[AtomicU64]>,
+    /// The kernel has been asked for the memory of all pages below.
+    populated: AtomicUsize,
 }
+
+/// Pages whose memory is asked for together when pages are taken for the first time, one behind the other: a fault for
+/// every 4 KB costs more than the memory itself.
+const TOGETHER: usize = 8;
 
 // SAFETY: the arena itself reads and writes no page; `taken` is atomic, `base` and `pages` never change.
 unsafe impl Send for PageArena {}
@@ -52,6 +58,7 @@ impl PageArena {
         Ok(Arc::new(PageArena {
             base,
             pages,
+            populated: AtomicUsize::new(0),
             taken: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
         }))
     }
@@ -65,12 +72,33 @@ impl PageArena {
         if self.taken[index / 64].fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return None;
         }
+        self.populate(index);
         // SAFETY: `index < pages`, so the offset lies within the mapping.
         let at = unsafe { self.base.add(index * PAGE_BYTES) };
         Some(ArenaPage {
             at: at.cast(),
             arena: Arc::clone(self),
         })
+    }
+
+    /// Asks for the memory of the next pages, where `index` is the first that nobody has asked for.
+    fn populate(&self, index: usize) {
+        let next = (index + TOGETHER).min(self.pages);
+        let order = Ordering::AcqRel;
+        if self
+            .populated
+            .compare_exchange(index, next, order, Ordering::Relaxed)
+            .is_err()
+        {
+            return;
+        }
+        // SAFETY: the range lies within the mapping; to populate it changes no byte. A kernel that does not know how
+        // gives the memory when it is touched.
+        let _ = unsafe {
+            let at = self.base.add(index * PAGE_BYTES);
+            let bytes = (next - index) * PAGE_BYTES;
+            madvise(at.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)
+        };
     }
 
     /// Pages that are taken now.

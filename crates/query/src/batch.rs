@@ -20,6 +20,7 @@
 
 mod aggregate;
 mod compared;
+mod direct;
 mod grouped;
 mod join;
 mod kept;

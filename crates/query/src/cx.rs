@@ -33,6 +33,8 @@ pub struct Cx<'a> {
     pub(crate) locators: Vec<Locator>,
     /// Every operator runs row by row: what tests hold the operators over columns against.
     pub row_by_row: bool,
+    /// The running statement may use more than one thread: no MAXDOP 1 forbids it.
+    pub parallel: bool,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
@@ -59,6 +61,7 @@ impl<'a> Cx<'a> {
             work: BTreeMap::new(),
             locators: Vec::new(),
             row_by_row: false,
+            parallel: true,
             row_limit: u64::MAX,
             output: Vec::new(),
             identity: None,

@@ -42,6 +42,8 @@ pub struct Dml {
     guard: Guard,
     output: Option<Output>,
     action: Action,
+    /// OPTION (MAXDOP 1)
+    serial: bool,
 }
 
 #[derive(Debug)]
@@ -155,6 +157,7 @@ impl Dml {
 
     /// Does it; the number of rows affected.
     pub fn run(&self, cx: &mut Cx<'_>) -> SqlResult<u64> {
+        cx.parallel = !self.serial;
         match &self.action {
             Action::Insert {
                 source,
@@ -530,7 +533,15 @@ fn bind_insert(
             columns,
             lock,
         },
+        serial: is_serial(&stmt.hints),
     })
+}
+
+/// Whether OPTION (MAXDOP 1) is there.
+fn is_serial(hints: &[ast::QueryHint]) -> bool {
+    let serial =
+        |h: &ast::QueryHint| h.name == "MAXDOP" && matches!(h.value, Some(ast::Literal::Int(1)));
+    hints.iter().any(serial)
 }
 
 /// Brings the values of each column to one type, DEFAULT aside.
@@ -678,6 +689,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
             assignments,
             variables,
         },
+        serial: true,
     })
 }
 
@@ -732,5 +744,6 @@ fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
             plan: found.plan,
             offset: found.offset,
         },
+        serial: true,
     })
 }

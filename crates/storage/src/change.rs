@@ -282,16 +282,23 @@ impl<'a> PageOp<'a> {
     }
 
     /// Room in the log that its undo may need; `record` is the length of its own record. Rows that came together may have
-    /// to go one by one.
-    pub fn undo_reserve(&self, record: usize) -> u32 {
+    /// to go one by one: those of system transactions by records that say what they were.
+    pub fn undo_reserve(&self, record: usize, context: Lcx, role: Role) -> u32 {
         /// The record of a `Remove`.
         const REMOVE_BYTES: usize = 72;
-        let rows = match self {
+        /// The record of a `Delete`, its row left out.
+        const DELETE_BYTES: usize = 92;
+        let bytes = match self {
             PageOp::Image { slots, .. } => return (slots.len() / 2 * REMOVE_BYTES) as u32,
-            PageOp::Insert { rows, .. } if rows.len() > 1 => rows.len(),
+            PageOp::Insert { rows, .. } if rows.len() > 1 => match role {
+                Role::Normal if !is_heap(context) => {
+                    rows.iter().map(|r| DELETE_BYTES + r.len()).sum()
+                }
+                _ => rows.len() * REMOVE_BYTES,
+            },
             _ => 0,
         };
-        record.max(rows * REMOVE_BYTES) as u32
+        record.max(bytes) as u32
     }
 
     /// The change that a record describes; `None` when the record is not about a page.
@@ -423,12 +430,12 @@ impl<'a> PageOp<'a> {
             },
             PageOp::Image { used, slots } => page.restore_image(used, slots),
             PageOp::Remove { slot, count } => {
-                for at in (*slot..slot.saturating_add(*count)).rev() {
-                    if is_heap(context) {
-                        page.clear_slot(at)?;
-                    } else {
-                        page.delete_record(at)?;
-                    }
+                let slots = *slot..slot.saturating_add(*count);
+                if !is_heap(context) {
+                    return page.delete_records(slots);
+                }
+                for at in slots.rev() {
+                    page.clear_slot(at)?;
                 }
                 Ok(())
             }
@@ -500,9 +507,7 @@ impl<'a> PageOp<'a> {
                 Ok(())
             }
             PageOp::DeleteSplit { from, count, .. } => {
-                for _ in 0..*count {
-                    page.delete_record(*from)?;
-                }
+                page.delete_records(*from..from.saturating_add(*count))?;
                 recount_ghosts(page)
             }
             PageOp::UndoDeleteSplit { from, rows } => {

@@ -337,7 +337,7 @@ impl Database {
                     .append_compensation(tx, &mut record, undo_next, reserve)?
             }
             _ => {
-                let reserve = op.undo_reserve(record.len());
+                let reserve = op.undo_reserve(record.len(), context, role);
                 self.transactions.append(tx, &mut record, reserve)?
             }
         };

@@ -76,7 +76,7 @@ pub use error::{StorageError, StorageResult};
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
-pub use load::{Load, LoadError, Logging};
+pub use load::{Load, LoadError, Logging, Unsorted, write_sorted};
 pub use pool::PoolStats;
 pub use reading::{Grain, Reading};
 pub use recovery::{Notice, Recovering, RecoverySummary};

@@ -11,7 +11,7 @@ use duramen_base::messages::INCONSISTENCY;
 use duramen_base::{SqlError, SqlResult};
 
 use crate::sqltype::{decimal_bytes, time_bytes};
-use crate::temporal::{DAYS_TO_1753, DAYS_TO_1900, MAX_DAYS, TICKS_PER_DAY, UNITS_PER_DAY};
+use crate::temporal::{MAX_DAYS, UNITS_PER_DAY, is_datetime};
 use crate::{
     Date, DateTime, DateTime2, DateTimeOffset, Decimal, SmallDateTime, SqlType, Time, TypeId, Value,
 };
@@ -184,10 +184,7 @@ impl Value {
                 let [t0, t1, t2, t3, d0, d1, d2, d3] = head::<8>(b)?;
                 let ticks = u32::from_le_bytes([t0, t1, t2, t3]);
                 let days = i32::from_le_bytes([d0, d1, d2, d3]);
-                check(
-                    ticks < TICKS_PER_DAY
-                        && (DAYS_TO_1753 - DAYS_TO_1900..=MAX_DAYS - DAYS_TO_1900).contains(&days),
-                )?;
+                check(is_datetime(days, ticks))?;
                 Value::DateTime(DateTime { days, ticks })
             }
             TypeId::SmallDateTime => {

@@ -40,5 +40,5 @@ pub use legal::{
 pub use like::LikePattern;
 pub use ops::{BinaryOp, arithmetic, binary, bit_not, negate, negate_type, result_type};
 pub use sqltype::{MAX_LENGTH, SqlType, TypeId, decimal_bytes, time_bytes};
-pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
+pub use temporal::{Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time, is_datetime};
 pub use value::Value;

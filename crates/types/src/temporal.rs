@@ -13,6 +13,11 @@ pub const UNITS_PER_SECOND: u64 = 10_000_000;
 /// 1/300 s ticks of a day.
 pub const TICKS_PER_DAY: u32 = 25_920_000;
 
+/// Whether days since 1900 and ticks since midnight are a datetime: 1753-01-01 to 9999-12-31.
+pub fn is_datetime(days: i32, ticks: u32) -> bool {
+    ticks < TICKS_PER_DAY && (DAYS_TO_1753 - DAYS_TO_1900..=MAX_DAYS - DAYS_TO_1900).contains(&days)
+}
+
 /// Days since 0001-01-01.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Date(pub i32);

@@ -8,6 +8,7 @@ use duramen_types::batch::{BytesKind, Column, Data, IntKind};
 use duramen_types::collate::{compare_bytes, compare_units};
 use duramen_types::{BinaryOp, CollationId, ConvertCtx, LikePattern, POW10, SqlType, Value};
 
+use super::direct;
 use super::vector::{ByRow, Vector, Vectored};
 use crate::expr::CompareOp;
 
@@ -84,14 +85,14 @@ fn null_on_either(a: &Vector, b: &Vector) -> Vec<bool> {
 }
 
 /// Numbers of one side, where they are machine numbers.
-enum Numbers<'a, T> {
+pub enum Numbers<'a, T> {
     Many(&'a [T]),
     One(T),
 }
 
 impl<T: Copy> Numbers<'_, T> {
     #[inline]
-    fn get(&self, i: usize) -> T {
+    pub fn get(&self, i: usize) -> T {
         match self {
             Numbers::Many(v) => v[i],
             Numbers::One(x) => *x,
@@ -109,7 +110,7 @@ fn int_kind(v: &Vector) -> Option<IntKind> {
     }
 }
 
-fn ints(v: &Vector) -> Option<(IntKind, Numbers<'_, i64>)> {
+pub fn ints(v: &Vector) -> Option<(IntKind, Numbers<'_, i64>)> {
     let kind = int_kind(v)?;
     Some((
         kind,
@@ -338,6 +339,9 @@ pub fn arithmetic(
     if let Some(data) = fast_arithmetic(op, a, b, ty, n, &nulls)? {
         return Ok(Vector::Column(Arc::new(Column::with_nulls(data, nulls))));
     }
+    if let Some(data) = direct::datetimes(op, a, b, ty, n, &nulls)? {
+        return Ok(Vector::Column(Arc::new(Column::with_nulls(data, nulls))));
+    }
     let mut out = Column::of(ty);
     for i in 0..n {
         let value = duramen_types::arithmetic(op, &a.get(i), ta, &b.get(i), tb, ty, convert);
@@ -466,6 +470,12 @@ pub fn convert(
     n: usize,
     ctx: &ConvertCtx,
 ) -> Vectored<Vector> {
+    if let Vector::Column(c) = a
+        && matches!(c.data, Data::Bytes(..) | Data::Wide(_))
+        && direct::keeps_all(from, to)
+    {
+        return Ok(Vector::Column(c.clone()));
+    }
     if let Vector::Column(c) = a
         && let Data::Ints(kind, v) = &c.data
         && kind.is_integer()

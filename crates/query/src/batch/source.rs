@@ -21,6 +21,8 @@ struct Scan {
     types: Vec<SqlType>,
     width: usize,
     absent: Arc<Column>,
+    /// Rows of the batch before: the next has about as many.
+    last: usize,
 }
 
 pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
@@ -45,6 +47,7 @@ pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         wanted,
         width: plan.columns.len(),
         absent: Arc::new(Column::absent()),
+        last: 0,
     }))
 }
 
@@ -54,7 +57,8 @@ impl BatchOperator for Scan {
         let Some(cursor) = &mut self.cursor else {
             return Ok(None);
         };
-        let mut columns: Vec<Column> = self.types.iter().map(Column::of).collect();
+        let sized = |ty| Column::sized(ty, self.last);
+        let mut columns: Vec<Column> = self.types.iter().map(sized).collect();
         let mut rows = 0;
         while rows < BATCH_ROWS {
             match cursor.fill(&self.wanted, &mut columns, cx)? {
@@ -68,6 +72,7 @@ impl BatchOperator for Scan {
         if rows == 0 {
             return Ok(None);
         }
+        self.last = rows;
         let mut all = vec![self.absent.clone(); self.width];
         for (at, column) in self.wanted.iter().zip(columns) {
             all[*at] = Arc::new(column);

@@ -41,8 +41,8 @@ fn index_hint(table: &dyn Table, index: &str) -> SqlResult<ScanHint> {
 }
 
 impl Binder<'_> {
-    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: plans are serial,
-    /// bound anew when their schema changes, and group by hashing. What is not followed is refused by name.
+    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: queries are serial
+    /// (MAXDOP is the load's that takes an INSERT's rows), bound anew when their schema changes, and group by hashing. What is not followed is refused by name.
     pub fn hints(&mut self, hints: &[ast::QueryHint]) -> SqlResult<()> {
         for hint in hints {
             match (hint.name.as_str(), &hint.value) {

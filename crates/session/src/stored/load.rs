@@ -32,7 +32,7 @@ impl StoredTable {
         Ok(Some(Box::new(StoredLoad {
             table: self,
             tx: transaction(cx)?,
-            load: TableLoad::new(&self.db.db, &self.def, locked)?,
+            load: TableLoad::new(&self.db.db, &self.def, locked, cx.parallel)?,
         })))
     }
 }

@@ -88,7 +88,7 @@ const ALL: &[Configuration] = &[
         true,
         true,
         "maximum degree of parallelism",
-        |_| 1,
+        |_| 0,
     ),
     Configuration(
         1544,

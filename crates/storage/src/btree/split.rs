@@ -59,14 +59,12 @@ impl Rowset {
         let mut page = self.db.write_page(leaf)?;
         let mut removed = 0;
         for slot in (0..page.page().slot_count()).rev() {
-            let row = page
-                .page()
-                .expect_record(slot)
-                .map_err(|e| self.db.corrupt(leaf, e))?
-                .to_vec();
+            let row = page.page().expect_record(slot);
+            let row = row.map_err(|e| self.db.corrupt(leaf, e))?;
             if !is_ghost(row[0]) {
                 continue;
             }
+            let row = row.to_vec();
             let key = self.keys.of_leaf(&self.def.layout, &row)?;
             let resource = self.key_resource(&key);
             let entity = self.entity();
@@ -105,8 +103,10 @@ impl Rowset {
             } else {
                 middle(p, position).map_err(|e| self.db.corrupt(id, e))?
             };
-            let moved: Vec<Vec<u8>> = (from..count)
-                .map(|s| p.expect_record(s).map(<[u8]>::to_vec))
+            // The page's bytes as they are: its rows are read while it changes.
+            let whole = Box::new(*p.bytes());
+            let moved: Vec<&[u8]> = (from..count)
+                .map(|s| PageRef::new(&whole).expect_record(s))
                 .collect::<Result<_, _>>()
                 .map_err(|e| self.db.corrupt(id, e))?;
             let separator = match moved.first() {
@@ -135,7 +135,7 @@ impl Rowset {
             if !moved.is_empty() {
                 let rows = PageOp::Insert {
                     slot: 0,
-                    rows: moved.iter().map(Vec::as_slice).collect(),
+                    rows: moved.clone(),
                     lock: &[],
                 };
                 self.db

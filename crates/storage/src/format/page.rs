@@ -557,18 +557,31 @@ impl<'a> PageMut<'a> {
         let p = self.as_ref();
         let mut slot = p.slot_count();
         let mut free = usize::from(p.free_bytes());
-        if 2 * usize::from(slot) > BODY_BYTES {
+        let mut at = usize::from(p.free_data());
+        if 2 * usize::from(slot) > BODY_BYTES || at < HEADER_BYTES {
             return Err(FormatError::Corrupt("slot count"));
         }
         for record in records {
             let left = free.checked_sub(record.len() + 2);
             free = left.ok_or(FormatError::NoSpace)?;
-            let offset = self.place(record, usize::from(slot) + 1)?;
-            self.set_slot(slot, offset);
+            let limit = PAGE_BYTES.saturating_sub(2 * (usize::from(slot) + 1));
+            if at + record.len() > limit {
+                self.set_free_data(at);
+                self.set_slot_count(slot);
+                self.compact()?;
+                at = usize::from(self.as_ref().free_data());
+                if at < HEADER_BYTES || at + record.len() > limit {
+                    return Err(FormatError::NoSpace);
+                }
+            }
+            self.b[at..at + record.len()].copy_from_slice(record);
+            self.set_slot(slot, at as u16);
+            at += record.len();
             slot += 1;
-            self.set_slot_count(slot);
-            self.set_free_bytes(free);
         }
+        self.set_free_data(at);
+        self.set_slot_count(slot);
+        self.set_free_bytes(free);
         Ok(())
     }
 
@@ -619,6 +632,29 @@ impl<'a> PageMut<'a> {
         self.set_slot_count(count - 1);
         let free = usize::from(self.as_ref().free_bytes());
         self.set_free_bytes((free + 2).min(BODY_BYTES));
+        Ok(())
+    }
+
+    /// `delete_record` for neighbours.
+    pub fn delete_records(&mut self, slots: std::ops::Range<u16>) -> FormatResult<()> {
+        let count = self.as_ref().slot_count();
+        let gone = 2 * slots.len();
+        if slots.end > count {
+            return Err(FormatError::NoSlot(slots.end));
+        }
+        for slot in slots.clone().rev() {
+            self.drop_bytes(slot)?;
+        }
+        let low = PAGE_BYTES
+            .checked_sub(2 * usize::from(count))
+            .filter(|low| *low >= HEADER_BYTES)
+            .ok_or(FormatError::Corrupt("slot count"))?;
+        let high = PAGE_BYTES - 2 * usize::from(slots.end);
+        self.b.copy_within(low..high, low + gone);
+        self.b[low..low + gone].fill(0);
+        self.set_slot_count(count - slots.len() as u16);
+        let free = usize::from(self.as_ref().free_bytes());
+        self.set_free_bytes((free + gone).min(BODY_BYTES));
         Ok(())
     }
 

@@ -24,6 +24,7 @@ mod batch;
 mod extent;
 mod heap;
 mod order;
+mod sorted;
 mod tree;
 mod unlogged;
 
@@ -40,6 +41,7 @@ use crate::def::RowLocator;
 use crate::error::StorageError;
 use crate::rowset::Rowset;
 use batch::Batch;
+pub use sorted::{Unsorted, write_sorted};
 use unlogged::Unlogged;
 
 /// What the rows of a load leave in the log.

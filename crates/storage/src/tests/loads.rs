@@ -1,11 +1,14 @@
 //! Loads: rows in any order end where single inserts would have put them, and a rollback takes them all out again.
 
+use std::sync::Arc;
+
 use duramen_os::random::Rng;
 use duramen_os::sim::Simulation;
 use duramen_types::Value;
+use duramen_types::batch::{Column, Data, IntKind};
 
 use super::fixture::*;
-use crate::{Logging, Rowset, StorageError};
+use crate::{Logging, Rowset, StorageError, Unsorted, write_sorted};
 
 fn ids(rowset: &Rowset, tx: &duramen_txn::Transaction) -> Vec<i64> {
     let rows = all(rowset, tx);
@@ -179,4 +182,61 @@ fn what_is_loaded_without_records_is_kept_by_a_commit_alone() {
             sound(&*env.disk);
         });
     }
+}
+
+/// With a second thread and without, and when the one who writes has had enough.
+#[test]
+fn entries_come_in_the_order_of_each_index() {
+    Simulation::new(4).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let rowset = db.rowset(&index());
+        let mut rng = Rng::new(5);
+        let mut numbers = |n: u64| -> Arc<Column> {
+            let cells = (0..30_000).map(|_| rng.below(n) as i64).collect();
+            Arc::new(Column::new(Data::Ints(IntKind::Int, cells)))
+        };
+        let both: Vec<Vec<Arc<Column>>> =
+            (0..2).map(|_| vec![numbers(7), numbers(1 << 30)]).collect();
+        let unsorted = || -> Vec<Unsorted> {
+            let one = |columns: &Vec<Arc<Column>>| Unsorted {
+                rowset: rowset.clone(),
+                columns: columns.clone(),
+                rows: 30_000,
+            };
+            both.iter().map(one).collect()
+        };
+        let rows = |columns: &[Arc<Column>], n: usize| -> Vec<Vec<Value>> {
+            (0..n)
+                .map(|i| columns.iter().map(|c| c.get(i)).collect())
+                .collect()
+        };
+        for parallel in [false, true] {
+            let mut got = [Vec::new(), Vec::new()];
+            write_sorted(unsorted(), parallel, |index, columns, n| {
+                got[index].extend(rows(columns, n));
+                Ok::<(), duramen_base::SqlError>(())
+            })
+            .unwrap();
+            for (got, columns) in got.iter().zip(&both) {
+                let mut expected = rows(columns, 30_000);
+                expected.sort_by(|a, b| rowset.compare_rows(a, b));
+                assert_eq!(*got, expected);
+            }
+            let mut left = 3;
+            let ended = write_sorted(unsorted(), parallel, |_, _, _| {
+                left -= 1;
+                match left {
+                    0 => Err(duramen_base::SqlError::new(
+                        &duramen_base::messages::LOCK_TIMEOUT,
+                        &[],
+                    )),
+                    _ => Ok(()),
+                }
+            });
+            assert!(ended.is_err() && left == 0);
+        }
+        db.close().unwrap();
+    });
 }

@@ -77,6 +77,19 @@ impl Column {
         Some(Arc::new(Column::with_nulls(data(out), self.nulls.clone())))
     }
 
+    /// An empty column with room for `n` cells where these have one size.
+    pub fn sized(ty: &SqlType, n: usize) -> Column {
+        let mut column = Column::of(ty);
+        match &mut column.data {
+            Data::Ints(_, v) => v.reserve_exact(n),
+            Data::Floats(v) => v.reserve_exact(n),
+            Data::Bytes(_, r) => r.ends.reserve_exact(n),
+            Data::Wide(r) => r.ends.reserve_exact(n),
+            _ => {}
+        }
+        column
+    }
+
     /// `n` cells of one value, in the form that values of `ty` have.
     pub fn repeated(value: &Value, ty: &SqlType, n: usize) -> Column {
         let mut column = Column::of(ty);

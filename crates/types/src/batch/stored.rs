@@ -13,20 +13,42 @@ impl Column {
         cells: impl Iterator<Item = SqlResult<Option<&'a [u8]>>>,
     ) -> SqlResult<()> {
         match &mut self.data {
-            Data::Ints(IntKind::Int, v) => numbers(v, &mut self.nulls, cells, |b| {
-                b.first_chunk().map(|b| i64::from(i32::from_le_bytes(*b)))
-            }),
+            Data::Ints(IntKind::Int | IntKind::SmallMoney, v) => {
+                numbers(ty, v, &mut self.nulls, cells, |b| {
+                    b.first_chunk().map(|b| i64::from(i32::from_le_bytes(*b)))
+                })
+            }
             Data::Ints(IntKind::BigInt | IntKind::Money, v) => {
-                numbers(v, &mut self.nulls, cells, |b| {
+                numbers(ty, v, &mut self.nulls, cells, |b| {
                     b.first_chunk().map(|b| i64::from_le_bytes(*b))
                 })
             }
-            Data::Ints(IntKind::SmallInt, v) => numbers(v, &mut self.nulls, cells, |b| {
+            Data::Ints(IntKind::SmallInt, v) => numbers(ty, v, &mut self.nulls, cells, |b| {
                 b.first_chunk().map(|b| i64::from(i16::from_le_bytes(*b)))
             }),
-            Data::Ints(IntKind::TinyInt, v) => numbers(v, &mut self.nulls, cells, |b| {
+            Data::Ints(IntKind::TinyInt, v) => numbers(ty, v, &mut self.nulls, cells, |b| {
                 b.first().map(|b| i64::from(*b))
             }),
+            Data::Ints(IntKind::DateTime, v) => {
+                numbers(ty, v, &mut self.nulls, cells, stored_datetime)
+            }
+            Data::Bytes(_, runs) if !ty.is_variable() && self.nulls.is_empty() => {
+                let width = usize::from(ty.length);
+                let mut cells = cells;
+                for cell in cells.by_ref() {
+                    match cell? {
+                        Some(b) if b.len() == width => runs.push(b),
+                        other => {
+                            self.push_stored(ty, other)?;
+                            break;
+                        }
+                    }
+                }
+                for cell in cells {
+                    self.push_stored(ty, cell?)?;
+                }
+                Ok(())
+            }
             _ => {
                 for cell in cells {
                     self.push_stored(ty, cell?)?;
@@ -71,6 +93,7 @@ impl Column {
 
 /// Numbers of one width; a cell that is too short goes the way of every other value, to the same error.
 fn numbers<'a>(
+    ty: &SqlType,
     out: &mut Vec<i64>,
     nulls: &mut Vec<bool>,
     cells: impl Iterator<Item = SqlResult<Option<&'a [u8]>>>,
@@ -83,7 +106,7 @@ fn numbers<'a>(
                 let n = match read(b) {
                     Some(n) => n,
                     None => {
-                        Value::decode_fixed(&SqlType::BIGINT, b)?;
+                        Value::decode_fixed(ty, b)?;
                         0
                     }
                 };
@@ -102,4 +125,10 @@ fn numbers<'a>(
         }
     }
     Ok(())
+}
+
+/// The number that stands for a datetime, whose two halves a row holds in the same order; `None` for what is none.
+fn stored_datetime(b: &[u8]) -> Option<i64> {
+    let n = i64::from_le_bytes(*b.first_chunk()?);
+    crate::temporal::is_datetime((n >> 32) as i32, n as u32).then_some(n)
 }
