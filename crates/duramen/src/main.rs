@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod calibrate;
 mod check;
 mod log;
 mod options;
@@ -23,6 +22,7 @@ usage: duramen [COMMAND] [OPTIONS]
   check          checks the files of a stopped server
   page           shows a page of a data file
   log            shows the VLFs, blocks and records of a log file or backup
+  lab            experiments with the log: runs, measures and draws them; duramen lab --help
   calibrate      measures the disk below a directory
   --version      the version
   --help         this text
@@ -46,7 +46,8 @@ fn main() -> ExitCode {
         "check" => check::run(rest),
         "page" => page::run(rest),
         "log" => log::run(rest),
-        "calibrate" => u8::try_from(calibrate::run(rest)).unwrap_or(1),
+        "calibrate" => u8::try_from(duramen_lab::calibrate::run(rest)).unwrap_or(1),
+        "lab" => duramen_lab::run(rest),
         "--version" | "-V" | "version" => {
             println!("duramen {}", env!("CARGO_PKG_VERSION"));
             0

@@ -21,9 +21,13 @@ use std::time::Duration;
 use duramen_os::random::Rng;
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, thread, time};
 
+use crate::record::Disk;
+
 const BLOCK: usize = 4096;
 const LOG_BLOCK: usize = 60 * 1024;
 const READ: usize = 64 * 1024;
+const WRITES: &str = "60 KB durable writes";
+const READS: &str = "64 KB random reads";
 const DEPTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 const USAGE: &str = "usage: duramen calibrate [DIR] [--seconds N]";
@@ -85,6 +89,32 @@ pub fn run(args: &[String]) -> i32 {
             1
         }
     }
+}
+
+/// The figures a lab report stands beside, within two seconds.
+pub fn quick(dir: &Path) -> Result<Disk, String> {
+    let effort = Effort {
+        each: Duration::from_millis(120),
+        file_bytes: 64 << 20,
+    };
+    let report =
+        measure(&Env::real(), dir, effort).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let latency = |what: &str| report.latencies.iter().find(|l| l.what == what);
+    let us = |what: &str| latency(what).map_or(0.0, |l| l.p50.as_nanos() as f64 / 1000.0);
+    let best = |what: &str| {
+        let all = report.bandwidths.iter().filter(|b| b.what == what);
+        all.map(|b| b.mib_per_second * 1.048_576)
+            .fold(0.0, f64::max)
+    };
+    Ok(Disk {
+        durable_write_us: us("written"),
+        durable_writes_per_s: latency("written").map_or(0.0, |l| l.per_second),
+        allocated_write_us: us("allocated"),
+        growing_write_us: us("growing"),
+        write_mb_s: best(WRITES),
+        read_mb_s: best(READS),
+        ..Disk::default()
+    })
 }
 
 fn parse(args: &[String]) -> Result<(PathBuf, Duration), String> {
@@ -161,7 +191,7 @@ fn measure_file(env: &Env, path: &Path, effort: Effort) -> Result<Report, IoErro
     let mut bandwidths = Vec::new();
     for depth in DEPTHS {
         bandwidths.push(in_parallel(
-            "60 KB durable writes",
+            WRITES,
             &file,
             depth,
             LOG_BLOCK,
@@ -171,7 +201,7 @@ fn measure_file(env: &Env, path: &Path, effort: Effort) -> Result<Report, IoErro
     }
     for depth in DEPTHS {
         bandwidths.push(in_parallel(
-            "64 KB random reads",
+            READS,
             &file,
             depth,
             READ,

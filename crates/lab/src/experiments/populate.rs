@@ -1,0 +1,323 @@
+//! The 1-TB article: a table of a page a row, filled by many connections, alone and in batches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::embedded::Settings;
+use crate::experiment::{Experiment, Trial, Work, crowd, scaled, times};
+use crate::latency::Latencies;
+use crate::record::{Figure, Outcome};
+use crate::target::Target;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "populate",
+    title: "Populating a large table: connections, batches, files",
+    question: "What do more connections, larger transactions and separate files bring when every row fills a page?",
+    source: "Benchmarking: 1-TB table population, parts 1 and 2",
+    full: "134,217,728 rows of 4.1 KB, one a page",
+    weight: 3.0,
+    pilot: 0.000_05,
+    trials,
+    findings,
+};
+
+const ROWS: f64 = 134_217_728.0;
+
+#[derive(Clone, Copy)]
+struct Populate {
+    profile: &'static str,
+    clients: u32,
+    /// Rows of a transaction; 1: every INSERT by itself.
+    batch: u32,
+    /// The log is in another directory than the data.
+    apart: bool,
+    data_files: u32,
+    /// Somebody runs CHECKPOINT all the time.
+    checkpoints: bool,
+    /// The log is as large as it will ever be from the start.
+    log_sized: bool,
+    rows: u64,
+}
+
+fn trials(scale: f64) -> Vec<Box<dyn Trial>> {
+    let base = Populate {
+        profile: "2012",
+        clients: 128,
+        batch: 1,
+        apart: false,
+        data_files: 1,
+        checkpoints: false,
+        log_sized: false,
+        // Everybody inserts equally many whole batches.
+        rows: scaled(ROWS, scale).next_multiple_of(256 * 10),
+    };
+    let mut all = Vec::new();
+    for clients in [16, 32, 64, 128, 256] {
+        all.push(Populate { clients, ..base });
+    }
+    for batch in [10, 100, 1_000, 10_000] {
+        all.push(Populate { batch, ..base });
+    }
+    for clients in [16, 256] {
+        all.push(Populate {
+            clients,
+            batch: 10,
+            ..base
+        });
+    }
+    #[rustfmt::skip]
+    all.extend([
+        Populate { apart: true, ..base },
+        Populate { data_files: 4, ..base },
+        Populate { checkpoints: true, ..base },
+        Populate { log_sized: true, ..base },
+    ]);
+    for clients in [16, 128] {
+        for batch in [1, 10] {
+            all.push(Populate {
+                profile: "native",
+                clients,
+                batch,
+                ..base
+            });
+        }
+    }
+    let boxed = |trial| Box::new(trial) as Box<dyn Trial>;
+    all.into_iter().map(boxed).collect()
+}
+
+impl Populate {
+    /// Rows of each connection: whole transactions, at least one.
+    fn each(&self) -> u64 {
+        (self.rows / u64::from(self.clients)).max(1)
+    }
+
+    fn inserted(&self) -> u64 {
+        self.each() * u64::from(self.clients)
+    }
+
+    fn variant(&self) -> &'static str {
+        match self {
+            Populate { apart: true, .. } => ", log apart",
+            Populate { data_files: 4, .. } => ", 4 data files",
+            Populate {
+                checkpoints: true, ..
+            } => ", manual checkpoints",
+            Populate {
+                log_sized: true, ..
+            } => ", log sized before",
+            _ => "",
+        }
+    }
+}
+
+impl Trial for Populate {
+    fn name(&self) -> String {
+        format!(
+            "{}, {} connections, batch of {}{}",
+            self.profile,
+            self.clients,
+            self.batch,
+            self.variant()
+        )
+    }
+
+    fn family(&self) -> String {
+        self.profile.to_owned()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("profile", self.profile.to_owned()),
+            ("connections", self.clients.to_string()),
+            ("batch", self.batch.to_string()),
+            ("log apart", self.apart.to_string()),
+            ("data files", self.data_files.to_string()),
+            ("manual checkpoints", self.checkpoints.to_string()),
+            ("log sized before", self.log_sized.to_string()),
+            ("rows", self.inserted().to_string()),
+        ]
+    }
+
+    fn server(&self) -> Settings {
+        Settings {
+            profile: self.profile,
+            ..Settings::default()
+        }
+    }
+
+    fn disk_bytes(&self) -> f64 {
+        self.rows as f64 * 8_500.0 + 2.0e9
+    }
+
+    fn published_s(&self) -> Option<f64> {
+        if self.profile != "2012" || !self.variant().is_empty() {
+            return None;
+        }
+        match (self.clients, self.batch) {
+            (16, 1) => Some(55_505.0),
+            (32, 1) => Some(49_818.0),
+            (64, 1) => Some(36_768.0),
+            (128, 1) => Some(29_307.0),
+            (256, 1) => Some(26_661.0),
+            (128, 10) => Some(21_167.0),
+            _ => None,
+        }
+    }
+
+    fn prepare(&self, target: &mut Target) -> Result<(), String> {
+        let files = self.data_files;
+        let mb = (64 + self.rows * 8_400 / 1_000_000).div_ceil(u64::from(files));
+        let file = |n: u32| {
+            let path = target.file(&format!("lab{n}.mdf"));
+            format!("(NAME = lab{n}, FILENAME = {path}, SIZE = {mb}MB, FILEGROWTH = 256MB)")
+        };
+        let data: Vec<String> = (0..files).map(file).collect();
+        let log = match self.apart {
+            true => target.file_apart("lab.ldf")?,
+            false => target.file("lab.ldf"),
+        };
+        // The article's 256 MB; its "sized before" is whatever holds the whole run.
+        let log_mb = match self.log_sized {
+            true => 256 + self.rows * 5_200 / 1_000_000,
+            false => 256,
+        };
+        target.connect("master")?.run(&format!(
+            "CREATE DATABASE lab ON {} LOG ON (NAME = lab_log, FILENAME = {log}, SIZE = {log_mb}MB, FILEGROWTH = 10%);
+             ALTER DATABASE lab SET RECOVERY SIMPLE",
+            data.join(", ")
+        ))?;
+        target.connect("lab")?.run(
+            "CREATE TABLE dbo.big (c1 bigint IDENTITY, c2 char(4100) DEFAULT 'a');
+             CREATE CLUSTERED INDEX big_c1 ON dbo.big (c1)",
+        )
+    }
+
+    fn work(&self, target: &mut Target) -> Result<Work, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let checkpoints = self.checkpoints.then(|| {
+            let (address, stop) = (target.address().clone(), Arc::clone(&stop));
+            std::thread::spawn(move || -> Result<u32, String> {
+                let mut sql = crate::sql::Sql::connect(&address, "lab")?;
+                let mut count = 0;
+                while !stop.load(Ordering::SeqCst) {
+                    sql.run("CHECKPOINT")?;
+                    count += 1;
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                Ok(count)
+            })
+        });
+        let (each, batch) = (self.each(), u64::from(self.batch).min(self.each()));
+        let work = crowd(target, "lab", self.clients as usize, move |_, sql| {
+            let began = Instant::now();
+            sql.run(&insert_loop(each, batch))?;
+            let mut latencies = Latencies::default();
+            latencies.note(began.elapsed());
+            Ok(latencies)
+        });
+        stop.store(true, Ordering::SeqCst);
+        let mut figures = Vec::new();
+        if let Some(thread) = checkpoints {
+            let count = thread.join().map_err(|_| "the checkpoints ended")??;
+            figures.push(Figure::new("checkpoints", f64::from(count), ""));
+        }
+        let mut work = work?;
+        let rows = target
+            .connect("lab")?
+            .number("SELECT COUNT_BIG(*) FROM dbo.big")?;
+        if rows as u64 != self.inserted() {
+            return Err(format!("{rows} rows of {} are there", self.inserted()));
+        }
+        let seconds = work.elapsed.map_or(0.0, |e| e.as_secs_f64());
+        figures.push(Figure::new("rows", rows, "rows"));
+        figures.push(Figure::new("rate", times(rows, seconds), "rows/s"));
+        work.figures = figures;
+        // The time of a whole connection is no latency.
+        work.latencies = Latencies::default();
+        Ok(work)
+    }
+}
+
+/// A connection's rows, `batch` of them a transaction.
+fn insert_loop(rows: u64, batch: u64) -> String {
+    if batch == 1 {
+        return format!(
+            "SET NOCOUNT ON; DECLARE @n bigint = 0;
+             WHILE @n < {rows} BEGIN INSERT INTO dbo.big DEFAULT VALUES; SET @n += 1 END"
+        );
+    }
+    format!(
+        "SET NOCOUNT ON; DECLARE @n bigint = 0, @i int;
+         WHILE @n < {rows}
+         BEGIN
+             SET @i = 0;
+             BEGIN TRANSACTION;
+             WHILE @i < {batch} AND @n < {rows} BEGIN INSERT INTO dbo.big DEFAULT VALUES; SET @i += 1; SET @n += 1 END;
+             COMMIT
+         END"
+    )
+}
+
+fn findings(outcome: &Outcome) -> Vec<String> {
+    let of = |name: &str| outcome.trials.iter().find(|t| t.name == name);
+    let rate = |name: &str| of(name).and_then(|t| t.figure("rate"));
+    let mut out = Vec::new();
+    let one = rate("2012, 128 connections, batch of 1");
+    if let (Some(one), Some(ten)) = (one, rate("2012, 128 connections, batch of 10")) {
+        out.push(format!(
+            "2012, 128 connections: ten rows a transaction take {:.2} of the time of single rows (published: 0.72).",
+            times(one, ten)
+        ));
+    }
+    if let (Some(ten), Some(hundred)) = (
+        rate("2012, 128 connections, batch of 10"),
+        rate("2012, 128 connections, batch of 100"),
+    ) {
+        out.push(format!(
+            "2012: a hundred rows a transaction take {:.2} of the time of ten: a log block holds at most 60 KB, which ten rows nearly fill.",
+            times(ten, hundred)
+        ));
+    }
+    if let (Some(few), Some(many)) = (
+        rate("2012, 16 connections, batch of 1"),
+        rate("2012, 256 connections, batch of 1"),
+    ) {
+        out.push(format!(
+            "2012: 256 connections insert {:.1} times as fast as 16 (published: {:.1}).",
+            times(many, few),
+            55_505.0 / 26_661.0
+        ));
+    }
+    for clients in [16, 128] {
+        let name = |batch: u32| format!("native, {clients} connections, batch of {batch}");
+        if let (Some(one), Some(ten)) = (rate(&name(1)), rate(&name(10))) {
+            out.push(format!(
+                "native, {clients} connections: ten rows a transaction take {:.2} of the time of single rows: with the packet gate no statement waits, so the size of the transaction hardly matters.",
+                times(one, ten)
+            ));
+        }
+    }
+    if let (Some(one), Some(native)) = (one, rate("native, 128 connections, batch of 1")) {
+        out.push(format!(
+            "128 connections with single rows: native inserts {:.1} times as fast as 2012, equally durable.",
+            times(native, one)
+        ));
+    }
+    for variant in [
+        "log apart",
+        "4 data files",
+        "manual checkpoints",
+        "log sized before",
+    ] {
+        let name = format!("2012, 128 connections, batch of 1, {variant}");
+        if let (Some(one), Some(other)) = (one, rate(&name)) {
+            out.push(format!(
+                "2012, 128 connections, {variant}: {:.2} of the baseline's time.",
+                times(one, other)
+            ));
+        }
+    }
+    out
+}

@@ -1,0 +1,306 @@
+//! The six tests of the first article: a table doubled five times over logs that grow in different ways.
+
+use crate::embedded::Settings;
+use crate::experiment::{Experiment, Trial, Work, scaled, times};
+use crate::record::{Figure, Outcome};
+use crate::target::Target;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "vlf",
+    title: "Growth increments and virtual log files",
+    question: "What do small growths of data and log, and the VLFs they make, cost a bulk load?",
+    source: "Experiments with SQL Server VLFs, part 1: tests 1 to 6",
+    full: "1,600,000 charges doubled five times to 51,200,000, three nonclustered indexes",
+    weight: 4.0,
+    pilot: 0.002,
+    trials,
+    findings,
+};
+
+const CHARGES: f64 = 1_600_000.0;
+const DOUBLINGS: u32 = 5;
+/// What a row takes in the data file with its four indexes, and in a log that describes every row.
+const DATA_BYTES: f64 = 130.0;
+const LOG_BYTES: f64 = 680.0;
+
+struct Vlf {
+    /// Of the article; the same test may run in several profiles.
+    test: u32,
+    profile: &'static str,
+    instant_file_init: bool,
+    growth_mb: u32,
+    /// The log is grown to its final size in eight steps before the work.
+    grown_before: bool,
+    maxdop: u32,
+    tempdb_files: u32,
+    scale: f64,
+}
+
+fn trials(scale: f64) -> Vec<Box<dyn Trial>> {
+    let base = Vlf {
+        test: 1,
+        profile: "2012",
+        instant_file_init: false,
+        growth_mb: 1,
+        grown_before: false,
+        maxdop: 0,
+        tempdb_files: 1,
+        scale,
+    };
+    let (instant, growth_mb) = (true, 1024);
+    #[rustfmt::skip]
+    let all = [
+        Vlf { ..base },
+        Vlf { test: 2, instant_file_init: instant, ..base },
+        Vlf { test: 3, instant_file_init: instant, growth_mb, ..base },
+        Vlf { test: 4, instant_file_init: instant, growth_mb, grown_before: true, ..base },
+        Vlf { test: 5, instant_file_init: instant, growth_mb, grown_before: true, maxdop: 4, ..base },
+        Vlf { test: 6, instant_file_init: instant, growth_mb, grown_before: true, maxdop: 4, tempdb_files: 4, ..base },
+        Vlf { profile: "native", ..base },
+        Vlf { test: 3, profile: "native", instant_file_init: instant, growth_mb, ..base },
+        Vlf { test: 4, profile: "native", instant_file_init: instant, growth_mb, grown_before: true, ..base },
+    ];
+    let boxed = |trial| Box::new(trial) as Box<dyn Trial>;
+    all.into_iter().map(boxed).collect()
+}
+
+impl Vlf {
+    fn charges(&self) -> u64 {
+        scaled(CHARGES, self.scale)
+    }
+
+    fn megabytes(&self, full: f64) -> u64 {
+        scaled(full, self.scale).max(8)
+    }
+}
+
+impl Trial for Vlf {
+    fn name(&self) -> String {
+        let growth = match (self.growth_mb, self.grown_before) {
+            (_, true) => "log grown before",
+            (1, false) => "growth by 1 MB",
+            _ => "growth by 1 GB",
+        };
+        format!("{}, test {}, {growth}", self.profile, self.test)
+    }
+
+    fn family(&self) -> String {
+        self.profile.to_owned()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("profile", self.profile.to_owned()),
+            ("test", self.test.to_string()),
+            ("growth MB", self.growth_mb.to_string()),
+            ("instant file init", self.instant_file_init.to_string()),
+            ("log grown before", self.grown_before.to_string()),
+            ("maxdop", self.maxdop.to_string()),
+            ("tempdb files", self.tempdb_files.to_string()),
+            ("charges", self.charges().to_string()),
+        ]
+    }
+
+    fn server(&self) -> Settings {
+        Settings {
+            profile: self.profile,
+            instant_file_init: self.instant_file_init,
+            ..Settings::default()
+        }
+    }
+
+    fn disk_bytes(&self) -> f64 {
+        let rows = self.charges() as f64 * f64::from(1 << DOUBLINGS);
+        let growth = f64::from(self.growth_mb) * 2.1e6;
+        rows * (DATA_BYTES + LOG_BYTES) + growth + 3e8
+    }
+
+    fn published_s(&self) -> Option<f64> {
+        let seconds = [1074.0, 1069.0, 771.0, 711.0, 716.0, 723.0];
+        let published = seconds.get(self.test as usize - 1).copied();
+        published.filter(|_| self.profile == "2012")
+    }
+
+    fn published_waits(&self) -> &'static [(&'static str, f64)] {
+        match (self.profile, self.test) {
+            ("2012", 1) => &[
+                ("CXPACKET", 72.22),
+                ("PREEMPTIVE_OS_FLUSHFILEBUFFERS", 13.01),
+                ("PREEMPTIVE_OS_WRITEFILEGATHER", 6.52),
+                ("WRITELOG", 2.13),
+                ("PREEMPTIVE_OS_FILEOPS", 1.39),
+                ("PAGEIOLATCH_EX", 0.97),
+            ],
+            ("2012", 2) => &[
+                ("CXPACKET", 72.88),
+                ("PREEMPTIVE_OS_FLUSHFILEBUFFERS", 13.34),
+                ("PREEMPTIVE_OS_WRITEFILEGATHER", 6.4),
+                ("PREEMPTIVE_OS_FILEOPS", 1.39),
+                ("WRITELOG", 1.12),
+            ],
+            ("2012", 3) => &[
+                ("CXPACKET", 88.95),
+                ("PREEMPTIVE_OS_WRITEFILEGATHER", 7.48),
+                ("ASYNC_IO_COMPLETION", 1.11),
+            ],
+            ("2012", 4) => &[
+                ("CXPACKET", 94.74),
+                ("PREEMPTIVE_OS_WRITEFILEGATHER", 1.57),
+                ("ASYNC_IO_COMPLETION", 1.13),
+            ],
+            _ => &[],
+        }
+    }
+
+    fn prepare(&self, target: &mut Target) -> Result<(), String> {
+        if self.tempdb_files > 1 && !target.is_embedded() {
+            return Err("it adds files to tempdb, on a server of the lab's own only".to_owned());
+        }
+        let (data, log) = (target.file("lab.mdf"), target.file_apart("lab.ldf")?);
+        let (data_mb, log_mb) = (self.megabytes(1000.0), self.megabytes(400.0));
+        let growth = self.growth_mb;
+        let mut sql = target.connect("master")?;
+        sql.run(&format!(
+            "CREATE DATABASE lab ON (NAME = lab, FILENAME = {data}, SIZE = {data_mb}MB, FILEGROWTH = {growth}MB)
+             LOG ON (NAME = lab_log, FILENAME = {log}, SIZE = {log_mb}MB, FILEGROWTH = {growth}MB)"
+        ))?;
+        sql.run("ALTER DATABASE lab SET RECOVERY SIMPLE")?;
+        for n in 1..self.tempdb_files {
+            let file = target.file(&format!("temp{n}.ndf"));
+            sql.run(&format!(
+                "ALTER DATABASE tempdb ADD FILE (NAME = lab_temp{n}, FILENAME = {file}, SIZE = 16MB, FILEGROWTH = 64MB)"
+            ))?;
+        }
+        let mut sql = target.connect("lab")?;
+        sql.run(&charge_table(self.charges()))?;
+        // The chain begins with a full backup, as after the article's restore; the log keeps all from here on.
+        sql.run(
+            "CHECKPOINT; ALTER DATABASE lab SET RECOVERY FULL; BACKUP DATABASE lab TO DISK = 'nul'",
+        )?;
+        if self.grown_before {
+            let step = self.megabytes(4000.0);
+            for n in 1..=8 {
+                let size = log_mb + n * step;
+                sql.run(&format!(
+                    "ALTER DATABASE lab MODIFY FILE (NAME = lab_log, SIZE = {size}MB)"
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&self, target: &mut Target) -> Result<Work, String> {
+        let hint = match self.maxdop {
+            0 => String::new(),
+            n => format!(" OPTION (MAXDOP {n})"),
+        };
+        let mut sql = target.connect("lab")?;
+        for n in 1..=DOUBLINGS {
+            let days = n * 30;
+            sql.run(&format!(
+                "SET NOCOUNT ON;
+                 INSERT INTO dbo.charge (member_no, provider_no, category_no, charge_dt, charge_amt, statement_no, charge_code)
+                 SELECT member_no, provider_no, category_no, charge_dt + {days}, charge_amt, statement_no, charge_code
+                 FROM dbo.charge{hint}"
+            ))?;
+        }
+        let rows = sql.number("SELECT COUNT(*) FROM dbo.charge")?;
+        let expected = self.charges() << DOUBLINGS;
+        if rows as u64 != expected {
+            return Err(format!("{rows} charges of {expected} are there"));
+        }
+        let inserted = rows - self.charges() as f64;
+        Ok(Work {
+            figures: vec![Figure::new("rows inserted", inserted, "rows")],
+            ..Work::default()
+        })
+    }
+}
+
+/// A table of charges, filled from arithmetic: skewed amounts, members and providers that repeat.
+fn charge_table(rows: u64) -> String {
+    format!(
+        "SET NOCOUNT ON;
+         CREATE TABLE dbo.charge (
+             charge_no int IDENTITY(1, 1) NOT NULL, member_no int NOT NULL, provider_no int NOT NULL,
+             category_no int NOT NULL, charge_dt datetime NOT NULL, charge_amt money NOT NULL,
+             statement_no int NOT NULL, charge_code char(2) NOT NULL,
+             CONSTRAINT charge_key PRIMARY KEY CLUSTERED (charge_no));
+         INSERT dbo.charge (member_no, provider_no, category_no, charge_dt, charge_amt, statement_no, charge_code)
+         SELECT 1 + n * 7919 % 10000, 1 + n * 104729 % 500, 1 + n % 10, DATEADD(minute, n % 500000, '19990101'),
+                CONVERT(money, n * 31 % 5000), 1 + n % 20000, ' '
+         FROM (SELECT TOP ({rows}) CONVERT(bigint, ROW_NUMBER() OVER (ORDER BY (SELECT NULL))) AS n
+               FROM sys.all_columns AS a CROSS JOIN sys.all_columns AS b) AS numbers;
+         CREATE INDEX charge_category_link ON dbo.charge (category_no);
+         CREATE INDEX charge_provider_link ON dbo.charge (provider_no);
+         CREATE INDEX charge_statement_link ON dbo.charge (statement_no)"
+    )
+}
+
+/// The article's counts by the published rule: 4 VLFs a growth of 1 MB, 16 a growth of 1 GB.
+fn at_full_scale(test: u32) -> Option<f64> {
+    match test {
+        1 | 2 => Some(126_399.0),
+        3 => Some(246.0),
+        4..=6 => Some(127.0),
+        _ => None,
+    }
+}
+
+fn findings(outcome: &Outcome) -> Vec<String> {
+    let of = |profile: &str, test: u32| {
+        let start = format!("{profile}, test {test},");
+        outcome.trials.iter().find(|t| t.name.starts_with(&start))
+    };
+    let mut out = Vec::new();
+    for profile in ["2012", "native"] {
+        let (Some(small), Some(large)) = (of(profile, 1), of(profile, 3)) else {
+            continue;
+        };
+        let loss = small.elapsed_s - large.elapsed_s;
+        let zeroing = |t: &crate::record::Trial| {
+            t.wait_s("PREEMPTIVE_OS_WRITEFILEGATHER")
+                + t.wait_s("PREEMPTIVE_OS_FLUSHFILEBUFFERS")
+                + t.wait_s("PREEMPTIVE_OS_FILEOPS")
+        };
+        let published = match profile {
+            "2012" => " (published: 1.39x)",
+            _ => "",
+        };
+        out.push(format!(
+            "{profile}: growing by 1 MB costs {:.2}x{published}: {:.0} growths and {:.0} VLFs instead of {:.0} and {:.0}.",
+            times(small.elapsed_s, large.elapsed_s),
+            small.log.growths,
+            small.log.vlfs,
+            large.log.growths,
+            large.log.vlfs
+        ));
+        if loss > 0.0 {
+            out.push(format!(
+                "{profile}: sessions waited {:.2} s for the operating system to extend, zero and flush files with 1 MB, {:.2} s with 1 GB: {:.0} % of the loss of {loss:.2} s.",
+                zeroing(small),
+                zeroing(large),
+                100.0 * times(zeroing(small) - zeroing(large), loss)
+            ));
+        }
+    }
+    if let Some(small) = of("2012", 1)
+        && outcome.scale > 0.0
+    {
+        let first = small.log.vlfs - 4.0 * small.log.growths;
+        out.push(format!(
+            "2012: {:.0} growths made {:.0} VLFs; at full scale that is about {:.0} (published: {:.0}).",
+            small.log.growths,
+            small.log.vlfs,
+            first + 4.0 * small.log.growths / outcome.scale,
+            at_full_scale(1).unwrap_or_default()
+        ));
+    }
+    if let (Some(grown), Some(before)) = (of("2012", 3), of("2012", 4)) {
+        out.push(format!(
+            "2012: a log grown before the work takes {:.2} of the time of one that grows by 1 GB (published: 0.92).",
+            times(before.elapsed_s, grown.elapsed_s)
+        ));
+    }
+    out
+}

@@ -1,0 +1,36 @@
+//! The lab: experiments with a transaction log, run over TDS against a server of our own or anybody's SQL Server,
+//! measured, drawn, and set beside published figures.
+//!
+//! An [`experiment`] is a list of trials: what varies, the work, what is measured. `runner` runs them: for every trial
+//! a fresh server (when it is ours), the work under a [`sampler`] that reads DMVs, and the differences of waits, files
+//! and counters ([`measure`]). What comes out is a [`record`], kept as JSON; [`report`] makes a page of it.
+//!
+//! Invariants:
+//! 1. Everything a report shows was read through T-SQL, so that it means the same on every server; what a server lacks
+//!    is skipped by name.
+//! 2. `--scale` shrinks the work, never what varies. Every figure of a scaled run stands beside its factor.
+//! 3. Nothing is left behind: servers are killed, databases dropped, directories removed, also after a failure.
+
+#![forbid(unsafe_code)]
+// A program at the edge: its clock, threads, children and files are the user's, outside any simulated world.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod args;
+pub mod calibrate;
+mod embedded;
+mod experiment;
+mod experiments;
+mod latency;
+mod machine;
+mod measure;
+mod progress;
+mod record;
+mod report;
+mod runner;
+mod sampler;
+mod sql;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use args::run;
