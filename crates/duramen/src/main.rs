@@ -23,6 +23,7 @@ usage: duramen [COMMAND] [OPTIONS]
   page           shows a page of a data file
   log            shows the VLFs, blocks and records of a log file or backup
   lab            experiments with the log: runs, measures and draws them; duramen lab --help
+  sample         makes the sample database; duramen sample --help
   calibrate      measures the disk below a directory
   --version      the version
   --help         this text
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         "log" => log::run(rest),
         "calibrate" => u8::try_from(duramen_lab::calibrate::run(rest)).unwrap_or(1),
         "lab" => duramen_lab::run(rest),
+        "sample" => duramen_lab::sample::run(rest),
         "--version" | "-V" | "version" => {
             println!("duramen {}", env!("CARGO_PKG_VERSION"));
             0

@@ -27,6 +27,7 @@ mod progress;
 mod record;
 mod report;
 mod runner;
+pub mod sample;
 mod sampler;
 mod sql;
 mod target;
