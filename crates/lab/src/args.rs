@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::advise;
 use crate::calibrate;
 use crate::experiment::Experiment;
 use crate::experiments::ALL;
@@ -19,6 +20,7 @@ usage: duramen lab list
        duramen lab run NAME...|all [OPTIONS]
        duramen lab report DIR              writes DIR/report.html again from DIR/run.json
        duramen lab compare DIR DIR         overlays two runs; writes compare.html into the second
+       duramen lab advise [--target ...] [--evidence DIR]   looks at a server and says what to change; quotes a run
 
   --scale X              does X of the published work, more than 0 and at most 1
   --budget TIME,SIZE     does what fits, e.g. 25m,20GB
@@ -53,6 +55,7 @@ pub fn run(args: &[String]) -> u8 {
         Some("run") => parse(&args[1..]).and_then(|options| run_all(&options, args)),
         Some("report") => one(&args[1..]).and_then(|dir| write_report(&dir, &read(&dir)?)),
         Some("compare") => compare(&args[1..]),
+        Some("advise") => give_advice(&args[1..]),
         Some(other) => Err(format!("unknown command '{other}'\n{HELP}")),
     };
     match done {
@@ -304,6 +307,35 @@ fn compare(args: &[String]) -> Result<(), String> {
     let path = Path::new(second).join("compare.html");
     write(&path, &report::compare(&a, &b))?;
     println!("{}", path.display());
+    Ok(())
+}
+
+/// The server is the target, else the one on this machine's usual port with the password of the environment.
+fn give_advice(args: &[String]) -> Result<(), String> {
+    let mut address = None;
+    let mut evidence = None;
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let value = rest.next().ok_or_else(|| format!("{arg} needs a value"))?;
+        match arg.as_str() {
+            "--target" => address = Some(target(value)?),
+            "--evidence" => evidence = Some(read(Path::new(value))?),
+            other => return Err(format!("unknown option '{other}'\n{HELP}")),
+        }
+    }
+    let address = match address {
+        Some(address) => address,
+        None => Address {
+            host: "127.0.0.1".to_owned(),
+            port: 1433,
+            user: "sa".to_owned(),
+            password: std::env::var("SQLCMDPASSWORD").map_err(
+                |_| "which server? --target, or SQLCMDPASSWORD for sa at 127.0.0.1,1433",
+            )?,
+        },
+    };
+    let target = Target::remote(address)?;
+    print!("{}", advise::advise(&target, evidence.as_ref())?);
     Ok(())
 }
 

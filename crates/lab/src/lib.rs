@@ -15,6 +15,7 @@
 // A program at the edge: its clock, threads, children and files are the user's, outside any simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod advise;
 mod args;
 pub mod calibrate;
 mod embedded;

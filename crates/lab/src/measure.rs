@@ -43,6 +43,11 @@ const IDLE: [&str; 34] = [
     "XE_TIMER_EVENT",
 ];
 
+/// A wait type of a role that has nothing to do.
+pub fn is_idle(kind: &str) -> bool {
+    IDLE.contains(&kind)
+}
+
 /// Cumulative figures of one moment.
 pub struct Snapshot {
     waits: BTreeMap<String, (f64, f64)>,
@@ -80,7 +85,7 @@ impl Snapshot {
         let mut all: Vec<Wait> = self
             .waits
             .iter()
-            .filter(|(kind, _)| !IDLE.contains(&kind.as_str()))
+            .filter(|(kind, _)| !is_idle(kind))
             .map(|(kind, (tasks, ms))| {
                 let (tasks0, ms0) = before.waits.get(kind).copied().unwrap_or((0.0, 0.0));
                 Wait {
