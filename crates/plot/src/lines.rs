@@ -113,11 +113,16 @@ impl Lines {
 
     /// Title, unit and legend.
     fn head(&self, out: &mut String) {
+        // One line alone is named beside the title.
+        let note = match self.series.as_slice() {
+            [only] if !only.name.is_empty() => format!("{}, {}", only.name, self.unit),
+            _ => self.unit.clone(),
+        };
         let _ = writeln!(
             out,
             "<text class=\"title\" x=\"0\" y=\"13\">{} <tspan class=\"faint\">{}</tspan></text>",
             escape(&self.title),
-            escape(&self.unit)
+            escape(&note)
         );
         if self.series.len() < 2 {
             return;

@@ -504,7 +504,19 @@ pub struct Join<'p> {
     left_width: usize,
     right_width: usize,
     pending: VecDeque<Row>,
+    /// Rows of the left side that have come and not been joined yet.
+    waiting: VecDeque<Row>,
+    probing: Option<Probing>,
     left_done: bool,
+}
+
+/// A left row on its way through its partners: whoever wants few rows pays for few, however many partners there are.
+struct Probing {
+    left: Row,
+    /// Places in `right` that may fit; `None`: all of them.
+    candidates: Option<Vec<usize>>,
+    at: usize,
+    matched: bool,
 }
 
 /// Starts a join whose left input is running already.
@@ -589,29 +601,24 @@ impl<'p> Join<'p> {
             left_width: left.columns.len(),
             right_width: right.columns.len(),
             pending: VecDeque::new(),
+            waiting: VecDeque::new(),
+            probing: None,
             left_done: false,
         })
     }
 
     fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
-        while self.pending.len() < BATCH_ROWS && !self.left_done {
-            match self.left.next(cx)? {
-                Some(batch) => {
-                    for row in batch {
-                        self.probe(row, cx)?;
-                    }
-                }
-                None => {
-                    self.left_done = true;
-                    if matches!(self.kind, JoinKind::Right | JoinKind::Full) {
-                        for (row, matched) in self.right.iter().zip(&self.right_matched) {
-                            if !matched {
-                                let mut out = vec![Value::Null; self.left_width];
-                                out.extend_from_slice(row);
-                                self.pending.push_back(out);
-                            }
-                        }
-                    }
+        while self.pending.len() < BATCH_ROWS {
+            if let Some(probing) = self.probing.take() {
+                self.probe(probing, cx)?;
+            } else if let Some(left) = self.waiting.pop_front() {
+                self.probing = Some(self.begin(left, cx)?);
+            } else if self.left_done {
+                break;
+            } else {
+                match self.left.next(cx)? {
+                    Some(batch) => self.waiting.extend(batch),
+                    None => self.end_of_left(),
                 }
             }
         }
@@ -645,7 +652,23 @@ impl<'p> Join<'p> {
         Ok(())
     }
 
-    fn probe(&mut self, left: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
+    /// After the last left row: the right rows that nobody joined.
+    fn end_of_left(&mut self) {
+        self.left_done = true;
+        if !matches!(self.kind, JoinKind::Right | JoinKind::Full) {
+            return;
+        }
+        for (row, matched) in self.right.iter().zip(&self.right_matched) {
+            if !matched {
+                let mut out = vec![Value::Null; self.left_width];
+                out.extend_from_slice(row);
+                self.pending.push_back(out);
+            }
+        }
+    }
+
+    /// Finds the partners that a left row may have.
+    fn begin(&mut self, left: Row, cx: &mut Cx<'_>) -> SqlResult<Probing> {
         if self.apply {
             cx.push_outer(&left);
             let rows = self.right_plan.rows(cx);
@@ -656,39 +679,57 @@ impl<'p> Join<'p> {
         if self.seek.is_some() {
             self.sought(&left, cx)?;
         }
-        let candidates: Vec<usize> = match &self.table {
-            Some(index) => {
-                let mut key = Vec::with_capacity(self.hash.len());
-                for (l, _) in self.hash {
-                    key.push(l.eval(&left, cx)?);
-                }
-                if key.iter().any(Value::is_null) {
-                    Vec::new()
-                } else {
-                    index
-                        .get(&RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0)))
-                        .to_vec()
-                }
+        let mut candidates = None;
+        if let Some(index) = &self.table {
+            let mut key = Vec::with_capacity(self.hash.len());
+            for (l, _) in self.hash {
+                key.push(l.eval(&left, cx)?);
             }
-            None => (0..self.right.len()).collect(),
+            let wanted = RowKey::of_exprs(&key, self.hash.iter().map(|h| &h.0));
+            candidates = Some(match key.iter().any(Value::is_null) {
+                true => Vec::new(),
+                false => index.get(&wanted).to_vec(),
+            });
+        }
+        Ok(Probing {
+            left,
+            candidates,
+            at: 0,
+            matched: false,
+        })
+    }
+
+    /// Joins a left row with its partners, as far as a batch has room.
+    fn probe(&mut self, mut probing: Probing, cx: &mut Cx<'_>) -> SqlResult<()> {
+        let count = match &probing.candidates {
+            Some(list) => list.len(),
+            None => self.right.len(),
         };
-        let mut matched = false;
-        for i in candidates {
+        while probing.at < count {
+            if self.pending.len() >= BATCH_ROWS {
+                self.probing = Some(probing);
+                return Ok(());
+            }
+            let i = match &probing.candidates {
+                Some(list) => list[probing.at],
+                None => probing.at,
+            };
+            probing.at += 1;
             let mut joined = Vec::with_capacity(self.left_width + self.right_width);
-            joined.extend_from_slice(&left);
+            joined.extend_from_slice(&probing.left);
             joined.extend_from_slice(&self.right[i]);
             let holds = match self.on {
                 Some(on) => on.test(&joined, cx)? == Some(true),
                 None => true,
             };
             if holds {
-                matched = true;
+                probing.matched = true;
                 self.right_matched[i] = true;
                 self.pending.push_back(joined);
             }
         }
-        if !matched && matches!(self.kind, JoinKind::Left | JoinKind::Full) {
-            let mut out = left;
+        if !probing.matched && matches!(self.kind, JoinKind::Left | JoinKind::Full) {
+            let mut out = probing.left;
             out.resize(self.left_width + self.right_width, Value::Null);
             self.pending.push_back(out);
         }

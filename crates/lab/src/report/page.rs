@@ -83,6 +83,7 @@ pub fn number(value: f64) -> String {
     match value.abs() {
         v if v == 0.0 => "0".to_owned(),
         v if v >= 1000.0 => grouped(value),
+        v if v == v.round() => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
         v if v >= 0.01 => format!("{value:.3}"),
         _ => format!("{value:.6}"),

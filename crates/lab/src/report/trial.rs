@@ -126,22 +126,22 @@ fn timelines(trial: &Trial) -> Vec<Lines> {
         (
             "Write latency",
             "ms a write",
-            vec![("ms", samples.ratio("write_stall_ms", Some("writes")))],
+            vec![("", samples.ratio("write_stall_ms", Some("writes")))],
         ),
         (
             "Write queue",
             "writes in flight",
-            vec![("queue", rate("write_stall_ms", 1e-3))],
+            vec![("", rate("write_stall_ms", 1e-3))],
         ),
         (
             "Log flushes",
             "flushes/s",
-            vec![("flushes", rate("log_flushes", 1.0))],
+            vec![("", rate("log_flushes", 1.0))],
         ),
         (
             "Log growths",
             "growths/s",
-            vec![("growths", rate("log_growths", 1.0))],
+            vec![("", rate("log_growths", 1.0))],
         ),
     ];
     let mut out = Vec::new();

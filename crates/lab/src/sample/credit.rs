@@ -84,9 +84,9 @@ fn numbers(digits: u32) -> String {
 
 /// A hash of a row number and a stream, 0 to 65,535.
 fn hash(n: &str, stream: u64, seed: u64) -> String {
-    // Small enough that no row number of an int overflows a bigint.
-    let add = (stream * 40_503 + seed * 97_861) % 1_000_003 * 2_246_822_519;
-    format!("({n} * 2654435761 + {add}) / 32768 % 65536")
+    // Constants of the type int: a longer one would be numeric, and with it the whole expression.
+    let add = (stream * 40_503 + seed * 97_861) % 1_000_003 * 2_003;
+    format!("({n} * 1640531527 + {add}) / 32768 % 65536")
 }
 
 /// Everything but the charges.
