@@ -161,6 +161,7 @@ fn fill(target: &Target, options: &Options) -> Result<(), String> {
         Ok::<f64, String>(began.elapsed().as_secs_f64())
     };
     step(&mut sql, "tables", credit::TABLES)?;
+    step(&mut sql, "numbers", credit::NUMBERS)?;
     step(
         &mut sql,
         "members and others",

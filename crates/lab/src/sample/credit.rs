@@ -3,8 +3,8 @@
 //! Nine tables as the articles know them. Numbers are hashed row numbers: `h(n, k)` is a multiplicative hash of the
 //! row and a stream number, from 0 to 65,535; powers of it give the skew (few members charge much, most little).
 
-/// Charges of one statement; a backup of the sample can be restored where memory is small.
-const CHUNK: u64 = 1_000_000;
+/// Charges of one statement.
+const CHUNK: u64 = 1 << 20;
 
 /// CREATE DATABASE with files named as the scripts' MOVE expects them.
 ///
@@ -61,26 +61,13 @@ CREATE TABLE dbo.charge (
 CREATE TABLE dbo.[status] (
     status_code char(2) NOT NULL CONSTRAINT status_ident PRIMARY KEY, status_desc varchar(31) NOT NULL)";
 
-/// Rows 1 to 10^digits as a derived table `t(n)` of bigint, without a table behind it.
-fn numbers(digits: u32) -> String {
-    const TEN: &str = "(VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9))";
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-    let used = &names[..digits.clamp(1, 9) as usize];
-    let mut sum = "CONVERT(bigint, 1)".to_owned();
-    let mut power = 1_u64;
-    for name in used.iter().rev() {
-        sum.push_str(&format!(" + {name}.n * {power}"));
-        power *= 10;
-    }
-    let from: Vec<String> = used
-        .iter()
-        .map(|name| format!("{TEN} AS {name}(n)"))
-        .collect();
-    format!(
-        "(SELECT {sum} AS n FROM {}) AS t",
-        from.join(" CROSS JOIN ")
-    )
-}
+/// A temporary table `#n` with the numbers 1 to [`CHUNK`]: every version has one, and all else is read from it.
+pub const NUMBERS: &str = "
+SET NOCOUNT ON;
+CREATE TABLE #n (n bigint NOT NULL PRIMARY KEY);
+INSERT #n VALUES (1);
+DECLARE @have bigint = 1;
+WHILE @have < 1048576 BEGIN INSERT #n SELECT n + @have FROM #n; SET @have *= 2 END";
 
 /// A hash of a row number and a stream, 0 to 65,535.
 fn hash(n: &str, stream: u64, seed: u64) -> String {
@@ -100,25 +87,24 @@ pub fn people(seed: u64) -> String {
         h(4),
         h(5)
     );
-    let (four, five) = (numbers(4), numbers(5));
     format!(
         "SET NOCOUNT ON;
          INSERT dbo.[status] VALUES ('  ', 'no status'), ('OK', 'in good standing'), ('LA', 'late'), ('ST', 'stolen');
          INSERT dbo.category VALUES ('Travel', '  '), ('Meals', '  '), ('Lodging', '  '), ('Fuel', '  '), ('Clothing', '  '),
              ('Groceries', '  '), ('Health', '  '), ('Education', '  '), ('Electronics', '  '), ('Other', '  ');
-         INSERT dbo.region SELECT 'Region ' + CONVERT(varchar(6), t.n), {place}, '  ' FROM {four} WHERE t.n <= 9;
+         INSERT dbo.region SELECT 'Region ' + CONVERT(varchar(6), t.n), {place}, '  ' FROM #n AS t WHERE t.n <= 9;
          INSERT dbo.corporation SELECT 'Corp ' + CONVERT(varchar(6), t.n), {place}, DATEADD(day, {h6} % 1000, '20000101'), 1 + t.n % 9, '  '
-             FROM {four} WHERE t.n <= 500;
+             FROM #n AS t WHERE t.n <= 500;
          INSERT dbo.provider SELECT 'Prov ' + CONVERT(varchar(6), t.n), {place}, '19990101', DATEADD(day, {h6} % 1000, '20000101'), 1 + t.n % 9, '  '
-             FROM {four} WHERE t.n <= 500;
+             FROM #n AS t WHERE t.n <= 500;
          INSERT dbo.member SELECT CHAR(65 + {h7} % 26) + 'son ' + CONVERT(varchar(6), t.n), CHAR(65 + {h8} % 26) + 'anne', CHAR(65 + {h9} % 26), {place},
              '19990101', DATEADD(day, {h6} % 1000, '20000101'), 1 + t.n % 9, CASE WHEN {h9} % 10 < 7 THEN NULL ELSE 1 + {h9} % 500 END,
              0, CONVERT(money, {h8} % 5000), '  '
-             FROM {four};
+             FROM #n AS t WHERE t.n <= 10000;
          INSERT dbo.statement SELECT t.n, 1 + t.n % 10000, DATEADD(day, t.n % 365, '19990701'), DATEADD(day, 30 + t.n % 365, '19990701'), CONVERT(money, {h8} % 3000), '  '
-             FROM {five} WHERE t.n <= 20000;
+             FROM #n AS t WHERE t.n <= 20000;
          INSERT dbo.payment SELECT 1 + {h7} % 10000, DATEADD(day, t.n % 365, '19990715'), CONVERT(money, {h8} % 3000), 1 + t.n % 20000, '  '
-             FROM {five} WHERE t.n <= 15554",
+             FROM #n AS t WHERE t.n <= 15554",
         h6 = h(6),
         h7 = h(7),
         h8 = h(8),
@@ -126,7 +112,7 @@ pub fn people(seed: u64) -> String {
     )
 }
 
-/// The charges, a statement for every million: what it is and its text.
+/// The charges, a statement for every [`CHUNK`]: what it is and its text.
 pub fn charges(rows: u64, seed: u64) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut done = 0;
@@ -134,7 +120,6 @@ pub fn charges(rows: u64, seed: u64) -> Vec<(String, String)> {
         let count = CHUNK.min(rows - done);
         let n = format!("(t.n + {done})");
         let h = |stream| hash(&n, stream, seed);
-        let numbers = numbers(6);
         // Squares and cubes: most charges are small, most come from few members and go to few providers.
         let text = format!(
             "SET NOCOUNT ON;
@@ -143,7 +128,7 @@ pub fn charges(rows: u64, seed: u64) -> Vec<(String, String)> {
                     1 + ({h3}) % 10, DATEADD(minute, {n} % 525600, '19990701'),
                     CONVERT(money, 1 + ({h4}) * ({h4}) / 65536 * ({h4}) / 65536 * 5000 / 65536),
                     1 + ({h1}) % 20000, '  '
-             FROM {numbers} WHERE t.n <= {count}",
+             FROM #n AS t WHERE t.n <= {count}",
             h1 = h(11),
             h2 = h(12),
             h3 = h(13),

@@ -49,7 +49,7 @@ fn chunks_cover_all_charges() {
             "charges to 2500000"
         ]
     );
-    assert!(chunks[2].1.contains("t.n <= 500000") && chunks[2].1.contains("(t.n + 2000000)"));
+    assert!(chunks[2].1.contains("t.n <= 402848") && chunks[2].1.contains("(t.n + 2097152)"));
     // Another seed, other rows.
     assert_ne!(credit::charges(10, 1), credit::charges(10, 2));
 }
