@@ -81,7 +81,6 @@ pub fn cell(text: &str) -> String {
 /// A number as a table shows it.
 pub fn number(value: f64) -> String {
     match value.abs() {
-        v if v == 0.0 => "0".to_owned(),
         v if v >= 1000.0 => grouped(value),
         v if v == v.round() => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),

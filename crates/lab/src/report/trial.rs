@@ -94,6 +94,9 @@ fn waits(page: &mut Page, trial: &Trial) {
     page.table(&text);
 }
 
+/// A line before it has a colour: its name and points.
+type Line = (&'static str, Vec<(f64, f64)>);
+
 /// Pictures below each other over the same seconds, in the manner of a performance monitor.
 fn timelines(trial: &Trial) -> Vec<Lines> {
     let samples = &trial.samples;
@@ -104,7 +107,7 @@ fn timelines(trial: &Trial) -> Vec<Lines> {
         points.into_iter().map(|(x, y)| (x, y * by)).collect()
     };
     let rate = |column: &str, by: f64| scaled(samples.rate(column), by);
-    let panels: [(&str, &str, Vec<(&str, Vec<(f64, f64)>)>); 6] = [
+    let panels: [(&str, &str, Vec<Line>); 6] = [
         (
             "Written",
             "MB/s",
@@ -147,7 +150,7 @@ fn timelines(trial: &Trial) -> Vec<Lines> {
     let mut out = Vec::new();
     for (title, unit, series) in panels {
         // A line that never leaves 0 says as much by its absence.
-        let moved = |s: &(&str, Vec<(f64, f64)>)| s.1.iter().any(|p| p.1 > 0.0);
+        let moved = |s: &Line| s.1.iter().any(|p| p.1 > 0.0);
         let series: Vec<Series> = series
             .into_iter()
             .filter(moved)

@@ -13,7 +13,7 @@ const CHUNK: u64 = 1 << 20;
 pub fn database(data: &str, log: &str) -> String {
     format!(
         "CREATE DATABASE Credit ON (NAME = CreditData, FILENAME = {data}, SIZE = 1000MB, FILEGROWTH = 10%)
-         LOG ON (NAME = CreditLog, FILENAME = {log}, SIZE = 218432KB, FILEGROWTH = 10%);
+         LOG ON (NAME = CreditLog, FILENAME = {log}, SIZE = 218752KB, FILEGROWTH = 10%);
          ALTER DATABASE Credit SET RECOVERY SIMPLE;
          ALTER DATABASE Credit MODIFY FILE (NAME = CreditLog, SIZE = 436864KB)"
     )
