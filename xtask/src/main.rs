@@ -6,6 +6,7 @@ mod bench;
 mod clients;
 mod connections;
 mod fuzz;
+mod lab;
 mod ledger;
 mod model;
 mod rooms;

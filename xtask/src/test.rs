@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{clients, model, root, sim, sources};
+use crate::{clients, lab, model, root, sim, sources};
 
 /// What ran: the numbers of the closing line.
 #[derive(Default)]
@@ -66,6 +66,7 @@ pub fn run(install: bool) -> ExitCode {
     if built {
         clients::run(install, &mut tally);
         sources::small(&mut tally);
+        lab::in_test(install, &mut tally);
     }
     if std::env::var_os("DURAMEN_MATERIAL").is_none() {
         let what = "tests over real files and source scripts (DURAMEN_MATERIAL is not set)";
