@@ -8,7 +8,7 @@ use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
 use crate::options::{self, Options, Parsed};
-use crate::server_log::{ServerLog, say, say_start};
+use crate::server_log::{ServerLog, say, say_now};
 
 /// Runs until SIGTERM or SIGINT; the exit code.
 pub fn run(args: &[String]) -> u8 {
@@ -60,12 +60,9 @@ fn serve(options: &Options) -> Result<(), String> {
         server_name: server_name(),
         storage: storage(&env, options),
     };
-    let instance = Instance::start(&env, config).map_err(|e| text(&e))?;
-    say_start(&instance);
+    let notice = Arc::new(say_now);
+    let instance = Instance::start_early(&env, config, notice).map_err(|e| text(&e))?;
     let log = ServerLog::start(Arc::clone(&instance));
-    for database in instance.databases.unavailable() {
-        eprintln!("duramen: {database}");
-    }
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
@@ -74,6 +71,11 @@ fn serve(options: &Options) -> Result<(), String> {
     config.handle_signals = true;
     let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
     let address = server.address();
+    // Whoever comes before finds master, and the others RECOVERING.
+    instance.databases.wait_until_open();
+    for database in instance.databases.unavailable() {
+        eprintln!("duramen: {database}");
+    }
     say(&format!(
         "SQL Server is now ready for client connections. ({address})"
     ));

@@ -150,12 +150,9 @@ fn stamped(event: &Event, text: &str) -> String {
     stamp(event.at, &from, text)
 }
 
-/// What the engine says of its start.
-pub fn say_start(instance: &Instance) {
-    let now = duramen_os::time::wall();
-    for text in instance.databases.startup_messages() {
-        say(&stamp(now, "Server", &text));
-    }
+/// A line of the engine, at once.
+pub fn say_now(text: &str) {
+    say(&stamp(duramen_os::time::wall(), "Server", text));
 }
 
 fn stamp(at: WallTime, from: &str, text: &str) -> String {

@@ -202,6 +202,7 @@ pub struct Databases {
     pub(crate) admin: Mutex<()>,
     /// Goes up with every database made or dropped.
     pub(crate) generation: AtomicU64,
+    pub(crate) opening: crate::startup::Opening,
 }
 
 impl Databases {
@@ -236,7 +237,7 @@ impl Databases {
             self.gate.attach(db.id, log);
         }
         db.start_recovery_model(crate::backup::model_of(entry.options));
-        db.set_truncate_on_checkpoint(true);
+        db.set_truncate_on_checkpoint(self.opening.is_over() || db.id == DbId::TEMPDB);
         db.transactions
             .set_delayed_durability(durability_of(entry.options));
         crate::versioning::admit(&db, entry.options);
@@ -249,6 +250,9 @@ impl Databases {
             shapes: Shapes::default(),
         });
         self.open.write().insert(open.db.id, open.clone());
+        if self.opening.is_over() {
+            open.db.set_truncate_on_checkpoint(true);
+        }
         self.generation.fetch_add(1, Ordering::AcqRel);
         open
     }

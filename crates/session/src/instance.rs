@@ -9,6 +9,7 @@ use duramen_os::Env;
 use duramen_os::sync::Mutex;
 use duramen_query::host::Source;
 use duramen_query::spill::Workspace;
+use duramen_storage::Notice;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
@@ -19,6 +20,7 @@ use crate::host::SystemColumns;
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
 use crate::session::{LoginRequest, Session};
+use crate::startup::Later;
 use crate::stored::StoredTable;
 
 /// User sessions start here, as those below belong to the system.
@@ -51,8 +53,43 @@ pub struct Instance {
 impl Instance {
     /// Opens every database, with recovery where it is due; a first start makes the system databases.
     pub fn start(env: &Env, config: InstanceConfig) -> SqlResult<Arc<Instance>> {
+        let (instance, later) = Instance::begin(env, config, None)?;
+        instance.databases.open_later(later);
+        Ok(instance)
+    }
+
+    /// The same, but returns when the system databases are open; the others are RECOVERING until they are
+    /// ([`Databases::wait_until_open`]). Lines for the server log go to `notice`.
+    pub fn start_early(
+        env: &Env,
+        config: InstanceConfig,
+        notice: Notice,
+    ) -> SqlResult<Arc<Instance>> {
+        let (instance, later) = Instance::begin(env, config, Some(notice))?;
+        // Whoever comes first has it: the thread, or where none can be started, the caller.
+        let later = Arc::new(Mutex::new(Some(later)));
+        let open = {
+            let (instance, later) = (instance.clone(), later.clone());
+            move || {
+                let later = later.lock().take();
+                if let Some(later) = later {
+                    instance.databases.open_later(later);
+                }
+            }
+        };
+        if duramen_os::thread::try_spawn("recovery", open.clone()).is_err() {
+            open();
+        }
+        Ok(instance)
+    }
+
+    fn begin(
+        env: &Env,
+        config: InstanceConfig,
+        notice: Option<Notice>,
+    ) -> SqlResult<(Arc<Instance>, Later)> {
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
-        let databases = Databases::start(env, config.storage.clone())?;
+        let (databases, later) = Databases::start(env, config.storage.clone(), notice)?;
         let locks = databases.engine.locks.clone();
         let instance = Arc::new(Instance {
             config,
@@ -67,7 +104,7 @@ impl Instance {
         });
         // Without an msdb that can be written there is no history, and everything else.
         let _ = crate::history::prepare(&instance);
-        Ok(instance)
+        Ok((instance, later))
     }
 
     /// Checkpoints and closes every database.

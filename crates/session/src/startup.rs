@@ -1,20 +1,21 @@
 //! Start and end of the databases of an instance.
 //!
 //! A first start makes the system databases and writes a marker last, so that a first start that was cut short begins
-//! again. A later start opens `master`, then what it lists, side by side: recovery of one waits for its own disk most of
-//! the time. `tempdb` is made anew beside them, over the files of the former life. Nothing may let go of log before all
-//! are open: a database may have to look for a decision in the log of another.
+//! again. A later start opens `master`, then `model` and `msdb`, and makes `tempdb` anew over the files of its former life:
+//! with these a server can work. What else `master` lists is opened after that, side by side, as recovery of one waits for
+//! its own disk most of the time; until a database is open it is RECOVERING. Nothing may let go of log before all are open:
+//! a database may have to look for a decision in the log of another.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, Registry};
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Condvar, Mutex, RwLock, channel};
 use duramen_os::{Env, IoError, OpenOptions, thread};
-use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig};
+use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig, Notice};
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 
@@ -40,9 +41,44 @@ pub(crate) fn workspace_bytes(memory: u64) -> u64 {
     memory / 4
 }
 
+/// Whether databases are still being opened.
+#[derive(Default)]
+pub(crate) struct Opening {
+    over: AtomicBool,
+    done: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Opening {
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+
+    fn wait(&self) {
+        let mut done = self.done.lock();
+        while !*done {
+            self.changed.wait(&mut done);
+        }
+    }
+
+    fn end(&self) {
+        *self.done.lock() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// What is opened when the server can already work.
+#[derive(Default)]
+pub struct Later(Vec<DatabaseEntry>);
+
 impl Databases {
-    /// Opens every database, with recovery where it is due; a first start makes the system databases.
-    pub fn start(env: &Env, config: StorageConfig) -> SqlResult<Databases> {
+    /// Opens the system databases, with recovery where it is due; a first start makes them. [`Databases::open_later`] must
+    /// follow. Lines for the server log go to `notice`.
+    pub fn start(
+        env: &Env,
+        config: StorageConfig,
+        notice: Option<Notice>,
+    ) -> SqlResult<(Databases, Later)> {
         let disk = &env.disk;
         let dir = config.data_dir.clone();
         disk.create_dir_all(&dir).map_err(|e| os_error(&e, &dir))?;
@@ -60,6 +96,9 @@ impl Databases {
         };
         let engine = Engine::new(env, &engine_config)?;
         engine.set_instant_file_init(config.instant_file_init);
+        if let Some(notice) = notice {
+            engine.set_notices(notice);
+        }
         engine.start_background();
         let all = Databases {
             engine,
@@ -69,13 +108,13 @@ impl Databases {
             unavailable: RwLock::new(BTreeMap::new()),
             admin: Mutex::new(()),
             generation: AtomicU64::new(1),
+            opening: Opening::default(),
         };
-        if fresh {
-            all.make_system(env, &marker)?;
-        } else {
-            all.open_all()?;
-        }
-        Ok(all)
+        let later = match fresh {
+            true => all.make_system(env, &marker).map(|()| Later::default())?,
+            false => all.open_system()?,
+        };
+        Ok((all, later))
     }
 
     fn file(&self, logical: &str, file: &str, mb: u64) -> NewFile {
@@ -124,12 +163,24 @@ impl Databases {
 
     fn build_job(&self, spec: CreateDatabase) -> Job {
         let engine = self.engine.clone();
-        Box::new(move || build(&engine, &spec))
+        Box::new(move || {
+            if spec.id == DbId::TEMPDB {
+                engine.notice("Clearing tempdb database.");
+            }
+            engine.notice(&format!("Starting up database '{}'.", spec.name));
+            let built = build(&engine, &spec);
+            if spec.id == DbId::TEMPDB {
+                let files = spec.data.len();
+                engine.notice(&format!("The tempdb database has {files} data file(s)."));
+            }
+            built
+        })
     }
 
     fn open_job(&self, entry: &DatabaseEntry) -> Job {
         let (engine, spec) = (self.engine.clone(), self.open_spec(entry));
         Box::new(move || {
+            engine.notice(&format!("Starting up database '{}'.", spec.name));
             let db = Database::open(&engine, &spec)?;
             let catalog = CatalogDb::open(&db);
             Ok((db, catalog))
@@ -182,12 +233,11 @@ impl Databases {
             .map_err(|e| os_error(&e, marker))
     }
 
-    /// Opens `master`, then side by side every database that it lists, and makes tempdb.
-    fn open_all(&self) -> SqlResult<()> {
+    /// Opens `master`, then side by side the other system databases, and makes tempdb. The rest is for later.
+    fn open_system(&self) -> SqlResult<Later> {
         let (data, log) = self.system_files("master");
         let entry = entry_of(DbId::MASTER, "master", &data, &log);
-        let master = Database::open(&self.engine, &self.open_spec(&entry))?;
-        let catalog = CatalogDb::open(&master);
+        let (master, catalog) = self.open_job(&entry)()?;
         let tx = self.transaction("startup");
         let listed = Registry::new(&catalog).list(&tx);
         self.engine.locks.release_all(&tx.owner);
@@ -196,6 +246,7 @@ impl Databases {
         let mut jobs = vec![self.build_job(tempdb)];
         let mut entries = vec![tempdb_entry];
         let mut unfinished = Vec::new();
+        let mut later = Vec::new();
         for mut entry in listed? {
             let bits = entry.options;
             // A log file that was being added counts if it was begun; the log has used it only if it was whole.
@@ -224,8 +275,13 @@ impl Databases {
                         self.swap_files(&entry)?;
                         entry.options &= !option::SWAPPING;
                     }
-                    jobs.push(self.open_job(&entry));
-                    entries.push(entry);
+                    if entry.id.0 > DbId::MSDB.0 {
+                        self.set_recovering(entry.clone());
+                        later.push(entry);
+                    } else {
+                        jobs.push(self.open_job(&entry));
+                        entries.push(entry);
+                    }
                 }
             }
         }
@@ -233,15 +289,9 @@ impl Databases {
         self.admit(master, catalog.clone(), master_entry);
         for (opened, entry) in opened.into_iter().zip(entries) {
             match opened {
-                Ok((db, catalog)) => match self.in_doubt(&db) {
-                    None => {
-                        self.admit(db, catalog, entry);
-                    }
-                    Some(error) => {
-                        db.detach();
-                        self.set_aside(entry, error)?;
-                    }
-                },
+                Ok((db, catalog)) => {
+                    self.admit(db, catalog, entry);
+                }
                 Err(error) => self.set_aside(entry, error)?,
             }
         }
@@ -249,7 +299,60 @@ impl Databases {
             self.delete_files(&entry);
             self.in_master(&catalog, |r, tx| r.remove(tx, entry.id))?;
         }
-        Ok(())
+        Ok(Later(later))
+    }
+
+    /// Opens what is left. Each database can be used as soon as it is open, but for those that wait for what another one's
+    /// log says.
+    pub fn open_later(&self, later: Later) {
+        let mut entries: BTreeMap<usize, DatabaseEntry> = later.0.into_iter().enumerate().collect();
+        let jobs = entries.values().map(|e| self.open_job(e)).collect();
+        let mut waiting = Vec::new();
+        run_side_by_side("recover database", jobs, &mut |at, opened| {
+            let Some(entry) = entries.remove(&at) else {
+                return;
+            };
+            match opened {
+                Ok((db, catalog)) if db.waits_for().is_some() => waiting.push((db, catalog, entry)),
+                Ok((db, catalog)) => self.opened(db, catalog, entry),
+                Err(error) => self.not_opened(entry, error),
+            }
+        });
+        for (db, catalog, entry) in waiting {
+            match self.in_doubt(&db) {
+                None => self.opened(db, catalog, entry),
+                Some(error) => {
+                    db.detach();
+                    self.not_opened(entry, error);
+                }
+            }
+        }
+        for entry in entries.into_values() {
+            self.not_opened(entry, panicked("recover database"));
+        }
+        self.opening.over.store(true, Ordering::SeqCst);
+        for open in self.all() {
+            open.db.set_truncate_on_checkpoint(true);
+        }
+        let complete = SqlError::new(&messages::RECOVERY_COMPLETE, &[]);
+        self.engine.notice(&complete.message);
+        self.opening.end();
+    }
+
+    fn opened(&self, db: Arc<Database>, catalog: Arc<CatalogDb>, entry: DatabaseEntry) {
+        let id = entry.id;
+        self.admit(db, catalog, entry);
+        self.unavailable.write().remove(&id);
+    }
+
+    fn not_opened(&self, entry: DatabaseEntry, error: SqlError) {
+        // Only what a server cannot be without is refused here, and that has been opened before.
+        let _ = self.set_aside(entry, error);
+    }
+
+    /// Returns when every database is open, or known not to be.
+    pub fn wait_until_open(&self) {
+        self.opening.wait();
     }
 
     /// Whether a log file has its first VLF.
@@ -264,49 +367,12 @@ impl Databases {
         read.is_ok() && header.iter().any(|b| *b != header[0])
     }
 
-    /// What the server log says of the start, in SQL Server's words: what was opened, what its recovery did, tempdb.
-    pub fn startup_messages(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let mut tempdb = Vec::new();
-        for d in self.all() {
-            let (name, id) = (d.db.name.clone(), d.db.id.0);
-            if d.db.id == DbId::TEMPDB {
-                let files = d.db.files().len();
-                tempdb.push("Clearing tempdb database.".to_owned());
-                tempdb.push("Starting up database 'tempdb'.".to_owned());
-                tempdb.push(format!("The tempdb database has {files} data file(s)."));
-                continue;
-            }
-            lines.push(format!("Starting up database '{name}'."));
-            let Some(r) = d.db.recovery_summary() else {
-                continue;
-            };
-            if r.rolled_forward + r.rolled_back == 0 {
-                continue;
-            }
-            let ms = |d: std::time::Duration| d.as_millis();
-            let seconds = (r.analysis + r.redo + r.undo).as_secs();
-            let counts: [&dyn std::fmt::Display; 4] = [&r.rolled_forward, &name, &id, &0];
-            lines.push(SqlError::new(&messages::RECOVERY_ROLLED_FORWARD, &counts).message);
-            let counts: [&dyn std::fmt::Display; 4] = [&r.rolled_back, &name, &id, &0];
-            lines.push(SqlError::new(&messages::RECOVERY_ROLLED_BACK, &counts).message);
-            let times: [&dyn std::fmt::Display; 6] = [
-                &name,
-                &id,
-                &seconds,
-                &ms(r.analysis),
-                &ms(r.redo),
-                &ms(r.undo),
-            ];
-            lines.push(SqlError::new(&messages::RECOVERY_TIMES, &times).message);
-        }
-        lines.append(&mut tempdb);
-        lines.push(SqlError::new(&messages::RECOVERY_COMPLETE, &[]).message);
-        lines
-    }
-
     /// Checkpoints and closes everything: what users made first, then the system databases, tempdb last.
+    ///
+    /// Recoveries that are still under way are left to the next start.
     pub fn shutdown(&self) -> SqlResult<()> {
+        self.engine.interrupt_recoveries();
+        self.opening.wait();
         let mut all = self.all();
         all.sort_by_key(|d| match d.db.id {
             DbId::TEMPDB => (2, 0),
@@ -365,6 +431,40 @@ fn in_parallel(name: &str, jobs: Vec<Job>) -> Vec<Opened> {
     (0..count)
         .map(|at| results.remove(&at).unwrap_or_else(|| Err(panicked(name))))
         .collect()
+}
+
+/// Runs the jobs on a few threads; the calling one is given each result as it comes. The result of a job that panicked
+/// does not come.
+fn run_side_by_side(name: &str, jobs: Vec<Job>, each: &mut dyn FnMut(usize, Opened)) {
+    let threads = jobs.len().min(2 * thread::available_parallelism());
+    let queue: VecDeque<(usize, Job)> = jobs.into_iter().enumerate().collect();
+    let (tell, told) = channel(queue.len());
+    let queue = Arc::new(Mutex::new(queue));
+    let next = {
+        let queue = queue.clone();
+        move || queue.lock().pop_front()
+    };
+    let started = (0..threads).filter(|_| {
+        let (next, tell) = (next.clone(), tell.clone());
+        let work = move || {
+            while let Some((at, job)) = next() {
+                if tell.send((at, job())).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::try_spawn(name, work).is_ok()
+    });
+    let started = started.count();
+    drop(tell);
+    while started > 0
+        && let Ok((at, opened)) = told.recv()
+    {
+        each(at, opened);
+    }
+    while let Some((at, job)) = next() {
+        each(at, job());
+    }
 }
 
 fn panicked(what: &str) -> SqlError {

@@ -22,6 +22,7 @@ use crate::databases::{Databases, OpenDb, os_error};
 pub enum DatabaseState {
     Online = 0,
     Restoring = 1,
+    Recovering = 2,
     RecoveryPending = 3,
     Suspect = 4,
     Offline = 6,
@@ -33,6 +34,7 @@ impl DatabaseState {
         match self {
             DatabaseState::Online => "ONLINE",
             DatabaseState::Restoring => "RESTORING",
+            DatabaseState::Recovering => "RECOVERING",
             DatabaseState::RecoveryPending => "RECOVERY_PENDING",
             DatabaseState::Suspect => "SUSPECT",
             DatabaseState::Offline => "OFFLINE",
@@ -81,11 +83,12 @@ impl fmt::Display for Unavailable {
 }
 
 impl Unavailable {
-    /// 942, 945 or 926, for whoever wants to use it.
+    /// 942, 922, 945 or 926, for whoever wants to use it.
     pub fn refusal(&self) -> SqlError {
         let message = match self.state {
             DatabaseState::Offline => &messages::DATABASE_OFFLINE,
             DatabaseState::Restoring => &messages::DATABASE_RESTORING,
+            DatabaseState::Recovering => &messages::DATABASE_RECOVERING,
             DatabaseState::Suspect => &messages::DATABASE_SUSPECT,
             DatabaseState::Online | DatabaseState::RecoveryPending => {
                 &messages::DATABASE_FILES_INACCESSIBLE
@@ -148,6 +151,18 @@ impl Databases {
         self.unavailable.write().insert(id, Arc::new(unavailable));
     }
 
+    /// Remembers a database as one that is being opened.
+    pub(crate) fn set_recovering(&self, entry: DatabaseEntry) {
+        let error = SqlError::new(&messages::DATABASE_RECOVERING, &[&entry.name]);
+        let unavailable = Unavailable {
+            state: DatabaseState::Recovering,
+            error,
+            entry,
+        };
+        let id = unavailable.entry.id;
+        self.unavailable.write().insert(id, Arc::new(unavailable));
+    }
+
     /// The databases that are not open.
     pub fn unavailable(&self) -> Vec<Arc<Unavailable>> {
         self.unavailable.read().values().cloned().collect()
@@ -172,6 +187,9 @@ impl Databases {
 
     /// DROP DATABASE of one that is not open. Files that could not be reached, and those of an offline one, stay.
     pub(crate) fn remove_unavailable(&self, gone: &Unavailable) -> SqlResult<()> {
+        if gone.state == DatabaseState::Recovering {
+            return Err(gone.refusal());
+        }
         let _one = self.admin.lock();
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.remove(tx, gone.entry.id))?;

@@ -261,7 +261,8 @@ impl Admin<'_> {
         let replace = stmt.options.has("REPLACE");
         let other = || SqlError::new(&messages::BACKUP_OTHER_DATABASE, &[name]).with_state(4);
         if let Some(gone) = databases.find_unavailable(name) {
-            if gone.state != DatabaseState::Restoring && !replace {
+            let busy = gone.state == DatabaseState::Recovering;
+            if busy || gone.state != DatabaseState::Restoring && !replace {
                 return Err(gone.refusal());
             }
             let engine = &databases.engine;

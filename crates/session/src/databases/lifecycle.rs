@@ -15,7 +15,7 @@ use duramen_os::IoError;
 use duramen_storage::{Database, FileGrowth, FilegroupChange};
 use duramen_types::CollationId;
 
-use crate::unavailable::Unavailable;
+use crate::unavailable::{DatabaseState, Unavailable};
 
 use super::{Databases, NewDatabase, NewFile, OpenDb, build, entry_of, number, option};
 
@@ -238,6 +238,9 @@ impl Databases {
 
     /// SET ONLINE of a database that is not open.
     pub fn bring_online(&self, gone: &Unavailable) -> SqlResult<()> {
+        if gone.state == DatabaseState::Recovering {
+            return Err(gone.refusal());
+        }
         let mut entry = gone.entry.clone();
         entry.options &= !option::OFFLINE;
         {

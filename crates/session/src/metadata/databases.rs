@@ -90,6 +90,7 @@ pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
             DatabaseState::Online => "ONLINE",
             DatabaseState::Offline => "OFFLINE",
             DatabaseState::Restoring => "RESTORING",
+            DatabaseState::Recovering => "RECOVERING",
             // The property knows no RECOVERY_PENDING.
             _ => "SUSPECT",
         }),
@@ -123,10 +124,13 @@ pub(super) fn property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         "isbulkcopy" => !has(option::RECOVERY_FULL),
         "isdboonly" => has(option::RESTRICTED_USER),
         "isinload" => state == DatabaseState::Restoring,
-        "isinrecovery" => false,
+        "isinrecovery" => state == DatabaseState::Recovering,
         "isnotrecovered" | "issuspect" => !matches!(
             state,
-            DatabaseState::Online | DatabaseState::Offline | DatabaseState::Restoring
+            DatabaseState::Online
+                | DatabaseState::Offline
+                | DatabaseState::Restoring
+                | DatabaseState::Recovering
         ),
         "isoffline" => state == DatabaseState::Offline,
         "isreadonly" => has(option::READ_ONLY),

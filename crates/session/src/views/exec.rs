@@ -1,28 +1,69 @@
 //! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
 //!
 //! Processor time, memory and page reads are not measured for each session: where their columns allow no NULL they
-//! are 0. Background roles are not listed.
+//! are 0. Of the background roles only the recoveries of databases are listed, as DB STARTUP.
 
 use std::sync::Arc;
 
+use duramen_base::SessionId;
 use duramen_observe::WaitingTask;
+use duramen_storage::Recovering;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
 use crate::activity::{Activity, Glance};
 use crate::host::Context;
+use crate::security::Who;
+use crate::session::LoginRequest;
 
 pub struct Source {
     who: Arc<Activity>,
     now: Glance,
     /// The wait of the session's task, when it is in one.
     wait: Option<WaitingTask>,
+    /// A task of the server's own that recovers a database.
+    recovery: Option<Recovering>,
 }
 
+/// Their numbers are below those of users' sessions (*assumed*: which ones is nobody's business).
+const FIRST_RECOVERY: u16 = 20;
+
 impl Source {
+    /// The recoveries that are under way, as requests of the server's own.
+    fn recoveries(cx: &Context) -> Vec<Source> {
+        let Ok(master) = cx.instance.databases.master() else {
+            return Vec::new();
+        };
+        let Ok(snapshot) = master.catalog.snapshot() else {
+            return Vec::new();
+        };
+        let Some(sa) = snapshot.security.login("sa") else {
+            return Vec::new();
+        };
+        let who = Who::of(sa, &snapshot.security, 0);
+        let running = cx.instance.databases.engine.recoveries();
+        let source = |(spid, recovery): (u16, Recovering)| {
+            let owner = cx.instance.locks.owner(SessionId(spid));
+            let who = Arc::new(Activity::new(owner, &LoginRequest::default(), &who));
+            let mut now = who.glance();
+            now.running = true;
+            now.command = "DB STARTUP";
+            now.database = recovery.db.0;
+            now.started = recovery.started.unix_nanos() as i64;
+            Source {
+                who,
+                now,
+                wait: None,
+                recovery: Some(recovery),
+            }
+        };
+        (FIRST_RECOVERY..).zip(running).map(source).collect()
+    }
+
     fn status(&self) -> &'static str {
         match (self.now.running, &self.wait) {
+            _ if self.recovery.is_some() => "background",
             (false, _) => "sleeping",
             (true, Some(_)) => "suspended",
             (true, None) => "running",
@@ -57,6 +98,7 @@ fn sources(cx: &Context) -> Vec<Source> {
     let source = |who: Arc<Activity>| Source {
         now: who.glance(),
         wait: waits.iter().find(|w| w.session == who.spid).cloned(),
+        recovery: None,
         who,
     };
     // Without VIEW SERVER STATE everybody sees the sessions of the own login.
@@ -148,7 +190,10 @@ mod requests {
         "plan_handle", T::varbinary(64), NULL, |_| Value::Null;
         "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
         "user_id", T::INT, NOT_NULL, |_| int(1);
-        "connection_id", T::GUID, NULL, |s| Value::Guid(s.who.connection);
+        "connection_id", T::GUID, NULL, |s| match s.recovery {
+            Some(_) => Value::Null,
+            None => Value::Guid(s.who.connection),
+        };
         "blocking_session_id", T::SMALLINT, NULL, |s| {
             small(s.wait.as_ref().and_then(|w| w.blocking_session).unwrap_or(0))
         };
@@ -166,8 +211,12 @@ mod requests {
         "open_resultset_count", T::INT, NOT_NULL, |_| int(1);
         "transaction_id", T::BIGINT, NOT_NULL, |s| big(s.now.transaction_id);
         "context_info", T::varbinary(128), NULL, |_| Value::Null;
-        "percent_complete", T::REAL, NOT_NULL, |_| Value::Real(0.0);
-        "estimated_completion_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "percent_complete", T::REAL, NOT_NULL, |s| {
+            Value::Real(s.recovery.as_ref().map_or(0.0, |r| r.percent))
+        };
+        "estimated_completion_time", T::BIGINT, NOT_NULL, |s| {
+            big(s.recovery.as_ref().map_or(0, |r| r.remaining.as_millis() as u64))
+        };
         "cpu_time", T::INT, NOT_NULL, |_| int(0);
         "total_elapsed_time", T::INT, NOT_NULL, |s| int(s.elapsed());
         "scheduler_id", T::INT, NULL, |_| Value::Null;
@@ -211,7 +260,11 @@ mod requests {
 
     pub const REQUESTS: View = View::new("dm_exec_requests", COLUMNS, |cx, _| {
         let running = |s: &Source| s.now.running;
-        Ok(sources(cx).iter().filter(|s| running(s)).map(row).collect())
+        let mut rows: Vec<_> = sources(cx).iter().filter(|s| running(s)).map(row).collect();
+        if cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
+            rows.extend(Source::recoveries(cx).iter().map(row));
+        }
+        Ok(rows)
     });
 }
 

@@ -18,6 +18,7 @@ const DISK: &str =
 const TIMES: &str = "its text has times, numbers of sessions or of pages";
 const TWO: &str = "needs sessions at the same moment: `isolation`, `waiting`, `database_files`";
 const WIRE: &str = "comes with calls of the wire: tests of server and `describe`";
+const RECOVERING: &str = "needs a database that is being recovered: `recovering`";
 const START: &str = "a line of the server's log at its start";
 
 const MESSAGES: &[(i32, &str)] = &[
@@ -27,6 +28,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (802, "needs a buffer pool in which every frame is pinned"),
     (823, DISK),
     (824, DISK),
+    (922, RECOVERING),
     (926, DISK),
     (945, DISK),
     (1101, DISK),
@@ -61,6 +63,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (5172, DISK),
     (5173, DISK),
     (5243, DISK),
+    (6005, RECOVERING),
     (7968, TIMES),
     (7970, TIMES),
     (7971, TIMES),

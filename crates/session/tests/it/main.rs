@@ -21,6 +21,7 @@ mod isolation;
 mod logins;
 mod plan_cache;
 mod plans;
+mod recovering;
 mod reference;
 mod samples;
 mod simple_log;
@@ -69,6 +70,10 @@ fn start(env: &Env) -> Started {
 }
 
 fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Started {
+    Started(Instance::start(env, config(profile)).expect("the instance starts"))
+}
+
+fn config(profile: duramen_wal::LogProfile) -> InstanceConfig {
     let storage = StorageConfig {
         data_dir: "/data".into(),
         drives: Default::default(),
@@ -77,12 +82,11 @@ fn start_with(env: &Env, profile: duramen_wal::LogProfile) -> Started {
         sector: 4096,
         instant_file_init: true,
     };
-    let config = InstanceConfig {
+    InstanceConfig {
         sa_password: "Secret-1".to_owned(),
         server_name: "TEST".to_owned(),
         storage,
-    };
-    Started(Instance::start(env, config).expect("the instance starts"))
+    }
 }
 
 /// A session with an instance to itself.

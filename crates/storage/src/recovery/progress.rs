@@ -91,6 +91,11 @@ impl Engine {
         self.recoveries.interrupted.store(true, Ordering::SeqCst);
     }
 
+    /// Whether [`Engine::interrupt_recoveries`] was called.
+    pub fn is_interrupted(&self) -> bool {
+        self.recoveries.interrupted.load(Ordering::SeqCst)
+    }
+
     /// A recovery begins; it is listed until [`Progress::end`].
     pub(crate) fn begin_recovery(&self, db: DbId, name: &str) -> Arc<Progress> {
         let progress = Arc::new(Progress {
