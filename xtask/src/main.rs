@@ -29,6 +29,7 @@ cargo xtask sim [--hours N | --seconds N | --seeds N] [--first S] [--backups on]
 cargo xtask sim --log SECONDS  the log alone: crashes, every crash point of small workloads, turned bits
 cargo xtask sim --small [2]    storage: every crash point and every failure of the disk under all workloads of up to so
                                many operations (3: hours), every bit of every page header turned
+cargo xtask sim --flips N      so many bits turned anywhere in the files of a database and in a log; none may be silent
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
 cargo xtask model              the log's write head under loom: every interleaving of a few threads
 cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it

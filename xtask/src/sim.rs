@@ -10,6 +10,7 @@ use crate::test::Tally;
 pub fn run(words: &[&str]) -> ExitCode {
     let passed = match words {
         ["--log", seconds] => whole_log(seconds),
+        ["--flips", count] => count.parse().is_ok_and(flips),
         ["--small"] => small("2"),
         ["--small", steps] => small(steps),
         ["--planted"] => planted(),
@@ -73,6 +74,29 @@ fn small(steps: &str) -> bool {
     command.args(["--lib", "small::", "--", "--nocapture"]);
     command.env("DURAMEN_SEEDS", steps).current_dir(root());
     command.status().is_ok_and(|s| s.success())
+}
+
+/// Bits that turn, so many together: four fifths anywhere in the files of a database (pages, boot page, log, double-write
+/// file), half of them by each of two processes; the others in a log alone.
+fn flips(count: u64) -> bool {
+    let test = |first: u64| {
+        let mut command = Command::new(cargo_program());
+        command.args(["test", "--quiet", "--profile", "sim", "-p"]);
+        command.args(["duramen-storage", "--lib", "no_bit_anywhere"]);
+        command.args(["--", "--nocapture"]).current_dir(root());
+        command.env("DURAMEN_FLIPS", (count * 2 / 5).max(1).to_string());
+        command.env("DURAMEN_FIRST", first.to_string());
+        command
+    };
+    // The first brings the program, which the second then finds.
+    let built = test(0).arg("--list").status().is_ok_and(|s| s.success());
+    let children: Vec<_> = [1, 2].map(|n| test(n).spawn()).into_iter().collect();
+    let all = children
+        .into_iter()
+        .map(|c| c.is_ok_and(|mut c| c.wait().is_ok_and(|s| s.success())))
+        .fold(built, |all, one| all & one);
+    let alone = (count / 10).max(1).to_string();
+    all && log_test("no_flipped_bit_is_silent", &[("DURAMEN_SEEDS", &alone)])
 }
 
 /// The log alone: crashes for so many seconds, every crash point and failure of workloads of three operations, every bit

@@ -1,7 +1,8 @@
 //! Rot: one bit turns in a page of the data file, in the header page of the log file or in the double-write file. The open
 //! refuses it, or who reads the page hears 824, or the offline check finds it; and what is read all the same is true.
 //!
-//! Every bit of the header of every page in use, and bits anywhere in them; a slice of them without `DURAMEN_SEEDS=2`.
+//! Every bit of the header of every page in use, and bits anywhere in them; a slice of them without `DURAMEN_SEEDS=2`. Then
+//! bits anywhere in any file, as many as are asked for.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -169,4 +170,68 @@ fn no_turned_bit_of_the_double_write_file_is_believed() {
         }
     }
     println!("{turned} bits of the double-write file turned, {seen:?}");
+}
+
+/// Bits anywhere in any file, of a database that was closed and of one that lost its power: the open refuses it, or who
+/// uses it hears of it, or the offline check tells, or what turned means nothing: all that can be read is true, and work goes on.
+/// `DURAMEN_FLIPS=n` turns n of them, `DURAMEN_FIRST=s` others.
+#[test]
+fn no_bit_anywhere_turns_silently() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let flips = number("DURAMEN_FLIPS").unwrap_or(60);
+    let mut rng = Rng::new(number("DURAMEN_FIRST").unwrap_or(1));
+    let started = time::now();
+    let bases = [Base::closed(), Base::crashed()];
+    let places: Vec<_> = bases.iter().map(places).collect();
+    let mut seen = Noticed::default();
+    let mut silent = Vec::new();
+    for _ in 0..flips {
+        let which = rng.below(2) as usize;
+        let (path, ranges, kept) = &places[which][rng.below(places[which].len() as u64) as usize];
+        let (start, len) = ranges[rng.below(ranges.len() as u64) as usize];
+        let (at, bit) = (start + rng.below(len), rng.below(8) as u32);
+        // What recovery writes again may turn without anybody having to tell.
+        let matters = *kept && which == 0;
+        if let Err(e) = one(&bases[which], path, at, bit, matters, &mut seen) {
+            silent.push(format!(
+                "{} base, {path} byte {at} bit {bit}: {e}",
+                bases[which].name
+            ));
+        }
+    }
+    println!(
+        "{flips} bits anywhere, {seen:?}, {} silent: {:.1} s",
+        silent.len(),
+        started.elapsed().as_secs_f64()
+    );
+    assert!(
+        silent.is_empty(),
+        "{} are silent: {:#?}",
+        silent.len(),
+        &silent[..silent.len().min(30)]
+    );
+}
+
+/// A file, the parts of it (start, length) that are in use, and whether every bit of them is protected.
+type Place = (&'static str, Vec<(u64, u64)>, bool);
+
+/// Where bits turn: pages in use (the boot page among them), the double-write file, the log.
+fn places(base: &Base) -> Vec<Place> {
+    let bytes = |path| base.disk.durable_bytes(Path::new(path)).unwrap();
+    let data = pages(&bytes(DATA))
+        .iter()
+        .map(|n| (n * PAGE, PAGE))
+        .collect();
+    let half = bytes(DOUBLE_WRITE).len() as u64 / 2;
+    let doubled = vec![(0, 10 * PAGE), (half, 10 * PAGE)];
+    // 512 bytes each in which something stands; what was never used is zeros or the stamp of new space.
+    let log = bytes(LOG);
+    let sectors = log.chunks_exact(512).enumerate();
+    let used = sectors.filter(|(_, s)| s.iter().any(|b| *b != s[0]));
+    let written = used.map(|(n, _)| (n as u64 * 512, 512)).collect();
+    vec![
+        (DATA, data, true),
+        (DOUBLE_WRITE, doubled, false),
+        (LOG, written, false),
+    ]
 }
