@@ -31,7 +31,8 @@ cargo xtask sim --small [2]    storage: every crash point and every failure of t
                                many operations (3: hours), every bit of every page header turned
 cargo xtask sim --flips N      so many bits turned anywhere in the files of a database and in a log; none may be silent
 cargo xtask sim --planted      bugs planted in log and engine, each of which must be found
-cargo xtask model              the log's write head under loom: every interleaving of a few threads
+cargo xtask model              the log's write head and the buffer pool's protocol under loom: every interleaving of a
+                               few threads
 cargo xtask miri               the unsafe code under Miri, where the nightly toolchain has it
 cargo xtask ledger [--kills 50] [--durability full|delayed|both] [--dir DIR] [--sessions 16] [--seed 1]
                                kill -9 under writing sessions; what was acknowledged must be there, whole; delayed

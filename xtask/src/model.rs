@@ -8,26 +8,30 @@ use crate::test::Tally;
 
 /// `cargo xtask model`: every interleaving with at most four preemptions.
 pub fn run() -> ExitCode {
-    exit(head("4"))
+    let head = head("4");
+    exit(pool("4") && head)
 }
 
 /// The slice of the test command: three preemptions.
 pub fn in_test(tally: &mut Tally) {
     tally.step("the log's write head under loom", head("3"));
+    tally.step("the buffer pool's protocol under loom", pool("3"));
 }
 
 /// The write head under loom; each ordering weakened in turn must be found.
 fn head(preemptions: &str) -> bool {
+    under_loom("duramen-wal", "head::model", preemptions)
+}
+
+/// Pins, latches, writing down and eviction of the buffer pool; each rule left out in turn must be found.
+fn pool(preemptions: &str) -> bool {
+    under_loom("duramen-storage", "pool::model", preemptions)
+}
+
+fn under_loom(package: &str, tests: &str, preemptions: &str) -> bool {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args([
-        "test",
-        "--quiet",
-        "-p",
-        "duramen-wal",
-        "--features",
-        "model",
-    ]);
-    command.args(["--lib", "head::model", "--", "--nocapture"]);
+    command.args(["test", "--quiet", "-p", package, "--features", "model"]);
+    command.args(["--lib", tests, "--", "--nocapture"]);
     command.env("LOOM_MAX_PREEMPTIONS", preemptions);
     // The panics of what must be found are no news.
     command.env("RUST_BACKTRACE", "0").current_dir(root());

@@ -27,6 +27,8 @@
 //! | `write` | the way down: batches, checkpoints |
 
 mod ahead;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod replace;
 mod write;
 
