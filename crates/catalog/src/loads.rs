@@ -18,9 +18,9 @@ use duramen_types::batch::Column;
 use crate::def::{IndexDef, TableDef};
 use crate::shape::IndexSource;
 
-/// Rows, and bytes, that are gathered before they are written.
+/// Rows, and bytes, that are gathered before they are written: what a core's cache holds twice.
 const ROWS: usize = 8192;
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 1 << 20;
 
 /// Rows on their way into a table.
 pub struct TableLoad {
@@ -113,19 +113,19 @@ impl TableLoad {
         columns: &[Arc<Column>],
         rows: usize,
     ) -> Result<(), Box<RowError>> {
-        if self.rows == 0 && rows >= ROWS / 2 && columns.len() == self.columns.len() {
+        let bytes: usize = columns.iter().map(|c| c.heap_bytes()).sum();
+        let enough = rows >= ROWS / 2 || bytes >= BYTES / 2;
+        if self.rows == 0 && enough && columns.len() == self.columns.len() {
             return self.write(tx, columns, rows);
         }
         let mut columns = columns.iter();
         for own in &mut self.columns {
             match columns.next() {
-                Some(new) if !new.is_absent() => {
-                    self.bytes += new.heap_bytes();
-                    own.append(new);
-                }
+                Some(new) if !new.is_absent() => own.append(new),
                 _ => (0..rows).for_each(|_| own.push_null()),
             }
         }
+        self.bytes += bytes;
         self.rows += rows;
         self.write_enough(tx)
     }

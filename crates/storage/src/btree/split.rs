@@ -343,16 +343,14 @@ fn middle(p: PageRef<'_>, position: u16) -> crate::format::FormatResult<u16> {
     if count < 2 {
         return Ok(position.min(count));
     }
+    let mut sums = Vec::with_capacity(usize::from(count));
     let mut total = 0;
     for s in 0..count {
         total += p.expect_record(s)?.len() + 2;
+        sums.push(total);
     }
-    let mut sum = 0;
-    for s in 0..count {
-        sum += p.expect_record(s)?.len() + 2;
-        if sum * 2 >= total {
-            return Ok((s + 1).clamp(1, count - 1));
-        }
+    if let Some(s) = sums.iter().position(|sum| sum * 2 >= total) {
+        return Ok((s as u16 + 1).clamp(1, count - 1));
     }
     Ok(count - 1)
 }

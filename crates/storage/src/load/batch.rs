@@ -12,7 +12,7 @@ use duramen_types::batch::Column;
 
 use super::order::KeyColumns;
 use crate::change::PageOp;
-use crate::format::page::{BODY_BYTES, PageMut, PageRef};
+use crate::format::page::{BODY_BYTES, HEADER_BYTES, PageMut, PageRef};
 use crate::format::{FormatResult, PageBytes};
 use crate::rowset::Rowset;
 
@@ -137,12 +137,21 @@ impl<'r> Batch<'r> {
         pages
     }
 
-    /// The empty page `page` with rows on it.
-    pub fn fill(&self, page: PageRef<'_>, rows: Range<usize>) -> FormatResult<Box<PageBytes>> {
-        let mut filled = Box::new(*page.bytes());
-        PageMut::new(&mut filled).append_records(self.rows(rows))?;
-        Ok(filled)
+    /// Makes `filled` the empty page `page` with rows on it; what lies between rows and slots is whatever was there.
+    pub fn fill(
+        &self,
+        page: PageRef<'_>,
+        rows: Range<usize>,
+        filled: &mut PageBytes,
+    ) -> FormatResult<()> {
+        filled[..HEADER_BYTES].copy_from_slice(&page.bytes()[..HEADER_BYTES]);
+        PageMut::new(filled).append_records(self.rows(rows))
     }
+}
+
+/// A page that is made beside the pool, before it is logged.
+pub(super) fn blank() -> Box<PageBytes> {
+    Box::new([0; PAGE_BYTES])
 }
 
 /// What a page that was empty before has now, as one change.

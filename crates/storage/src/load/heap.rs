@@ -8,7 +8,7 @@ use duramen_base::{PageId, SqlResult};
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
-use super::batch::{Batch, image};
+use super::batch::{Batch, blank, image};
 use super::extent::Extent;
 use super::{Load, Logging};
 use crate::change::{PageOp, Role};
@@ -174,8 +174,9 @@ impl Rowset {
         rows: Range<usize>,
     ) -> SqlResult<()> {
         let mut page = self.db.write_page(id)?;
-        let filled = batch.fill(page.page(), rows);
-        let filled = filled.map_err(|e| self.db.corrupt(id, e))?;
+        let mut filled = blank();
+        let made = batch.fill(page.page(), rows, &mut filled);
+        made.map_err(|e| self.db.corrupt(id, e))?;
         let op = image(&filled);
         self.db
             .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;

@@ -73,6 +73,8 @@ pub struct Load {
     pub(crate) rowset: Rowset,
     logging: Logging,
     unlogged: Unlogged,
+    /// The last rows went beside others, within the tree.
+    inside: bool,
 }
 
 impl Load {
@@ -171,6 +173,7 @@ impl Rowset {
             rowset: self.clone(),
             logging,
             unlogged: Unlogged::default(),
+            inside: false,
         }
     }
 

@@ -8,7 +8,7 @@ use duramen_txn::{LockDuration, LockMode, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 
-use super::batch::{Batch, image};
+use super::batch::{Batch, blank, image};
 use super::extent::Extent;
 use super::{Load, Logging};
 use crate::btree::lock_info;
@@ -48,11 +48,23 @@ impl Load {
             }
             self.settle(tx, true)?;
         }
+        if self.inside {
+            // Whoever was not at the edge is not there now, mostly.
+            let taken = rowset.fill_leaf(tx, batch, rows.clone(), self.logging)?;
+            self.inside = taken > 1;
+            if taken > 0 {
+                return Ok(taken);
+            }
+        }
         match rowset.fill_edge(tx, batch, rows.clone(), self.logging)? {
             AtEdge::Taken(n) => Ok(n),
             AtEdge::Full if self.logging != Logging::Rows => self.append_pages(tx, batch, rows),
             AtEdge::Full => Ok(0),
-            AtEdge::No => rowset.fill_leaf(tx, batch, rows, self.logging),
+            AtEdge::No => {
+                let taken = rowset.fill_leaf(tx, batch, rows, self.logging)?;
+                self.inside = taken > 1;
+                Ok(taken)
+            }
         }
     }
 
@@ -118,14 +130,15 @@ impl Load {
             self.fill_unlogged(tx, batch, extent, &pages)?;
             return Ok(claimed - rows.start);
         }
+        let mut filled = blank();
         for (id, rows) in extent.pages.iter().zip(&pages) {
             if !rowset.has_table(tx) {
                 // Whoever has locked this page meant another that was here before.
                 let _ = rowset.page_intent(tx, *id);
             }
             let mut page = db.write_page(*id)?;
-            let filled = batch.fill(page.page(), rows.clone());
-            let filled = filled.map_err(|e| db.corrupt(*id, e))?;
+            let made = batch.fill(page.page(), rows.clone(), &mut filled);
+            made.map_err(|e| db.corrupt(*id, e))?;
             let context = rowset.leaf_context();
             db.change(tx, *id, &mut page, &image(&filled), context, Role::Logical)?;
         }
