@@ -52,7 +52,7 @@ const STEP_PAGES: u64 = 1_024;
 pub(crate) const CHECKPOINT_DEBT: u32 = 128;
 /// Between two batches of a checkpoint that nobody waits for, and of one that somebody has asked for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-const ASKED_PAUSE: Duration = Duration::from_millis(8);
+const ASKED_PAUSE: Duration = Duration::from_millis(20);
 
 fn now() -> [u8; 8] {
     datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
