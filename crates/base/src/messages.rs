@@ -546,7 +546,11 @@ messages! {
     WINDOW_UNDEFINED = 5362, 15, "Window '%.*ls' is undefined.";
     CHANGED_DATABASE = 5701, 10, "Changed database context to '%.*ls'.";
     CHANGED_LANGUAGE = 5703, 10, "Changed language setting to %.*ls.";
+    RECOVERY_INTERVAL_TOO_LONG = 5807, 16, "Recovery intervals above %d minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
+    RECONFIGURE_PERMISSION = 5812, 14, "You do not have permission to run the RECONFIGURE statement.";
+    SHUTDOWN_PERMISSION = 6004, 10, "SHUTDOWN can only be used by members of the sysadmin role.";
     SHUTDOWN_IN_PROGRESS = 6005, 10, "SHUTDOWN is in progress.";
+    SHUTDOWN_BY_LOGIN = 6006, 10, "Server shut down by request from login %.*ls.";
     SESSION_ID_INVALID = 6101, 16, "Session ID %d is not valid.";
     KILL_PERMISSION = 6102, 14, "User does not have permission to use the KILL statement.";
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";
@@ -711,12 +715,15 @@ messages! {
     PRINCIPAL_ALREADY_EXISTS = 15023, 16, "User, group, or role '%s' already exists in the current database.";
     LOGIN_ALREADY_EXISTS = 15025, 16, "The server principal '%s' already exists.";
     INVALID_LANGUAGE_NAME = 15033, 16, "'%s' is not a valid official language name.";
+    COMPATIBILITY_LEVELS = 15048, 16, "Valid values of the database compatibility level are %d, %d, %d, %d, %d, %d, or %d.";
     LOGIN_HAS_USER = 15063, 16, "The login already has an account under a different user name.";
     PUBLIC_MEMBERSHIP = 15081, 16, "Membership of the public role cannot be changed.";
     PROPERTY_TOO_LONG = 15097, 16, "The size associated with an extended property cannot be more than 7,500 bytes.";
     PASSWORD_TOO_SHORT = 15116, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is too short.";
     PASSWORD_NOT_COMPLEX = 15118, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is not complex enough.";
     CONFIGURATION_OPTION_NOT_FOUND = 15123, 16, "The configuration option '%s' does not exist, or it may be an advanced option.";
+    CONFIGURATION_OPTION_NOT_UNIQUE = 15124, 16, "The configuration option '%s' is not unique.";
+    CONFIGURATION_VALUE_INVALID = 15129, 16, "'%d' is not a valid value for configuration option '%s'.";
     EXTENDED_PROPERTY_OBJECT_INVALID = 15135, 16, "Object is invalid. Extended properties are not permitted on '%s', or the object does not exist.";
     PRINCIPAL_OWNS_OBJECT = 15138, 16, "The database principal owns a %S_MSG in the database, and cannot be dropped.";
     UPDATEUSAGE_OPTION = 15143, 16, "'%s' is not a valid option for the @updateusage parameter. Enter either 'true' or 'false'.";

@@ -24,6 +24,7 @@ mod registry;
 pub mod rows;
 mod rowversions;
 pub mod security;
+mod settings;
 pub mod shape;
 mod snapshot;
 pub mod system_tables;

@@ -2,15 +2,19 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use duramen_os::{DiskFile, Env, OpenOptions, machine, random};
+use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
 use crate::options::{self, Options, Parsed};
 use crate::server_log::{ServerLog, say, say_now};
 
-/// Runs until SIGTERM or SIGINT; the exit code.
+/// How long the reply to SHUTDOWN has to leave.
+const REPLY_TIME: Duration = Duration::from_millis(250);
+
+/// Runs until SIGTERM, SIGINT or SHUTDOWN; the exit code.
 pub fn run(args: &[String]) -> u8 {
     let password = std::env::var("MSSQL_SA_PASSWORD").ok();
     let options = match options::parse(args, password) {
@@ -70,6 +74,22 @@ fn serve(options: &Options) -> Result<(), String> {
     config.force_encryption = options.force_encryption;
     config.handle_signals = true;
     let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
+    let stop = Arc::new(server.stopper());
+    instance.stops_by(Box::new(move |at_once| {
+        say("Server shut down by request.");
+        if at_once {
+            std::process::exit(0);
+        }
+        let stop = Arc::clone(&stop);
+        let later = move || {
+            thread::sleep(REPLY_TIME);
+            stop();
+        };
+        // Who asked is told before its connection ends; where no thread can be had, it is not.
+        if thread::try_spawn("shutdown", later.clone()).is_err() {
+            later();
+        }
+    }));
     let address = server.address();
     // Whoever comes before finds master, and the others RECOVERING.
     instance.databases.wait_until_open();

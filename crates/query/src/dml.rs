@@ -157,7 +157,7 @@ impl Dml {
 
     /// Does it; the number of rows affected.
     pub fn run(&self, cx: &mut Cx<'_>) -> SqlResult<u64> {
-        cx.parallel = !self.serial;
+        cx.parallel &= !self.serial;
         match &self.action {
             Action::Insert {
                 source,

@@ -16,7 +16,7 @@ pub const FLOOR: usize = 256 << 10;
 /// The memory for rows that operators keep.
 #[derive(Debug)]
 pub struct Workspace {
-    limit: usize,
+    limit: AtomicUsize,
     floor: usize,
     used: AtomicUsize,
 }
@@ -29,7 +29,7 @@ impl Workspace {
     /// For tests that want files to be used at once: another floor.
     pub fn with_floor(limit: usize, floor: usize) -> Arc<Workspace> {
         Arc::new(Workspace {
-            limit,
+            limit: AtomicUsize::new(limit),
             floor,
             used: AtomicUsize::new(0),
         })
@@ -41,7 +41,12 @@ impl Workspace {
     }
 
     pub fn limit(&self) -> usize {
-        self.limit
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Another size. What is lent above it comes back as its operators end.
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
     }
 }
 
@@ -71,8 +76,8 @@ impl Grant {
         }
         let more = bytes - self.bytes;
         let before = used.fetch_add(more, Ordering::Relaxed);
-        let fits = before.saturating_add(more) <= self.workspace.limit
-            && bytes <= self.workspace.limit / 2;
+        let fits = before.saturating_add(more) <= self.workspace.limit()
+            && bytes <= self.workspace.limit() / 2;
         if !fits && bytes > self.workspace.floor {
             used.fetch_sub(more, Ordering::Relaxed);
             return false;

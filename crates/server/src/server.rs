@@ -266,6 +266,12 @@ impl Server {
         self.shared.pool.close(SHUTDOWN_LIMIT);
     }
 
+    /// What ends all connections as [`Server::stop`] does, and waits for nothing.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
+        let stop = Arc::clone(&self.stop);
+        move || stop.notify_one()
+    }
+
     /// Ends all connections, cancelling what they run, and waits for the workers.
     pub fn stop(&self) {
         self.stop.notify_one();

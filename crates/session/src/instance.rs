@@ -1,7 +1,7 @@
 //! The server as a whole: databases, sessions, locks. One value; everything a session shares hangs from it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, count};
@@ -20,11 +20,15 @@ use crate::host::SystemColumns;
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
 use crate::session::{LoginRequest, Session};
+use crate::settings::{Settings, option};
 use crate::startup::Later;
 use crate::stored::StoredTable;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
+
+/// Ends the server; true: at once, without checkpoints.
+pub type StopServer = Box<dyn Fn(bool) + Send + Sync>;
 
 #[derive(Clone, Debug)]
 pub struct InstanceConfig {
@@ -46,6 +50,10 @@ pub struct Instance {
     pub(crate) system_columns: SystemColumns,
     /// The memory for rows that operators keep.
     pub(crate) workspace: Arc<Workspace>,
+    /// sp_configure and RECONFIGURE.
+    pub(crate) settings: Settings,
+    /// What SHUTDOWN calls.
+    pub(crate) stop: OnceLock<StopServer>,
     /// DBCC TRACEON with -1.
     pub(crate) trace: crate::dbcc::TraceFlags,
 }
@@ -100,11 +108,20 @@ impl Instance {
             plans: PlanCache::default(),
             system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
+            settings: Settings::default(),
+            stop: OnceLock::new(),
             trace: Default::default(),
         });
+        instance.start_settings()?;
         // Without an msdb that can be written there is no history, and everything else.
         let _ = crate::history::prepare(&instance);
         Ok((instance, later))
+    }
+
+    /// SHUTDOWN calls this, with whether it is to go without checkpoints; without it the statement is refused.
+    pub fn stops_by(&self, stop: StopServer) {
+        // Whoever was first runs the server.
+        let _ = self.stop.set(stop);
     }
 
     /// Checkpoints and closes every database.
@@ -184,6 +201,13 @@ impl Instance {
     /// The lowest free session id.
     pub(crate) fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
+        let most = self.settings.holding(option::USER_CONNECTIONS);
+        if most > 0 && sessions.len() as i64 >= most {
+            return Err(SqlError::new(
+                &messages::TOO_MANY_CONNECTIONS,
+                &[&most, &""],
+            ));
+        }
         let free = (FIRST_USER_SESSION..=32767)
             .map(SessionId)
             .find(|id| !sessions.contains_key(id));

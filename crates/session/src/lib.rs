@@ -33,6 +33,7 @@ mod run;
 mod seats;
 mod security;
 mod session;
+mod settings;
 mod sink;
 mod spill;
 mod startup;
@@ -48,7 +49,7 @@ mod views;
 
 pub use databases::StorageConfig;
 pub use duramen_query::cancelled;
-pub use instance::{Instance, InstanceConfig};
+pub use instance::{Instance, InstanceConfig, StopServer};
 pub use manager::{Begin, TransactionRequest};
 pub use rpc::{RpcOutcome, RpcParameter};
 pub use run::BulkSource;

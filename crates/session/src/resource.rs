@@ -31,6 +31,7 @@ const FILES: &[&str] = &[
     include_str!("resource/drivers.sql"),
     include_str!("resource/bulk.sql"),
     include_str!("resource/statistics.sql"),
+    include_str!("resource/absent.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.

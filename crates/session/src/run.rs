@@ -24,6 +24,7 @@ mod raise;
 mod rename;
 mod schemabound;
 mod scoped;
+mod server;
 mod showplan;
 mod statistics;
 mod tables;
@@ -691,6 +692,8 @@ impl<'r> Run<'r> {
                 self.done(None, command::OTHER, false);
                 Ok(())
             }
+            StatementKind::Reconfigure { with_override } => self.reconfigure(*with_override),
+            StatementKind::Shutdown { nowait } => self.shut_down(*nowait),
             other => Err(not_supported(crate::names::statement_name(other))),
         }
     }

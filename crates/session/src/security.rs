@@ -70,6 +70,7 @@ impl Who {
             "ALLG" => &["securityadmin"],
             "CRDB" | "ALDB" => &["dbcreator"],
             "ALCN" => &["processadmin"],
+            "ALST" | "SHDN" => &["serveradmin"],
             "VWSS" => &["serveradmin", "processadmin"],
             _ => &[],
         };

@@ -13,6 +13,7 @@ use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{OpenDb, option};
 use crate::history::{self, Told};
+use crate::settings;
 
 /// Bits of a database that say how it is just now, not how it is set up.
 const STATE_BITS: u64 = option::CREATING
@@ -115,7 +116,13 @@ impl Admin<'_> {
             header: SetHeader {
                 kind,
                 copy_only: options.has("COPY_ONLY"),
-                checksums: options.has("CHECKSUM"),
+                checksums: options.has("CHECKSUM")
+                    || !options.has("NO_CHECKSUM")
+                        && self
+                            .instance()
+                            .settings
+                            .holding(settings::option::BACKUP_CHECKSUM)
+                            != 0,
                 name: options.text("NAME"),
                 description: options.text("DESCRIPTION"),
                 user: self.session().login.user.clone(),

@@ -31,6 +31,9 @@ pub const SWITCHES: &[(&str, u64, bool)] = &[
     ("QUOTED_IDENTIFIER", 1 << 27, false),
 ];
 
+/// Compatibility levels of SQL Server 2008 to 2022.
+const LEVELS: [u8; 7] = [100, 110, 120, 130, 140, 150, 160];
+
 /// What is so anyway.
 const FIXED: &[(&str, &str)] = &[
     ("ACCELERATED_DATABASE_RECOVERY", "OFF"),
@@ -107,9 +110,12 @@ impl Wish {
                 self.online = Some(false);
                 self.bits
             }
-            // 150 and 160 differ in the optimizer alone.
-            ("COMPATIBILITY_LEVEL", "150" | "160") => {
-                self.compatibility = word.parse().ok();
+            // Kept and shown, as in databases that are restored: the language and the plans are those of 160.
+            ("COMPATIBILITY_LEVEL", level) => {
+                let level = level.parse().ok().filter(|l| LEVELS.contains(l));
+                let levels = LEVELS.each_ref().map(|l| l as &dyn std::fmt::Display);
+                let bad = || SqlError::new(&messages::COMPATIBILITY_LEVELS, &levels);
+                self.compatibility = Some(level.ok_or_else(bad)?);
                 self.bits
             }
             ("TARGET_RECOVERY_TIME", seconds) => {

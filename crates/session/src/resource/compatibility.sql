@@ -192,3 +192,31 @@ CREATE VIEW sys.sysmessages AS
 SELECT message_id AS error, severity, CONVERT(smallint, CASE is_event_logged WHEN 1 THEN 128 ELSE 0 END) AS dlevel,
     CONVERT(nvarchar(255), text) AS description, language_id AS msglangid
 FROM sys.messages
+GO
+CREATE VIEW sys.sysconfigures AS
+SELECT CONVERT(int, c.value) AS value, c.configuration_id AS config, CONVERT(nvarchar(255), c.description) AS comment,
+    CONVERT(smallint, CONVERT(int, c.is_dynamic) + 2 * CONVERT(int, c.is_advanced)) AS status
+FROM sys.configurations AS c
+GO
+CREATE VIEW sys.syscurconfigs AS
+SELECT CONVERT(int, c.value_in_use) AS value, c.configuration_id AS config, CONVERT(nvarchar(255), c.description) AS comment,
+    CONVERT(smallint, CONVERT(int, c.is_dynamic) + 2 * CONVERT(int, c.is_advanced)) AS status
+FROM sys.configurations AS c
+GO
+CREATE VIEW sys.sysperfinfo AS
+SELECT CONVERT(nchar(128), p.object_name) AS object_name, CONVERT(nchar(128), p.counter_name) AS counter_name,
+    CONVERT(nchar(128), p.instance_name) AS instance_name, p.cntr_value, p.cntr_type
+FROM sys.dm_os_performance_counters AS p
+GO
+CREATE VIEW sys.database_mirroring AS
+SELECT d.database_id, CONVERT(uniqueidentifier, NULL) AS mirroring_guid, CONVERT(tinyint, NULL) AS mirroring_state,
+    CONVERT(nvarchar(60), NULL) AS mirroring_state_desc, CONVERT(tinyint, NULL) AS mirroring_role,
+    CONVERT(nvarchar(60), NULL) AS mirroring_role_desc, CONVERT(int, NULL) AS mirroring_role_sequence,
+    CONVERT(tinyint, NULL) AS mirroring_safety_level, CONVERT(nvarchar(60), NULL) AS mirroring_safety_level_desc,
+    CONVERT(int, NULL) AS mirroring_safety_sequence, CONVERT(nvarchar(128), NULL) AS mirroring_partner_name,
+    CONVERT(nvarchar(128), NULL) AS mirroring_partner_instance, CONVERT(nvarchar(128), NULL) AS mirroring_witness_name,
+    CONVERT(tinyint, NULL) AS mirroring_witness_state, CONVERT(nvarchar(60), NULL) AS mirroring_witness_state_desc,
+    CONVERT(numeric(25, 0), NULL) AS mirroring_failover_lsn, CONVERT(int, NULL) AS mirroring_connection_timeout,
+    CONVERT(int, NULL) AS mirroring_redo_queue, CONVERT(nvarchar(60), NULL) AS mirroring_redo_queue_type,
+    CONVERT(numeric(25, 0), NULL) AS mirroring_end_of_log_lsn, CONVERT(numeric(25, 0), NULL) AS mirroring_replication_lsn
+FROM sys.databases AS d

@@ -43,6 +43,37 @@ WHERE @loginame IS NULL OR p.spid = @spid OR (@spid IS NULL AND p.loginame = @lo
 ORDER BY p.spid
 RETURN 0
 GO
+CREATE PROCEDURE sys.sp_configure @configname varchar(35) = NULL, @configvalue int = NULL
+AS
+SET NOCOUNT ON
+DECLARE @advanced int = (SELECT CONVERT(int, value_in_use) FROM sys.configurations WHERE configuration_id = 518)
+DECLARE @found int, @exact nvarchar(35)
+IF @configname IS NOT NULL
+BEGIN
+    SELECT @found = COUNT(*) FROM sys.configurations
+    WHERE CHARINDEX(LOWER(@configname), LOWER(name)) > 0 AND (is_advanced = 0 OR @advanced = 1)
+    SELECT @exact = name FROM sys.configurations WHERE LOWER(name) = LOWER(@configname) AND (is_advanced = 0 OR @advanced = 1)
+    IF @found = 0
+    BEGIN
+        RAISERROR(15123, -1, -1, @configname)
+        RETURN 1
+    END
+    IF @found > 1 AND @exact IS NULL
+    BEGIN
+        RAISERROR(15124, -1, -1, @configname)
+        SELECT DISTINCT name AS duplicate_options FROM sys.configurations
+        WHERE CHARINDEX(LOWER(@configname), LOWER(name)) > 0 AND (is_advanced = 0 OR @advanced = 1)
+        RETURN 1
+    END
+END
+SELECT name, CONVERT(int, minimum) AS minimum, CONVERT(int, maximum) AS maximum, CONVERT(int, value) AS config_value,
+    CONVERT(int, value_in_use) AS run_value
+FROM sys.configurations
+WHERE (is_advanced = 0 OR @advanced = 1)
+    AND (@configname IS NULL OR name = @exact OR @exact IS NULL AND CHARINDEX(LOWER(@configname), LOWER(name)) > 0)
+ORDER BY LOWER(name)
+RETURN 0
+GO
 CREATE PROCEDURE sys.sp_lock @spid1 int = NULL, @spid2 int = NULL
 AS
 SET NOCOUNT ON

@@ -139,6 +139,8 @@ impl Run<'_> {
             self.cancel,
         );
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
+        let settings = &self.session.instance.settings;
+        cx.parallel = settings.holding(crate::settings::option::MAX_PARALLELISM) != 1;
         let result = f(&mut cx, self.sink);
         drop(cx);
         self.vars = vars;

@@ -202,6 +202,11 @@ impl Run<'_> {
                 called @ ("sp_addextendedproperty"
                 | "sp_updateextendedproperty"
                 | "sp_dropextendedproperty") => return self.extended_property(called, &given),
+                "sp_configure" => {
+                    if let Some(set) = self.set_configuration(&given) {
+                        return set;
+                    }
+                }
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }

@@ -25,6 +25,7 @@ use super::{Ended, Run, not_supported};
 use crate::ddl::Ddl;
 use crate::program::BodyOf;
 use crate::programs::Callable;
+use crate::settings::option;
 use crate::table_types::TypesOf;
 
 /// A trigger that is running.
@@ -64,6 +65,15 @@ impl Run<'_> {
         rows: u64,
         transaction: &Arc<Transaction>,
     ) -> SqlResult<()> {
+        let nested = self
+            .session
+            .instance
+            .settings
+            .holding(option::NESTED_TRIGGERS)
+            != 0;
+        if !nested && !self.session.state.triggers.is_empty() {
+            return Ok(());
+        }
         let table = dml.table();
         let database = table.place().0.to_owned();
         let columns = table.columns();

@@ -64,6 +64,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (5173, DISK),
     (5243, DISK),
     (6005, RECOVERING),
+    (6006, "needs a server that may end: `duramen serve`"),
     (7968, TIMES),
     (7970, TIMES),
     (7971, TIMES),

@@ -24,6 +24,7 @@ mod plans;
 mod recovering;
 mod reference;
 mod samples;
+mod settings;
 mod simple_log;
 mod speed;
 mod stop_points;

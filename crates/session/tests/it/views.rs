@@ -287,3 +287,21 @@ fn a_call_is_a_request_like_a_batch() {
     assert_eq!(run(&mut b, "KILL 51; SELECT COUNT(*) FROM t")[1], "0");
     assert!(call(&mut a, "SELECT 1")[0].starts_with("Msg 596, Level 21"));
 }
+
+#[test]
+fn every_listed_view_can_be_read() {
+    let mut s = alone();
+    let listed = run(
+        &mut s,
+        "SELECT SCHEMA_NAME(schema_id) + '.' + name FROM sys.all_objects WHERE type = 'V' AND is_ms_shipped = 1 AND OBJECT_ID(SCHEMA_NAME(schema_id) + '.' + name) = object_id AND OBJECT_NAME(object_id) = name",
+    );
+    let views = &listed[1..listed.len() - 1];
+    assert!(views.len() > 200, "{}", views.len());
+    for view in views {
+        let lines = run(&mut s, &format!("SELECT COUNT(*) FROM {view}"));
+        assert!(
+            lines.iter().all(|l| !l.starts_with("Msg ")),
+            "{view}: {lines:?}"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Statements about the whole server: `sp_configure` with a value, RECONFIGURE, SHUTDOWN.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_types::Value;
+
+use super::exec::{Called, Given};
+use super::{Run, command, not_supported};
+use crate::program::same;
+
+fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
+    let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
+    let positional = given.get(at).filter(|g| g.name.is_none());
+    let found = given.iter().find(named).or(positional)?;
+    found.value.as_ref().filter(|v| !v.is_null())
+}
+
+impl Run<'_> {
+    /// `sp_configure` with a value; `None` when it only asks, which the procedure itself answers.
+    pub(super) fn set_configuration(&mut self, given: &[Given]) -> Option<SqlResult<Called>> {
+        let value = argument(given, 1, "@configvalue")?;
+        let changed = self.change_configuration(given, value);
+        let procedure = |e| SqlError {
+            procedure: Some("sp_configure".to_owned()),
+            ..e
+        };
+        Some(changed.map_err(procedure))
+    }
+
+    fn change_configuration(&mut self, given: &[Given], value: &Value) -> SqlResult<Called> {
+        let name = argument(given, 0, "@configname").and_then(Value::as_text);
+        let name = name.unwrap_or_default();
+        if !self.session.server_may("ALST")? {
+            return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]));
+        }
+        let asked = value
+            .as_i64()
+            .or_else(|| value.as_text()?.trim().parse().ok());
+        let value = asked.ok_or_else(|| {
+            let args: [&dyn std::fmt::Display; 2] = [&"nvarchar", &"int"];
+            SqlError::new(&messages::ERROR_CONVERTING, &args)
+        })?;
+        let instance = self.session.instance.clone();
+        let (setting, before) = instance.settings.configure(&name, value)?;
+        let args: [&dyn std::fmt::Display; 3] = [&setting.name, &before, &value];
+        let told = SqlError::new(&messages::CONFIGURATION_CHANGED, &args);
+        self.sink.info(&told);
+        Ok(Called::with_status(0))
+    }
+
+    /// RECONFIGURE [WITH OVERRIDE]
+    pub(super) fn reconfigure(&mut self, with_override: bool) -> SqlResult<()> {
+        if !self.session.server_may("ALST")? {
+            return Err(SqlError::new(&messages::RECONFIGURE_PERMISSION, &[]));
+        }
+        if self.session.in_transaction() {
+            return Err(SqlError::new(
+                &messages::NOT_IN_USER_TRANSACTION,
+                &[&"CONFIG"],
+            ));
+        }
+        self.session.instance.reconfigure(with_override)?;
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+
+    /// SHUTDOWN: what runs is cancelled, every database takes a checkpoint and closes. WITH NOWAIT: the process ends here;
+    /// the next start recovers. SQL Server lets running statements end first.
+    pub(super) fn shut_down(&mut self, nowait: bool) -> SqlResult<()> {
+        if !self.session.server_may("SHDN")? {
+            return Err(SqlError::new(&messages::SHUTDOWN_PERMISSION, &[]));
+        }
+        let instance = self.session.instance.clone();
+        let Some(stop) = instance.stop.get() else {
+            return Err(not_supported("SHUTDOWN of an embedded server"));
+        };
+        let login = self.session.login.user.clone();
+        let told = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);
+        self.sink.info(&told);
+        self.done(None, command::OTHER, false);
+        stop(nowait);
+        Ok(())
+    }
+}
