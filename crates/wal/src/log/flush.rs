@@ -21,6 +21,12 @@ use crate::vlf::{HEADER_BYTES, VlfHeader};
 /// Below this a batch is made ready under the mutex: cheaper than taking it twice.
 const SEAL_INLINE_BYTES: usize = 16 << 10;
 
+/// Threads beside the flusher and whoever waits, and how many times the least parallel write must wait for one to start.
+const HELPERS: usize = 2;
+const HELP_FROM: usize = 16;
+/// How long a helper waits for a batch before it looks again.
+const HELPER_WAITS: Duration = Duration::from_millis(1);
+
 /// The operating system's number of an error; 1 for one that has none.
 pub(super) fn error_number(error: &IoError) -> u64 {
     match error {
@@ -95,6 +101,15 @@ impl State {
         }
         self.queue_bytes -= bytes;
         taken
+    }
+
+    /// Whether one more thread would have a large write to do.
+    fn wants_helper(&self) -> bool {
+        self.has_much() && self.helpers < HELPERS
+    }
+
+    fn has_much(&self) -> bool {
+        self.queue_bytes >= (self.parallel_bytes * HELP_FROM).max(1)
     }
 
     /// Whether a batch could be taken if there were room for it.
@@ -388,6 +403,34 @@ impl Log {
         *self.flusher.lock() = Some(handle);
     }
 
+    /// More waits than this thread and whoever fills the log can write: another one writes along, so that the disk has
+    /// as many requests as it can use, and ends when it finds nothing.
+    fn start_helper(self: &Arc<Log>) {
+        let log = self.clone();
+        let help = move || {
+            let mut s = log.lock();
+            while !s.closed && s.poisoned.is_none() && s.has_much() {
+                match s.take_batch() {
+                    Some(batch) => s = log.write_batch(s, batch),
+                    None => {
+                        // Somebody makes a batch ready, or there are writes enough.
+                        s.waiters += 1;
+                        log.progress.wait_for(&mut s, HELPER_WAITS);
+                        s.waiters -= 1;
+                    }
+                }
+            }
+            s.helpers -= 1;
+        };
+        let mut helpers = self.helpers.lock();
+        helpers.retain(|h| !h.is_finished());
+        match thread::try_spawn("log helper", help) {
+            Ok(handle) => helpers.push(handle),
+            // Then those who are there write it all.
+            Err(_) => self.lock().helpers = DEPTH,
+        }
+    }
+
     /// One turn of the flusher: writes a batch, or waits for work. False when the log has ended.
     fn flusher_step(self: &Arc<Log>, harden_after: Duration) -> bool {
         let mut s = self.lock();
@@ -400,6 +443,12 @@ impl Log {
             let log = self.clone();
             let handle = thread::spawn("log growth", move || log.prepare_growth());
             *self.grower.lock() = Some(handle);
+            return true;
+        }
+        if s.wants_helper() {
+            s.helpers += 1;
+            drop(s);
+            self.start_helper();
             return true;
         }
         if s.has_work()

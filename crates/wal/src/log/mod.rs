@@ -8,7 +8,7 @@
 //! comes to it when its block is full. No file is touched while it is held.
 //! Whoever needs durability writes: [`Log::flush`] takes the next batch itself when no write is in flight (or
 //! much waits), and otherwise waits; one flusher thread per log does the same for those who only asked ([`Log::request_flush`])
-//! and for records that nobody asked for within `harden_after`.
+//! and for records that nobody asked for within `harden_after`, and has up to two helpers while megabytes wait.
 //!
 //! Invariants
 //! 1. The queue and the flights are in log order; the durable LSN moves only over the completed front of the flights.
@@ -113,6 +113,8 @@ pub struct Log {
     work: Condvar,
     subscribers: RwLock<Vec<Subscriber>>,
     flusher: Mutex<Option<thread::JoinHandle<()>>>,
+    /// Those who write along while much waits.
+    helpers: Mutex<Vec<thread::JoinHandle<()>>>,
     pulse: Pulse,
     /// Bytes that the background growth under way has written.
     written: AtomicU64,
@@ -414,6 +416,10 @@ impl Log {
         // The flusher starts growths, so it ends first. One that panicked has nothing to tell that the log does not.
         let flusher = self.flusher.lock().take();
         if let Some(handle) = flusher {
+            let _ = handle.join();
+        }
+        let helpers = std::mem::take(&mut *self.helpers.lock());
+        for handle in helpers {
             let _ = handle.join();
         }
         let grower = self.grower.lock().take();

@@ -143,6 +143,7 @@ impl Log {
             work: Condvar::new(),
             subscribers: RwLock::new(Vec::new()),
             flusher: Mutex::new(None),
+            helpers: Mutex::new(Vec::new()),
             pulse: super::Pulse::default(),
             written: AtomicU64::new(0),
             grower: Mutex::new(None),

@@ -155,6 +155,8 @@ pub(super) struct State {
     pub sleepers: Sleepers,
     /// The flusher has to be told of something by whoever holds the mutex.
     pub wake_flusher: bool,
+    /// Threads that write along with the flusher.
+    pub helpers: usize,
     pub free_bytes: u64,
     /// Bytes of the active VLFs, which may be a hundred thousand.
     pub active_bytes: u64,
@@ -210,6 +212,7 @@ impl State {
             waiters: 0,
             sleepers: Sleepers::new(),
             wake_flusher: false,
+            helpers: 0,
             free_bytes: 0,
             active_bytes: 0,
             slack: MIN_SLACK,
