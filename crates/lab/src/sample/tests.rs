@@ -44,8 +44,8 @@ fn chunks_cover_all_charges() {
     assert_eq!(
         names,
         [
-            "charges to 1000000",
-            "charges to 2000000",
+            "charges to 1048576",
+            "charges to 2097152",
             "charges to 2500000"
         ]
     );

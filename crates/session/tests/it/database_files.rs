@@ -312,12 +312,15 @@ fn options_take_effect_and_show() {
         "AUTO_CLOSE ON",
         "PAGE_VERIFY NONE",
         "TRUSTWORTHY ON",
-        "COMPATIBILITY_LEVEL = 100",
         "EMERGENCY",
     ] {
         let lines = run(&mut s, &format!("ALTER DATABASE d SET {refused}"));
         assert!(lines[0].starts_with("Msg 40517"), "{refused}: {lines:?}");
     }
+    let level = "ALTER DATABASE d SET COMPATIBILITY_LEVEL =";
+    assert_eq!(run(&mut s, &format!("{level} 110")), NOTHING);
+    assert!(run(&mut s, &format!("{level} 90"))[0].starts_with("Msg 15048"));
+    assert_eq!(run(&mut s, &format!("{level} 150")), NOTHING);
     assert!(run(&mut s, "ALTER DATABASE master SET READ_ONLY")[0].starts_with("Msg 5058"));
     assert!(run(&mut s, "ALTER DATABASE nowhere SET READ_ONLY")[0].starts_with("Msg 5011"));
     drop(s);

@@ -28,6 +28,8 @@ fn settings_live_through_a_restart() {
     assert_eq!(value(&mut s, "recovery interval (min)"), "7 | 7");
     assert_eq!(value(&mut s, "user connections"), "3 | 0");
     assert_eq!(value(&mut s, "max degree of parallelism"), "4 | 0");
+    // Nobody waits for a reply here, which would come when this is durable.
+    run(&mut s, "EXEC sys.sp_flush_log");
     let after = disk.crash(3);
     let instance = start(&after.env());
     let mut s = login(&instance);
