@@ -207,7 +207,7 @@ impl Database {
     pub(crate) fn allocate_page(&self, sys: &Transaction, storage: &Storage) -> SqlResult<PageId> {
         let flags = pfs::ALLOCATED;
         storage.pages_changed.store(true, Ordering::SeqCst);
-        let mut cursor = storage.alloc.lock();
+        let mut cursor = storage.cursor();
         loop {
             if let Some((extent, next)) = cursor.extent {
                 for i in next..8 {
@@ -376,7 +376,7 @@ impl Database {
             if !small {
                 let bit = extent.page / 8 % GAM_EXTENTS;
                 self.set_bit(sys, iam, bit, true, Lcx::IAM)?;
-                storage.alloc.lock().extent = Some((extent, 0));
+                storage.cursor().extent = Some((extent, 0));
             }
             let mut roots = StorageRoots {
                 first_iam: iam,

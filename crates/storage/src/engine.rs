@@ -9,7 +9,7 @@ use std::time::Duration;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlError, SqlResult, XdesId};
 use duramen_os::Env;
-use duramen_os::sync::{Mutex, RwLock};
+use duramen_os::sync::{Mutex, MutexGuard, RwLock};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
 use duramen_txn::{RecordLog, Transaction, VersionStore};
@@ -164,6 +164,8 @@ pub(crate) struct AllocCursor {
     pub extent: Option<(PageId, u32)>,
     /// Extents found in the IAM chain have been looked at for free pages.
     pub scanned: bool,
+    /// What `Storage::forgotten` was when this began.
+    since: u64,
 }
 
 /// One allocation unit in memory.
@@ -175,7 +177,9 @@ pub(crate) struct Storage {
     pub latch: RwLock<u64>,
     pub roots: Mutex<StorageRoots>,
     filegroup: AtomicU16,
-    pub alloc: Mutex<AllocCursor>,
+    alloc: Mutex<AllocCursor>,
+    /// How often what is remembered has become doubtful.
+    forgotten: AtomicU64,
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
     pub rows: RowCount,
@@ -196,6 +200,7 @@ impl Storage {
             roots: Mutex::new(roots),
             filegroup: AtomicU16::new(PRIMARY),
             alloc: Mutex::new(AllocCursor::default()),
+            forgotten: AtomicU64::new(0),
             hint: AtomicU64::new(0),
             rows: RowCount::default(),
             pages_changed: AtomicBool::new(false),
@@ -242,9 +247,23 @@ impl Storage {
         self.hint.store(packed, Ordering::Relaxed);
     }
 
-    /// After a rollback of structure changes: nothing remembered may be believed.
+    /// Where the next page comes from, for whoever takes one. A cursor from before the last [`Storage::forget`] is empty.
+    pub fn cursor(&self) -> MutexGuard<'_, AllocCursor> {
+        let mut cursor = self.alloc.lock();
+        let now = self.forgotten.load(Ordering::SeqCst);
+        if cursor.since != now {
+            *cursor = AllocCursor {
+                since: now,
+                ..AllocCursor::default()
+            };
+        }
+        cursor
+    }
+
+    /// After a rollback of structure changes: nothing remembered may be believed. Waits for no cursor: whoever rolls back
+    /// may hold one, because a file that had to grow for it could not.
     pub fn forget(&self) {
-        *self.alloc.lock() = AllocCursor::default();
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
         self.hint.store(0, Ordering::Relaxed);
         self.free.lock().clear();
     }

@@ -116,7 +116,7 @@ impl Database {
         storage
             .pages_changed
             .store(true, std::sync::atomic::Ordering::SeqCst);
-        let _cursor = storage.alloc.lock();
+        let _cursor = storage.cursor();
         let extent = self.take_extent(sys, storage.filegroup(), storage.au)?;
         count(Counter::ExtentsAllocated, 1);
         let iam = self.iam_for(sys, storage, extent)?;

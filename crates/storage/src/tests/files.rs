@@ -477,3 +477,34 @@ fn a_crash_leaves_the_files_before_or_after_and_loses_no_page() {
         crash_with_files(seed);
     }
 }
+
+/// Whoever takes a page holds the unit's cursor while a file grows for it. When the log refuses that growth, its rollback
+/// forgets what cursors remember, and must not wait for this one.
+#[test]
+fn a_growth_that_the_log_refuses_ends_with_an_error() {
+    Simulation::new(1).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let group = db.add_filegroup("Archive").unwrap();
+        let growth = FileGrowth::Pages(64);
+        let file = db.add_data_file(&spec("a", group, 64, growth)).unwrap();
+        let table = new_heap(&engine, &db, 400, group).unwrap();
+        let free = || {
+            let files = db.files();
+            let here = files.iter().find(|f| f.spec.file_id == file);
+            here.map_or(0, |f| f.free_extents)
+        };
+        // Two rows a page, sixteen an extent: until every page of the file is full.
+        let mut next = 0;
+        while free() > 0 {
+            fill(&engine, &table, next, 1).unwrap();
+            next += 1;
+        }
+        fill(&engine, &table, next, 15).unwrap();
+        assert_eq!(free(), 0, "the next row needs a growth");
+        let tx = begin(&engine, 52);
+        db.log().unwrap().abandon();
+        assert!(table.insert(&tx, &row(next + 15, 4000, None)[..2]).is_err());
+    });
+}
