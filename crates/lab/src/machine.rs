@@ -1,7 +1,8 @@
 //! The machine that ran the trials, in words a reader can compare.
 
 use std::path::Path;
-use std::process::Command;
+
+use duramen_os::{Env, machine as here};
 
 use crate::record::Machine;
 
@@ -12,8 +13,6 @@ pub fn machine() -> Machine {
         Some(line.split_once(':')?.1.trim().to_owned())
     };
     let cpu = read("/proc/cpuinfo");
-    let memory = field(&read("/proc/meminfo"), "MemTotal");
-    let kb = memory.and_then(|m| m.split(' ').next()?.parse::<u64>().ok());
     Machine {
         system: format!(
             "{} {} {}",
@@ -22,25 +21,12 @@ pub fn machine() -> Machine {
             std::env::consts::ARCH
         ),
         processor: field(&cpu, "model name").unwrap_or_else(|| "unknown".to_owned()),
-        processors: std::thread::available_parallelism().map_or(1, |n| n.get()),
-        memory_mb: kb.unwrap_or(0) / 1024,
+        processors: duramen_os::thread::available_parallelism(),
+        memory_mb: here::memory_bytes() >> 20,
     }
 }
 
-/// The space that is free below a directory, in bytes; `None` where `df` cannot say.
+/// The space that is free below a directory, in bytes; `None` where the system cannot say.
 pub fn free_bytes(dir: &Path) -> Option<u64> {
-    let out = Command::new("df")
-        .args(["-P", "-k"])
-        .arg(dir)
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let kb: u64 = text
-        .lines()
-        .nth(1)?
-        .split_whitespace()
-        .nth(3)?
-        .parse()
-        .ok()?;
-    Some(kb * 1024)
+    Env::real().disk.free_space(dir).ok()
 }

@@ -301,11 +301,9 @@ impl<'a> PageOp<'a> {
         record.max(bytes) as u32
     }
 
-    /// The change that a record describes; `None` when the record is not about a page.
-    pub fn parse(view: &RecordView<'a>) -> FormatResult<Option<(PageId, Lsn, PageOp<'a>)>> {
-        const BAD: FormatError = FormatError::Corrupt("log record");
-        let op = view.op();
-        let known = matches!(
+    /// Whether records of this operation are about one page. Redo deals them out by it.
+    pub fn describes(op: Lop) -> bool {
+        matches!(
             op,
             Lop::FORMAT_PAGE
                 | Lop::INSERT_ROWS
@@ -318,8 +316,14 @@ impl<'a> PageOp<'a> {
                 | Lop::SET_FREE_SPACE
                 | Lop::DELETE_SPLIT
                 | Lop::UNDO_DELETE_SPLIT
-        );
-        if !known {
+        )
+    }
+
+    /// The change that a record describes; `None` when the record is not about a page.
+    pub fn parse(view: &RecordView<'a>) -> FormatResult<Option<(PageId, Lsn, PageOp<'a>)>> {
+        const BAD: FormatError = FormatError::Corrupt("log record");
+        let op = view.op();
+        if !PageOp::describes(op) {
             return Ok(None);
         }
         let f = view.page().ok_or(BAD)?;

@@ -43,17 +43,7 @@ pub(super) enum Reach {
 pub(super) fn reach(view: &RecordView<'_>) -> Reach {
     match view.op() {
         Lop::BULK_EXT_ALLOCATION => Reach::Pages,
-        Lop::FORMAT_PAGE
-        | Lop::INSERT_ROWS
-        | Lop::DELETE_ROWS
-        | Lop::EXPUNGE_ROWS
-        | Lop::MODIFY_ROW
-        | Lop::MODIFY_HEADER
-        | Lop::FILE_HDR_MODIFY
-        | Lop::SET_BITS
-        | Lop::SET_FREE_SPACE
-        | Lop::DELETE_SPLIT
-        | Lop::UNDO_DELETE_SPLIT => {
+        op if PageOp::describes(op) => {
             let page = view.fixed().get(24..).and_then(PageId::from_bytes);
             match (page, view.context()) {
                 (Some(id), Lcx::FILE_HEADER) => Reach::File(id),
