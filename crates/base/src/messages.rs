@@ -341,6 +341,7 @@ messages! {
     BACKUP_OPTION_NOT_SUPPORTED = 3032, 16, "One or more of the options (%ls) are not supported for this statement. Review the documentation for supported options.";
     NO_DIFFERENTIAL_BASE = 3035, 16, "Cannot perform a differential backup for database \"%ls\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.";
     BACKUP_PAGE_DAMAGED = 3043, 16, "BACKUP '%ls' detected an error on page %S_PGID in file '%ls'.";
+    MEDIA_INCOMPATIBLE = 3098, 16, "The backup cannot be performed because '%ls' was requested after the media was formatted with an incompatible structure. To append to this media set, either omit '%ls' or specify '%ls'. Alternatively, you can create a new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.";
     EXCLUSIVE_ACCESS = 3101, 16, "Exclusive access could not be obtained because the database is in use.";
     RESTORE_IN_USE_BY_SESSION = 3102, 16, "%ls cannot process database '%ls' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
     RESTORE_MASTER = 3108, 16, "To restore the master database, the server must be running in single-user mode. For information on starting in single-user mode, see \"How to: Start an Instance of SQL Server (sqlservr.exe)\" in Books Online.";

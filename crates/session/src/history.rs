@@ -30,6 +30,7 @@ pub struct Told<'a> {
     pub media: &'a Media,
     /// As the statement names them.
     pub devices: &'a [String],
+    pub compressed: bool,
 }
 
 /// A restore of a set.
@@ -139,12 +140,13 @@ fn rows_of_set(told: &Told<'_>) -> String {
         "SELECT @media = media_set_id FROM dbo.backupmediaset WHERE media_uuid = {uuid}
 IF @media IS NULL
 BEGIN
-  INSERT dbo.backupmediaset VALUES ({uuid}, {}, {}, {}, N'Microsoft SQL Server', 4608, 1, 1, 0, 0, 0)
+  INSERT dbo.backupmediaset VALUES ({uuid}, {}, {}, {}, N'Microsoft SQL Server', 4608, 1, 1, 0, {}, 0)
   SET @media = SCOPE_IDENTITY()
 END",
         media.families.min(255),
         or_null(&media.name),
         or_null(&media.description),
+        u8::from(told.compressed),
     );
     for (i, device) in told.devices.iter().enumerate() {
         let number = i + 1;
@@ -162,7 +164,7 @@ END",
     let (days, ticks) = h.created;
     let shown = header::row(&header::Source {
         set,
-        compressed: false,
+        compressed: told.compressed,
         created: Value::DateTime(DateTime { days, ticks }),
     });
     let columns = Literals(header::COLUMNS, shown);

@@ -54,6 +54,7 @@ pub(crate) mod option {
     pub const SHOW_ADVANCED: i32 = 518;
     pub const MAX_PARALLELISM: i32 = 1539;
     pub const MAX_SERVER_MEMORY: i32 = 1544;
+    pub const BACKUP_COMPRESSION: i32 = 1579;
     pub const BACKUP_CHECKSUM: i32 = 1584;
 }
 

@@ -14,10 +14,46 @@ pub fn is_null(shown: &str) -> bool {
     shown.eq_ignore_ascii_case("nul") || shown.eq_ignore_ascii_case("nul:")
 }
 
+/// What a statement says of compression. A media set has compressed sets only, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compression {
+    On,
+    Off,
+    /// As the media set is; a new one, as 'backup compression default' says.
+    Unsaid {
+        default: bool,
+    },
+}
+
+impl Compression {
+    fn wanted(self) -> bool {
+        matches!(
+            self,
+            Compression::On | Compression::Unsaid { default: true }
+        )
+    }
+
+    /// 3098 when sets of the other kind are there.
+    fn check(self, compressed: bool) -> SqlResult<()> {
+        let (asked, other) = match (self, compressed) {
+            (Compression::On, false) => ("COMPRESSION", "NO_COMPRESSION"),
+            (Compression::Off, true) => ("NO_COMPRESSION", "COMPRESSION"),
+            _ => return Ok(()),
+        };
+        Err(SqlError::new(
+            &messages::MEDIA_INCOMPATIBLE,
+            &[&asked, &asked, &other],
+        ))
+    }
+}
+
 /// Where a new set goes.
 pub struct Place {
     pub device: Device,
+    /// In the container, and on the device.
     pub at: u64,
+    stored: u64,
+    pub compressed: bool,
     pub position: u32,
     pub media: Media,
     path: Option<PathBuf>,
@@ -32,6 +68,8 @@ impl Place {
         Stripe {
             device: self.device.clone(),
             at: self.at,
+            compressed: self.compressed,
+            stored: self.stored,
             media: self.media.clone(),
         }
     }
@@ -86,6 +124,7 @@ impl Databases {
         &self,
         devices: &[String],
         overwrite: bool,
+        compression: Compression,
         names: &(String, String),
     ) -> SqlResult<Vec<Place>> {
         let guid = duramen_os::random::guid();
@@ -93,7 +132,7 @@ impl Databases {
         for (i, device) in devices.iter().enumerate() {
             let number = i as u16 + 1;
             let stripe = (guid, number, devices.len() as u16);
-            let placed = self.place_set(device, overwrite, names.clone(), stripe);
+            let placed = self.place_set(device, overwrite, compression, names.clone(), stripe);
             let placed = placed.and_then(|place| match places.first() {
                 Some(first) if !first.goes_with(&place) => {
                     let shown: [&dyn std::fmt::Display; 1] = [device];
@@ -120,6 +159,7 @@ impl Databases {
         &self,
         shown: &str,
         overwrite: bool,
+        compression: Compression,
         (name, description): (String, String),
         (guid, number, families): ([u8; 16], u16, u16),
     ) -> SqlResult<Place> {
@@ -131,6 +171,8 @@ impl Databases {
                 shown: shown.to_owned(),
             },
             at: 0,
+            stored: 0,
+            compressed: compression.wanted(),
             position: 1,
             media: Media {
                 set_guid: guid,
@@ -168,20 +210,23 @@ impl Databases {
         let length = file.len().map_err(|e| fail(&e))?;
         if !overwrite && length > 0 {
             let medium = Medium::open(&**disk, &path, shown)?;
-            if medium.compressed {
-                let what = "BACKUP to a compressed media set";
+            if medium.foreign_compressed() {
+                let what = "BACKUP to a compressed media set of SQL Server";
                 return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
             }
+            compression.check(medium.compressed)?;
+            place.compressed = medium.compressed;
             if medium.media.families != families {
                 let args: [&dyn std::fmt::Display; 3] = [&shown, &medium.media.families, &families];
                 return Err(SqlError::new(&messages::MEDIA_FAMILIES_DIFFER, &args));
             }
             place.at = medium.end();
+            place.stored = medium.stored(place.at);
             place.position = medium.sets.len() as u32 + 1;
             place.media = medium.media;
         }
         // What is overwritten is gone, and what an interrupted backup has left behind the last set.
-        file.set_len(place.at).map_err(|e| fail(&e))?;
+        file.set_len(place.stored).map_err(|e| fail(&e))?;
         place.device.file = Some(file.clone());
         place.file = Some(file);
         place.path = Some(path);
@@ -207,7 +252,7 @@ impl Databases {
         let disk = &self.engine.env.disk;
         let cleaned = match (&place.path, &place.file) {
             (Some(path), _) if place.fresh => disk.remove(path),
-            (_, Some(file)) => file.set_len(place.at),
+            (_, Some(file)) => file.set_len(place.stored),
             _ => Ok(()),
         };
         // What stays has no end, and nobody takes it for a set.

@@ -33,6 +33,7 @@ pub enum Known {
 /// Options of BACKUP. What BACKUP LOG alone or BACKUP DATABASE alone has is checked where it is used.
 pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
     ("CHECKSUM", Known::Switch),
+    ("COMPRESSION", Known::Switch),
     ("COPY_ONLY", Known::Switch),
     ("DESCRIPTION", Known::Text),
     ("DIFFERENTIAL", Known::Switch),
@@ -47,7 +48,7 @@ pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
     ("NOSKIP", Known::Default),
     ("NOUNLOAD", Known::Default),
     ("NO_CHECKSUM", Known::Switch),
-    ("NO_COMPRESSION", Known::Default),
+    ("NO_COMPRESSION", Known::Switch),
     ("REWIND", Known::Default),
     // Sets have no expiry date that could be skipped.
     ("SKIP", Known::Default),
@@ -80,6 +81,7 @@ pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
 /// Options that exclude each other: 3031.
 const CONFLICTS: &[(&str, &str)] = &[
     ("CHECKSUM", "NO_CHECKSUM"),
+    ("COMPRESSION", "NO_COMPRESSION"),
     ("COPY_ONLY", "DIFFERENTIAL"),
     ("FORMAT", "NOFORMAT"),
     ("FORMAT", "NOINIT"),

@@ -110,6 +110,7 @@ impl Admin<'_> {
             set,
             media: &medium.media,
             devices: &stmt.devices,
+            compressed: medium.compressed,
         };
         let options = &stmt.options;
         let mark = |option: &str| options.has(option).then(|| options.text(option));

@@ -202,14 +202,19 @@ pub mod header {
             SetKind::Differential => "DATABASE DIFFERENTIAL",
         });
         "BackupSetGUID", T::GUID, NULL, |s| guid(s.set.header.guid);
-        "CompressedBackupSize", T::BIGINT, NULL, |s| big(s.set.header.size);
+        "CompressedBackupSize", T::BIGINT, NULL, |s| big(match s.compressed && s.set.stored > 0 {
+            true => s.set.stored,
+            false => s.set.header.size,
+        });
         "Containment", T::TINYINT, NULL, |_| tiny(0);
         "KeyAlgorithm", T::nvarchar(32), NULL, |_| Value::Null;
         "EncryptorThumbprint", T::varbinary(20), NULL, |_| Value::Null;
         "EncryptorType", T::nvarchar(32), NULL, |_| Value::Null;
         "LastValidRestoreTime", T::DATETIME, NULL, |_| Value::Null;
         "TimeZone", T::nvarchar(32), NULL, |_| Value::Null;
-        "CompressionAlgorithm", T::nvarchar(32), NULL, |_| Value::Null;
+        "CompressionAlgorithm", T::nvarchar(32), NULL, |s| {
+            text_or_null(s.compressed.then_some("MS_XPRESS"))
+        };
     }
 }
 

@@ -7,7 +7,7 @@ use duramen_catalog::FileKind;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{Backed, BackupRequest, BackupSet, SetFile, SetHeader, SetKind};
 
-use super::device::Place;
+use super::device::{Compression, Place};
 use super::options::BACKUP_OPTIONS;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
@@ -102,7 +102,9 @@ impl Admin<'_> {
         let databases = &self.instance().databases;
         let overwrite = options.has("INIT") || options.has("FORMAT");
         let names = (options.text("MEDIANAME"), options.text("MEDIADESCRIPTION"));
-        let places = databases.place_sets(&stmt.devices, overwrite, &names)?;
+        let places =
+            databases.place_sets(&stmt.devices, overwrite, self.compression(stmt), &names)?;
+        let compressed = places.iter().any(|p| p.compressed);
         let position = places.first().map_or(1, |p| p.position);
         let kind = match (log, options.has("DIFFERENTIAL")) {
             (true, _) => SetKind::Log,
@@ -172,6 +174,7 @@ impl Admin<'_> {
             position,
             header: taken.header,
             complete: true,
+            stored: taken.stored,
             ..BackupSet::default()
         };
         let Some(first) = places.first() else {
@@ -181,11 +184,28 @@ impl Admin<'_> {
             set: &set,
             media: &first.media,
             devices: &stmt.devices,
+            compressed,
         };
         if let Err(e) = history::backed_up(&self.instance(), &told) {
             self.notes.push(e);
         }
         Ok(())
+    }
+
+    fn compression(&self, stmt: &Statement) -> Compression {
+        let asked = |name| stmt.options.has(name);
+        if asked("COMPRESSION") {
+            return Compression::On;
+        }
+        if asked("NO_COMPRESSION") {
+            return Compression::Off;
+        }
+        let instance = self.instance();
+        let default = instance
+            .settings
+            .holding(settings::option::BACKUP_COMPRESSION)
+            != 0;
+        Compression::Unsaid { default }
     }
 
     /// 4035 for each file and 3014.

@@ -7,6 +7,7 @@ mod backups;
 mod backups_altered;
 mod bulk_logged;
 mod commit_wait;
+mod compressed_backups;
 mod constraints;
 mod coverage;
 mod database_files;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tape`, `set` | the container: blocks, streams, what a set says of itself |
 //! | `read` | media and their sets, of ours and of other programs |
+//! | `units` | compressed media, unit by unit |
 //! | `blocks` | the log of a set, block by block |
 //! | `stripes` | several media that hold one set together |
 //! | `take` | BACKUP: the fuzzy copy and its log |
@@ -34,6 +35,7 @@ mod stop;
 mod stripes;
 mod take;
 mod tape;
+mod units;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

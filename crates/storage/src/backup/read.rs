@@ -1,8 +1,8 @@
 //! Reading a medium: which sets it has, where their pages and log blocks stand, whether they are whole.
 //!
 //! Only headers are read on the way; data is passed over. What a header says is believed within bounds: sets, streams and
-//! their sizes are limited, places lie within the file. A compressed container is unwrapped first, in memory, and so has a
-//! limit of its own.
+//! their sizes are limited, places lie within the file. A compressed container of ours is read unit by unit; one of another
+//! program is unwrapped first, in memory, and so has a limit of its own.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use duramen_os::{Disk, DiskFile, IoError, OpenOptions};
 
 use super::set::{SetHeader, SetKind, TapeTime, string_at};
 use super::tape::{BLOCK_ALIGN, COMMON_BYTES, HAS_CHECKSUM, Media, STREAM_BYTES, StreamSum, xor};
+use super::units::{MAGIC, UnitError, UnitReader};
 use crate::format::{FormatError, FormatResult, u16_at, u32_at, u64_at};
 
 /// Bytes of a block and its strings that are looked at.
@@ -50,8 +51,10 @@ pub struct BackupSet {
     pub sums: Vec<(u32, u64)>,
     /// Its last filemark is there.
     pub complete: bool,
-    /// Where it ends.
+    /// Where it ends in the container.
     pub end: u64,
+    /// How many bytes of the media it takes; 0 when that is not known.
+    pub stored: u64,
 }
 
 /// A medium that was opened.
@@ -70,6 +73,7 @@ pub struct Medium {
 enum Source {
     File(Arc<dyn DiskFile>, u64),
     Memory(Vec<u8>),
+    Units(UnitReader),
 }
 
 impl Source {
@@ -77,12 +81,14 @@ impl Source {
         match self {
             Source::File(_, len) => *len,
             Source::Memory(b) => b.len() as u64,
+            Source::Units(u) => u.len(),
         }
     }
 
-    fn read(&self, buf: &mut [u8], at: u64) -> Result<(), IoError> {
+    fn read(&self, buf: &mut [u8], at: u64) -> Result<(), Stop> {
         match self {
-            Source::File(file, _) => file.read_at(buf, at),
+            Source::Units(units) => Ok(units.read(buf, at)?),
+            Source::File(file, _) => Ok(file.read_at(buf, at)?),
             Source::Memory(b) => {
                 let from = usize::try_from(at).map_err(|_| IoError::Eof)?;
                 let end = from.checked_add(buf.len()).ok_or(IoError::Eof)?;
@@ -98,12 +104,35 @@ enum Stop {
     Format,
     /// The file ends too soon.
     Short,
+    /// A unit of a compressed medium is not as it was written.
+    Damaged,
     Io(IoError),
 }
 
 impl From<FormatError> for Stop {
     fn from(_: FormatError) -> Stop {
         Stop::Format
+    }
+}
+
+impl From<UnitError> for Stop {
+    fn from(e: UnitError) -> Stop {
+        match e {
+            UnitError::Io(e) => e.into(),
+            UnitError::Damaged => Stop::Damaged,
+        }
+    }
+}
+
+impl Stop {
+    /// 3203, 3241, 3189
+    fn to_sql(&self, shown: &str) -> SqlError {
+        match self {
+            Stop::Format => malformed(shown),
+            Stop::Short => too_short(shown),
+            Stop::Damaged => damaged(),
+            Stop::Io(e) => read_failed(e, shown),
+        }
     }
 }
 
@@ -197,14 +226,15 @@ impl Medium {
         medium
             .file
             .read(&mut magic, 0)
-            .map_err(|e| read_failed(&e, shown))?;
-        if &magic == b"MSSQLBAK" {
+            .map_err(|e| e.to_sql(shown))?;
+        if &magic == MAGIC {
             medium.unwrap_compressed()?;
         }
         let mut open = None;
         let walked = medium.walk(&mut open);
         // Unwrapping leaves out what lies behind the last unit: a set that has told everything has ended there.
         if let Some(mut set) = open
+            && matches!(medium.file, Source::Memory(_))
             && medium.compressed
             && !set.header.database.is_empty()
         {
@@ -213,7 +243,7 @@ impl Medium {
         }
         match walked {
             Ok(()) => Ok(medium),
-            Err(Stop::Io(e)) => Err(read_failed(&e, shown)),
+            Err(e @ Stop::Io(_)) => Err(e.to_sql(shown)),
             // Sets before the damage can be used.
             Err(_) if medium.sets.iter().any(|s| s.complete) => Ok(medium),
             Err(Stop::Short) if medium.media.families > 0 => Err(too_short(shown)),
@@ -223,6 +253,14 @@ impl Medium {
 
     fn unwrap_compressed(&mut self) -> SqlResult<()> {
         let length = self.file.len();
+        self.compressed = true;
+        if let Source::File(file, _) = &self.file {
+            let units = UnitReader::open(file.clone(), length);
+            if let Some(units) = units.map_err(|e| read_failed(&e, &self.shown))? {
+                self.file = Source::Units(units);
+                return Ok(());
+            }
+        }
         if length > MOST_COMPRESSED_BYTES {
             let what = "RESTORE FROM a compressed backup of more than 256 MB";
             return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
@@ -230,10 +268,9 @@ impl Medium {
         let mut bytes = vec![0; length as usize];
         self.file
             .read(&mut bytes, 0)
-            .map_err(|e| read_failed(&e, &self.shown))?;
+            .map_err(|e| e.to_sql(&self.shown))?;
         let plain = crate::format::backup::open(bytes).map_err(|_| malformed(&self.shown))?;
         self.file = Source::Memory(plain);
-        self.compressed = true;
         Ok(())
     }
 
@@ -267,6 +304,8 @@ impl Medium {
                 if ended && let Some(mut set) = open.take() {
                     set.complete = true;
                     set.end = at;
+                    let from = self.sets.last().map_or(0, |s| s.end);
+                    set.stored = self.stored(at) - self.stored(from);
                     self.sets.push(set);
                     ended = false;
                 }
@@ -495,19 +534,29 @@ impl Medium {
             medium
                 .file
                 .read(&mut buf[..n], run.at + done)
-                .map_err(|e| match e {
-                    IoError::Eof => too_short(&medium.shown),
-                    e => read_failed(&e, &medium.shown),
-                })?;
+                .map_err(|e| e.to_sql(&medium.shown))?;
             each(&buf[..n])?;
             done += n as u64;
         }
         Ok(())
     }
 
-    /// Where the next set goes: behind the last that is complete.
+    /// Where the next set goes in the container: behind the last that is complete.
     pub fn end(&self) -> u64 {
         self.sets.iter().map(|s| s.end).max().unwrap_or(0)
+    }
+
+    /// Which place of the medium a set's end in the container is.
+    pub fn stored(&self, at: u64) -> u64 {
+        match &self.file {
+            Source::Units(units) => units.stored(at),
+            _ => at,
+        }
+    }
+
+    /// A compressed medium that another program has written, to which no set can be added.
+    pub fn foreign_compressed(&self) -> bool {
+        self.compressed && !matches!(self.file, Source::Units(_))
     }
 }
 

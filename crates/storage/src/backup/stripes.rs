@@ -53,6 +53,7 @@ impl Medium {
                 set.log.extend(part.log.iter().map(of_family));
                 set.sums.extend(&part.sums);
                 set.complete &= part.complete;
+                set.stored += part.stored;
                 set.header.checksums |= part.header.checksums;
             }
             joined.others.push(other);

@@ -49,8 +49,11 @@ pub struct BackupRequest {
 #[derive(Clone, Debug)]
 pub struct Stripe {
     pub device: Device,
-    /// Where the set goes: behind others, or 0.
+    /// Where the set goes in the container: behind others, or 0.
     pub at: u64,
+    /// The medium is a compressed one, which has that place at `stored`.
+    pub compressed: bool,
+    pub stored: u64,
     /// Written when `at` is 0.
     pub media: Media,
 }
@@ -69,6 +72,8 @@ pub struct Backed {
     pub header: SetHeader,
     pub files: Vec<BackedFile>,
     pub took: Duration,
+    /// Bytes that the set takes on its media.
+    pub stored: u64,
 }
 
 /// A moment in the form of the tape format.
@@ -391,7 +396,12 @@ impl<'a> Writer<'a> {
     ) -> SqlResult<Writer<'a>> {
         let mut tapes = Vec::new();
         for stripe in &request.stripes {
-            let mut tape = Tape::new(stripe.device.clone(), stripe.at);
+            let mut tape = Tape::new(
+                stripe.device.clone(),
+                stripe.at,
+                stripe.compressed,
+                stripe.stored,
+            )?;
             if stripe.at == 0 {
                 let media = Media {
                     software: SOFTWARE.to_owned(),
@@ -609,6 +619,7 @@ impl<'a> Writer<'a> {
         body[..4].copy_from_slice(&kind.to_le_bytes());
         body[26..28].copy_from_slice(&(self.request.position as u16).to_le_bytes());
         body[28..33].copy_from_slice(&self.header.finished.0);
+        let mut stored = 0;
         for tape in &mut self.tapes {
             tape.filemark(marks - 1)?;
             tape.block(b"ESET", 0, &body, &[])?;
@@ -619,7 +630,7 @@ impl<'a> Writer<'a> {
             tape.block(b"ESET", 0, &body, &[])?;
             tape.end_block()?;
             tape.filemark(marks)?;
-            tape.finish()?;
+            stored += tape.finish()?;
         }
         progress(100)?;
         let pages = |f: &SetFile| f.backup_bytes.div_ceil(PAGE_BYTES as u64);
@@ -635,6 +646,7 @@ impl<'a> Writer<'a> {
             files: files.collect(),
             header: self.header,
             took: Duration::ZERO,
+            stored,
         })
     }
 }

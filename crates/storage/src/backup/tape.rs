@@ -10,6 +10,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::{DiskFile, IoError};
 
 use super::set::TapeTime;
+use super::units::{SECTOR, UnitWriter};
 
 /// Blocks begin at multiples of this, counted from the last filemark.
 pub(super) const BLOCK_ALIGN: u64 = 1024;
@@ -94,9 +95,13 @@ pub(super) fn xor(b: &[u8], words: usize) -> u16 {
     words.fold(0, |x, w| x ^ u16::from_le_bytes([w[0], w[1]]))
 }
 
-/// A medium at its end.
+/// A medium at its end. Places are those of the container, whether it is compressed or not.
 pub(super) struct Tape {
     device: Device,
+    /// Of a compressed medium. `buf_at` is then a multiple of a sector.
+    units: Option<UnitWriter>,
+    /// Where the set begins on the medium.
+    stored_from: u64,
     buf: Vec<u8>,
     buf_at: u64,
     /// Behind the last filemark.
@@ -109,10 +114,19 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Goes on at `at`, where a filemark ends, or begins at 0.
-    pub fn new(device: Device, at: u64) -> Tape {
-        Tape {
+    /// Goes on at `at`, where a filemark ends, or begins at 0. A compressed medium has that place at another, `stored`.
+    pub fn new(device: Device, at: u64, compressed: bool, stored: u64) -> SqlResult<Tape> {
+        let units = match compressed {
+            true => Some(
+                UnitWriter::new(device.file.clone(), stored, at)
+                    .map_err(|e| write_failed(&e, &device.shown))?,
+            ),
+            false => None,
+        };
+        Ok(Tape {
             device,
+            units,
+            stored_from: stored,
             buf: Vec::with_capacity(BUFFER_BYTES),
             buf_at: at,
             base: at,
@@ -121,7 +135,7 @@ impl Tape {
             open: None,
             crc: 0,
             payload_bytes: 0,
-        }
+        })
     }
 
     pub fn at(&self) -> u64 {
@@ -136,7 +150,23 @@ impl Tape {
         Ok(())
     }
 
+    fn failed(&self) -> impl Fn(IoError) -> SqlError + use<> {
+        let shown = self.device.shown.clone();
+        move |e| write_failed(&e, &shown)
+    }
+
+    /// Hands over what is buffered; of a compressed medium, whole sectors.
     fn flush(&mut self) -> SqlResult<()> {
+        let fail = self.failed();
+        if let Some(units) = &mut self.units {
+            let rest = self.buf.split_off(self.buf.len() / SECTOR * SECTOR);
+            self.buf_at += self.buf.len() as u64;
+            let mut next = Vec::with_capacity(BUFFER_BYTES);
+            next.extend(rest);
+            return units
+                .put(std::mem::replace(&mut self.buf, next))
+                .map_err(fail);
+        }
         if let Some(file) = &self.device.file {
             file.write_at(&self.buf, self.buf_at)
                 .map_err(|e| write_failed(&e, &self.device.shown))?;
@@ -150,6 +180,10 @@ impl Tape {
     fn patch(&mut self, at: u64, bytes: &[u8]) -> SqlResult<()> {
         if at < self.buf_at {
             // A header is buffered whole or not at all.
+            let fail = self.failed();
+            if let Some(units) = &mut self.units {
+                return units.patch(at, bytes).map_err(fail);
+            }
             if let Some(file) = &self.device.file {
                 file.write_at(bytes, at)
                     .map_err(|e| write_failed(&e, &self.device.shown))?;
@@ -243,6 +277,10 @@ impl Tape {
     /// Begins a stream of pages or log, behind padding that puts what follows its two first bytes at a multiple of 512.
     pub fn begin_data(&mut self, id: &[u8; 4], media: u16, checksum: bool) -> SqlResult<()> {
         self.align(4)?;
+        if self.units.is_some() {
+            // What follows is buffered whole.
+            self.flush()?;
+        }
         let overhead = 2 * STREAM_BYTES as u64 + 2;
         // The padding's end is where the next header begins, itself at a multiple of 4.
         let from = self.at() + overhead;
@@ -258,7 +296,22 @@ impl Tape {
             length: 2,
             checksum: checksum.then(StreamSum::default),
         });
-        Ok(())
+        self.hold_sector()
+    }
+
+    /// The last sector has the header of a stream, whose length is put into it later: a compressed medium has to know.
+    fn hold_sector(&mut self) -> SqlResult<()> {
+        if self.units.is_none() {
+            return Ok(());
+        }
+        let sector = self.buf.split_off(self.buf.len() - SECTOR);
+        self.flush()?;
+        self.buf_at += SECTOR as u64;
+        let fail = self.failed();
+        match &mut self.units {
+            Some(units) => units.hold(sector).map_err(fail),
+            None => Ok(()),
+        }
     }
 
     /// Pages, or blocks of log.
@@ -317,16 +370,20 @@ impl Tape {
         Ok(())
     }
 
-    /// Everything is on the medium, for sure, and nothing behind it.
+    /// Everything is on the medium, for sure, and nothing behind it: how many bytes of it the set has.
     pub fn finish(&mut self) -> SqlResult<u64> {
         self.flush()?;
-        let end = self.buf_at;
+        let fail = self.failed();
+        let end = match &mut self.units {
+            Some(units) => units.finish().map_err(fail)?,
+            None => self.buf_at,
+        };
         if let Some(file) = &self.device.file {
             file.set_len(end)
                 .and_then(|()| file.sync())
                 .map_err(|e| write_failed(&e, &self.device.shown))?;
         }
-        Ok(end)
+        Ok(end - self.stored_from)
     }
 }
 

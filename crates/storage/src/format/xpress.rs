@@ -4,6 +4,8 @@
 //! low four bits of the length, high bits the number of offset bits. Bits come from 16-bit little-endian words, most
 //! significant first; the long match lengths are whole bytes taken from the input in between.
 
+pub mod encode;
+
 use super::{FormatError, FormatResult};
 
 const SYMBOLS: usize = 512;

@@ -41,3 +41,61 @@ fn damage_is_refused() {
     );
     assert!(!is_complete_code(&[1; 10]));
 }
+
+fn there_and_back(bytes: &[u8]) -> usize {
+    let mut out = Vec::new();
+    encode::Encoder::default().compress(bytes, &mut out);
+    assert!(is_complete_code(&out), "{} bytes", bytes.len());
+    assert_eq!(decompress(&out, bytes.len()).as_deref(), Ok(bytes));
+    out.len()
+}
+
+#[test]
+fn what_was_compressed_comes_back() {
+    let mut rng = duramen_os::random::Rng::new(7);
+    for n in 0..200u64 {
+        let length = match n % 4 {
+            0 => 1 + rng.below(40),
+            1 => 512,
+            2 => 1 + rng.below(9000),
+            _ => encode::MOST_BYTES as u64,
+        };
+        // From all the same to no two alike.
+        let bits = rng.below(9);
+        let kinds = 1 + rng.below(1 << bits);
+        let runs = 1 + rng.below(300);
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < length {
+            let byte = (rng.below(kinds) * 7) as u8;
+            let copies = 1 + rng.below(runs) as usize;
+            bytes.extend(std::iter::repeat_n(byte, copies));
+        }
+        bytes.truncate(length as usize);
+        there_and_back(&bytes);
+    }
+    // Skewed counts make codes of more than 15 bits: Fibonacci's numbers the longest.
+    let mut skewed = Vec::new();
+    let (mut a, mut b) = (1usize, 1);
+    for byte in 0..22u8 {
+        skewed.extend(std::iter::repeat_n(byte, a));
+        (a, b) = (b, a + b);
+    }
+    for i in (1..skewed.len()).rev() {
+        skewed.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    there_and_back(&skewed);
+}
+
+#[test]
+fn rows_take_less_room_and_noise_hardly_more() {
+    let rows: Vec<u8> = (0..3000u32)
+        .flat_map(|i| format!("{i:06}member of region {}, ", i % 9).into_bytes())
+        .collect();
+    let size = there_and_back(&rows[..65_536]);
+    assert!(size < 65_536 / 3, "{size}");
+    assert!(there_and_back(&vec![0; 65_536]) < 300);
+    let mut rng = duramen_os::random::Rng::new(3);
+    let noise: Vec<u8> = (0..512).map(|_| rng.below(256) as u8).collect();
+    // What a sector that may still change has room for.
+    assert!(there_and_back(&noise) < 1000);
+}
