@@ -27,8 +27,10 @@
 mod catalog;
 mod data;
 mod maps;
+mod overlay;
 #[cfg(test)]
 mod planted;
+mod snapshot;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,9 @@ use std::path::{Path, PathBuf};
 use duramen_base::PageId;
 use duramen_os::{Disk, IoError};
 use duramen_wal::{LogReport, verify_file};
+
+pub(crate) use overlay::OverlayFile;
+pub use snapshot::Snapshot;
 
 use crate::format::boot::FileHeader;
 use source::DataFile;

@@ -8,6 +8,7 @@ pub(crate) mod log_header;
 pub(crate) mod make;
 pub(crate) mod minimal;
 pub(crate) mod table;
+pub(crate) mod watched;
 
 pub use admin::{FileChange, FilegroupChange, FilegroupInfo};
 pub use fill::ObjectNames;
@@ -61,7 +62,7 @@ pub struct DataFileInfo {
 #[derive(Debug)]
 pub(crate) struct DataFile {
     pub id: u16,
-    pub handle: Arc<dyn DiskFile>,
+    pub handle: Arc<watched::Watched>,
     pub path: PathBuf,
     pub spec: RwLock<DataFileSpec>,
     /// Pages that may be used.
@@ -110,7 +111,7 @@ impl DataFile {
     pub fn new(spec: &DataFileSpec, handle: Arc<dyn DiskFile>) -> DataFile {
         DataFile {
             id: spec.file_id,
-            handle,
+            handle: Arc::new(watched::Watched::new(handle)),
             path: spec.path.clone(),
             size: AtomicU32::new(spec.size),
             spec: RwLock::new(spec.clone()),

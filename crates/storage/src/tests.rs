@@ -12,6 +12,7 @@ mod pool;
 mod recovery;
 mod rows;
 mod small;
+mod snapshots;
 mod speed;
 mod tables;
 mod temporary;

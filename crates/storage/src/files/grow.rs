@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
 use duramen_observe::events::{DatabaseFileSizeChange, emit};
 use duramen_observe::{LatchClass, WaitType};
-use duramen_os::{AlignedBuf, IoError, time};
+use duramen_os::{AlignedBuf, DiskFile, IoError, time};
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 

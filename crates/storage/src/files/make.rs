@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_os::DiskFile;
 
 use super::grow::expand_error;
 use super::{DataFile, DataFileSpec, DbStore, FileGrowth};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{Env, OpenOptions};
+use duramen_os::{DiskFile, Env, OpenOptions};
 use duramen_txn::Transaction;
 use duramen_wal::record::{Lcx, RecordView};
 

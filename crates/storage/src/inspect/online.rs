@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
-use duramen_os::OpenOptions;
+use duramen_os::{DiskFile, OpenOptions};
 
 use super::{Detail, Dump, Owner, Subject, dump};
 use crate::engine::Database;

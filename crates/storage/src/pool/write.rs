@@ -8,7 +8,7 @@ use std::time::Duration;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_observe::{Counter, count};
-use duramen_os::time;
+use duramen_os::{DiskFile, time};
 
 use super::{Pin, Pool, db_of, key_of, page_of, shard_of};
 use crate::doublewrite::Batch;
@@ -162,6 +162,12 @@ impl Pool {
         file.handle.read_at(&mut into[..n], at).map_err(fail)?;
         duramen_observe::file_io(store.id, FileId(file.id)).read(n as u64, Duration::ZERO);
         Ok(())
+    }
+
+    /// Does something while no page is on its way down.
+    pub fn at_rest<T>(&self, what: impl FnOnce() -> T) -> T {
+        let _writers = self.write_lock.lock();
+        what()
     }
 
     /// Writes one page, if it is dirty. Must not be called with its latch held.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{Lsn, PAGE_BYTES, PageId, SqlResult};
-use duramen_os::IoError;
+use duramen_os::{DiskFile, IoError};
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
 use crate::change::PageOp;

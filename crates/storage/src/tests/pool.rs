@@ -53,7 +53,8 @@ fn the_limit_holds_under_pressure() {
             .collect();
         while workers.iter().any(|w| !w.is_finished()) {
             let stats = engine.pool_stats();
-            assert!(stats.committed <= 100 && stats.used <= 100, "{stats:?}");
+            // Shards are counted one after the other: a page that each worker is moving may be seen twice.
+            assert!(stats.committed <= 100 && stats.used <= 103, "{stats:?}");
             let wait = engine.lazy_step(time::now()).unwrap();
             thread::sleep(wait.clamp(Duration::from_micros(200), Duration::from_millis(5)));
         }
