@@ -31,8 +31,8 @@ pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_st
 pub use reads::{UnitReads, meter_reads, metered_reads, metering_reads, note_page_read, note_scan};
 pub use session::{Attached, SessionWaits, WaitingTask, attach, current_session, waiting_tasks};
 pub use waits::{
-    WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, on_wait, record_wait, wait, wait_on,
-    wait_stats,
+    IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,
+    record_wait, wait, wait_on, wait_stats,
 };
 
 #[cfg(test)]

@@ -157,3 +157,20 @@ fn a_latch_wait_counts_in_its_class_and_its_type() {
         assert_eq!(stat(WaitType::LATCH_UP).wait_time_ms, 9);
     });
 }
+
+#[test]
+fn an_idle_worker_counts_as_time_goes_by() {
+    // Nothing else of this process has idle workers.
+    let ms = || stat(WaitType::SOS_WORK_DISPATCHER).wait_time_ms;
+    let before = ms();
+    let idle = idle_worker();
+    duramen_os::thread::sleep(std::time::Duration::from_millis(30));
+    let while_it_waits = ms();
+    assert!(while_it_waits >= before + 29, "{before} {while_it_waits}");
+    drop(idle);
+    assert!(ms() >= while_it_waits);
+    let after = ms();
+    duramen_os::thread::sleep(std::time::Duration::from_millis(20));
+    assert!(ms() <= after + 1);
+    assert_eq!(stat(WaitType::SOS_WORK_DISPATCHER).waiting_tasks_count, 1);
+}

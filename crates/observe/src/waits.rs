@@ -1,5 +1,6 @@
 //! Wait statistics of the whole server.
 
+mod idle;
 mod list;
 
 use std::sync::OnceLock;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use duramen_os::time::{self, Instant};
 
 use crate::session::{self, Pending};
+pub use idle::{IdleWorker, idle_worker};
 pub use list::{WaitKind, WaitType};
 
 /// Totals of one wait type; a cache line each, since unrelated waits end at the same time on different cores.
@@ -154,12 +156,16 @@ pub fn wait_stats() -> Vec<WaitStat> {
         .iter()
         .map(|&wait_type| {
             let totals = &TOTALS[wait_type as usize];
+            let (started, nanos, longest) = match wait_type {
+                WaitType::SOS_WORK_DISPATCHER => idle::totals(),
+                _ => (0, 0, 0),
+            };
             WaitStat {
                 wait_type,
                 name: wait_type.name(),
-                waiting_tasks_count: totals.started.load(Relaxed),
-                wait_time_ms: totals.nanos.load(Relaxed) / NANOS_PER_MS,
-                max_wait_time_ms: totals.max_nanos.load(Relaxed) / NANOS_PER_MS,
+                waiting_tasks_count: started + totals.started.load(Relaxed),
+                wait_time_ms: (nanos + totals.nanos.load(Relaxed)) / NANOS_PER_MS,
+                max_wait_time_ms: longest.max(totals.max_nanos.load(Relaxed)) / NANOS_PER_MS,
                 signal_wait_time_ms: totals.signal_nanos.load(Relaxed) / NANOS_PER_MS,
             }
         })
@@ -168,6 +174,7 @@ pub fn wait_stats() -> Vec<WaitStat> {
 
 /// `DBCC SQLPERF('sys.dm_os_wait_stats', CLEAR)`. Waits in progress add to the new totals when they end.
 pub fn clear_wait_stats() {
+    idle::clear();
     for totals in &TOTALS {
         totals.started.store(0, Relaxed);
         totals.nanos.store(0, Relaxed);

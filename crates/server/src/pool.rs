@@ -381,6 +381,7 @@ impl Shared {
         }
         self.active.fetch_sub(1, SeqCst);
         state.spare += 1;
+        let _idle = duramen_observe::idle_worker();
         loop {
             let late = self.call.wait_for(&mut state, self.idle_limit);
             if state.called > 0 {
@@ -505,6 +506,7 @@ fn work(shared: &Arc<Shared>) {
         }
         shared.watching.fetch_add(1, SeqCst);
         if shared.jobs.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
+            let _idle = duramen_observe::idle_worker();
             shared.watch(&mut found, last.alone);
         }
         shared.watching.fetch_sub(1, SeqCst);

@@ -469,6 +469,7 @@ impl Log {
             self.head.set_idle(true);
             // An append that did not see the flag is seen here.
             if s.last() <= s.durable {
+                let _idle = duramen_observe::wait(duramen_observe::WaitType::LOGMGR_QUEUE);
                 self.work.wait(&mut s);
             }
             self.head.set_idle(false);
