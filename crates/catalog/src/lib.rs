@@ -15,6 +15,7 @@ mod catalog;
 mod ddl;
 mod def;
 mod describe;
+mod event_sessions;
 mod identity;
 mod load;
 pub mod loads;

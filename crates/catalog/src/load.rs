@@ -122,7 +122,7 @@ fn read(base: &Base<'_>) -> SqlResult<Rows> {
 
 /// The text of a module or constraint. `value` is 2 when it is code-page text (as in foreign files), 3 (ours) when it is
 /// UTF-16 because the code page lacks a character.
-fn decode_text(row: &[Value]) -> String {
+pub(crate) fn decode_text(row: &[Value]) -> String {
     let wide = matches!(&row[4], Value::Variant(v) if v.1 == Value::Int(3));
     match &row[5] {
         Value::Binary(b) if wide => {

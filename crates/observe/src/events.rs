@@ -1,21 +1,26 @@
 //! Events: what happened, recorded where it happened, with the names and units of Extended Events.
 //!
 //! An event is declared once, with its fields. Nobody listening costs one load: [`emit`] builds the event only when a
-//! [`EventRing`] asks for it. Names of databases and files are joined by whoever shows the events: the source knows ids.
+//! [`Listener`] asks for it. Names of databases and files are joined by whoever shows the events: the source knows ids.
 //!
 //! Invariants
 //! 1. Emitting never blocks on anything that a listener could hold, and never fails.
 //! 2. A ring is bounded: the oldest event goes when a new one finds no room, and is counted.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use duramen_base::SessionId;
 use duramen_os::sync::Global;
 use duramen_os::time::{self, WallTime};
 
 use crate::session::current_session;
+use crate::waits::{NANOS_PER_MS, WaitKind, WaitType};
 
 /// A field's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,32 +29,40 @@ pub enum EventValue {
     Signed(i64),
     Boolean(bool),
     Text(String),
+    /// A key of a map and what the map says of it.
+    Mapped(u32, &'static str),
 }
 
 /// What can be a field.
 pub trait EventField {
+    /// The type's name in `sys.dm_xe_object_columns`.
+    const TYPE: &'static str;
     fn into_value(self) -> EventValue;
 }
 
 impl EventField for u64 {
+    const TYPE: &'static str = "uint64";
     fn into_value(self) -> EventValue {
         EventValue::Unsigned(self)
     }
 }
 
 impl EventField for i64 {
+    const TYPE: &'static str = "int64";
     fn into_value(self) -> EventValue {
         EventValue::Signed(self)
     }
 }
 
 impl EventField for bool {
+    const TYPE: &'static str = "boolean";
     fn into_value(self) -> EventValue {
         EventValue::Boolean(self)
     }
 }
 
 impl EventField for String {
+    const TYPE: &'static str = "unicode_string";
     fn into_value(self) -> EventValue {
         EventValue::Text(self)
     }
@@ -61,127 +74,9 @@ pub trait EventData {
     fn into_values(self) -> Vec<EventValue>;
 }
 
-macro_rules! events {
-    ($($(#[$doc:meta])* $id:ident $name:literal { $($(#[$unit:meta])* $field:ident: $ty:ty,)* })*) => {
-        /// Every event there is.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        #[repr(u8)]
-        pub enum EventId { $($(#[$doc])* $id,)* }
+mod list;
 
-        impl EventId {
-            pub const ALL: &'static [EventId] = &[$(EventId::$id,)*];
-
-            /// The name in `sys.dm_xe_objects`.
-            pub const fn name(self) -> &'static str {
-                match self { $(EventId::$id => $name,)* }
-            }
-
-            /// Names of the fields, in order.
-            pub const fn fields(self) -> &'static [&'static str] {
-                match self { $(EventId::$id => &[$(stringify!($field),)*],)* }
-            }
-        }
-
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug)]
-            pub struct $id { $($(#[$unit])* pub $field: $ty,)* }
-
-            impl EventData for $id {
-                const ID: EventId = EventId::$id;
-                fn into_values(self) -> Vec<EventValue> {
-                    vec![$(self.$field.into_value(),)*]
-                }
-            }
-        )*
-    };
-}
-
-events! {
-    /// A data or log file grew or shrank.
-    DatabaseFileSizeChange "database_file_size_change" {
-        /// Microseconds.
-        duration: u64,
-        database_id: u64,
-        file_id: u64,
-        /// 0 data, 1 log.
-        file_type: u64,
-        is_automatic: bool,
-        total_size_kb: u64,
-        /// Negative when it shrank.
-        size_change_kb: i64,
-    }
-    /// A log write was given to the disk.
-    LogFlushStart "log_flush_start" {
-        database_id: u64,
-        /// VLF sequence number << 32 | block.
-        log_block_id: u64,
-        /// Bytes.
-        write_size: u64,
-        /// Writes in flight, this one included.
-        pending_writes: u64,
-    }
-    /// A log write came back from the disk.
-    LogFlushComplete "log_flush_complete" {
-        database_id: u64,
-        log_block_id: u64,
-        /// Milliseconds.
-        duration: u64,
-        write_size: u64,
-        pending_writes: u64,
-        /// The operating system's error number; 0 when it succeeded.
-        error: u64,
-    }
-    /// VLFs were marked reusable.
-    LogTruncation "databases_log_truncation" {
-        database_id: u64,
-        /// How many VLFs.
-        count: u64,
-    }
-    CheckpointBegin "checkpoint_begin" {
-        database_id: u64,
-    }
-    CheckpointEnd "checkpoint_end" {
-        database_id: u64,
-    }
-    /// A session was chosen as the victim of a deadlock.
-    LockDeadlock "lock_deadlock" {
-        /// Sessions in the cycle.
-        cycle_length: u64,
-        victim_session_id: u64,
-    }
-    /// Row or page locks were traded for one of the table.
-    LockEscalation "lock_escalation" {
-        database_id: u64,
-        object_id: u64,
-        escalated_lock_count: u64,
-    }
-    /// An error or message was given to a client.
-    ErrorReported "error_reported" {
-        error_number: i64,
-        severity: u64,
-        state: u64,
-        message: String,
-    }
-    /// A growth of a log file was prepared in the background (Duramen's own).
-    LogGrowthPrepared "log_growth_prepared" {
-        /// Microseconds.
-        duration: u64,
-        database_id: u64,
-        file_id: u64,
-        /// 0 when it failed.
-        size_change_kb: u64,
-        /// The operating system's error number; 0 when it succeeded.
-        error: u64,
-    }
-    /// Somebody had to wait for a log file to grow (Duramen's own).
-    LogGrowthWait "log_growth_wait" {
-        /// Microseconds.
-        duration: u64,
-        database_id: u64,
-        file_id: u64,
-    }
-}
+pub use list::*;
 
 /// An event in a ring.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -203,6 +98,21 @@ impl Event {
     }
 }
 
+/// Who hears events, on the thread where they happen.
+pub trait Listener: Send + Sync {
+    /// The events it wants: the bits of [`EventId::bit`].
+    fn wants(&self) -> u64;
+
+    /// The shortest wait that it wants to hear of as `wait_info` or, when `external`, as `wait_info_external`. Zero: their
+    /// beginnings, too.
+    fn shortest_wait(&self, _external: bool) -> Option<Duration> {
+        None
+    }
+
+    /// Called under whatever locks the source holds: it must neither block on them nor emit.
+    fn event(&self, event: &Event);
+}
+
 /// A bounded listener; it hears from its start until it is dropped.
 #[derive(Debug)]
 pub struct EventRing {
@@ -212,29 +122,25 @@ pub struct EventRing {
     dropped: AtomicU64,
 }
 
-static RINGS: Global<Vec<Weak<EventRing>>> = Global::new(Vec::new());
-/// What any ring listens to.
+static LISTENERS: Global<Vec<Weak<dyn Listener>>> = Global::new(Vec::new());
+/// What anybody listens to.
 static ENABLED: AtomicU64 = AtomicU64::new(0);
+/// The shortest wait that anybody wants, in nanoseconds: of workers, and external ones. All ones: none.
+static SHORTEST: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
+/// How often [`relisten`] was called.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
-
-const fn bit(id: EventId) -> u64 {
-    1 << id as u8
-}
 
 impl EventRing {
     /// Listens to `ids`, keeping the newest `capacity` events.
     pub fn start(ids: &[EventId], capacity: usize) -> Arc<EventRing> {
         let ring = Arc::new(EventRing {
-            mask: ids.iter().fold(0, |mask, id| mask | bit(*id)),
+            mask: ids.iter().fold(0, |mask, id| mask | id.bit()),
             capacity,
             events: Global::new(VecDeque::new()),
             dropped: AtomicU64::new(0),
         });
-        let weak = Arc::downgrade(&ring);
-        RINGS.write(|rings| {
-            rings.push(weak);
-            enable(rings);
-        });
+        listen(ring.clone());
         ring
     }
 
@@ -252,14 +158,20 @@ impl EventRing {
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }
+}
 
-    fn add(&self, event: Event) {
+impl Listener for EventRing {
+    fn wants(&self) -> u64 {
+        self.mask
+    }
+
+    fn event(&self, event: &Event) {
         let full = self.events.write(|e| {
             let full = e.len() >= self.capacity;
             if full {
                 e.pop_front();
             }
-            e.push_back(event);
+            e.push_back(event.clone());
             full
         });
         self.dropped.fetch_add(u64::from(full), Relaxed);
@@ -268,25 +180,100 @@ impl EventRing {
 
 impl Drop for EventRing {
     fn drop(&mut self) {
-        RINGS.write(enable);
+        relisten();
     }
 }
 
-/// Forgets rings that are gone and sets what is still listened to.
-fn enable(rings: &mut Vec<Weak<EventRing>>) {
-    rings.retain(|r| r.strong_count() > 0);
-    let mask = rings
-        .iter()
-        .filter_map(Weak::upgrade)
-        .fold(0, |mask, r| mask | r.mask);
-    ENABLED.store(mask, Relaxed);
+/// Gives events to `listener` until nobody else holds it and [`relisten`] is called.
+pub fn listen(listener: Arc<dyn Listener>) {
+    let weak = Arc::downgrade(&listener);
+    LISTENERS.write(|all| all.push(weak));
+    relisten();
+}
+
+/// Forgets listeners that are gone, and asks the others anew what they want.
+pub fn relisten() {
+    CHANGES.fetch_add(1, SeqCst);
+    loop {
+        let seen = CHANGES.load(SeqCst);
+        ask();
+        // Whoever came in between may have been overwritten with what was so before.
+        if CHANGES.load(SeqCst) == seen {
+            return;
+        }
+    }
+}
+
+fn ask() {
+    let all = LISTENERS.write(|all| {
+        all.retain(|l| l.strong_count() > 0);
+        all.clone()
+    });
+    let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+    let mask = all.iter().fold(0, |mask, l| mask | l.wants());
+    ENABLED.store(mask, SeqCst);
+    for (external, shortest) in [false, true].into_iter().zip(&SHORTEST) {
+        let wanted = all.iter().filter_map(|l| l.shortest_wait(external));
+        let nanos = wanted.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
+        shortest.store(nanos.min().unwrap_or(u64::MAX), SeqCst);
+    }
 }
 
 /// Records an event when somebody listens.
 #[inline]
 pub fn emit<E: EventData>(make: impl FnOnce() -> E) {
-    if ENABLED.load(Relaxed) & bit(E::ID) != 0 {
+    if is_wanted(E::ID) {
         record(E::ID, make().into_values());
+    }
+}
+
+/// Whether somebody listens to such events: what costs something to know is found out only then.
+#[inline]
+pub fn is_wanted(id: EventId) -> bool {
+    ENABLED.load(Relaxed) & id.bit() != 0
+}
+
+/// The same for several: the bits of [`EventId::bit`].
+#[inline]
+pub fn are_wanted(mask: u64) -> bool {
+    ENABLED.load(Relaxed) & mask != 0
+}
+
+/// A wait begins.
+#[inline]
+pub(crate) fn wait_begins(wait_type: WaitType) {
+    let external = wait_type.kind() == WaitKind::External;
+    if SHORTEST[usize::from(external)].load(Relaxed) == 0 {
+        wait_event(wait_type, external, None);
+    }
+}
+
+/// A wait has ended, after so many nanoseconds.
+#[inline]
+pub(crate) fn wait_ends(wait_type: WaitType, waited: u64, signal: u64) {
+    let external = wait_type.kind() == WaitKind::External;
+    if waited >= SHORTEST[usize::from(external)].load(Relaxed) {
+        wait_event(wait_type, external, Some((waited, signal)));
+    }
+}
+
+#[cold]
+fn wait_event(wait_type: WaitType, external: bool, ended: Option<(u64, u64)>) {
+    let (waited, signal) = ended.unwrap_or_default();
+    let (duration, signal_duration) = (waited / NANOS_PER_MS, signal / NANOS_PER_MS);
+    let (wait_type, opcode) = (WaitTypes(wait_type), Opcode(ended.is_some()));
+    match external {
+        true => emit(|| WaitInfoExternal {
+            wait_type,
+            opcode,
+            duration,
+        }),
+        false => emit(|| WaitInfo {
+            wait_type,
+            opcode,
+            duration,
+            signal_duration,
+        }),
     }
 }
 
@@ -299,9 +286,9 @@ fn record(id: EventId, values: Vec<EventValue>) {
         id,
         values,
     };
-    let listening: Vec<_> = RINGS.read(|rings| rings.iter().filter_map(Weak::upgrade).collect());
-    for ring in listening.iter().filter(|r| r.mask & bit(id) != 0) {
-        ring.add(event.clone());
+    let listening: Vec<_> = LISTENERS.read(|all| all.iter().filter_map(Weak::upgrade).collect());
+    for listener in listening.iter().filter(|l| l.wants() & id.bit() != 0) {
+        listener.event(&event);
     }
 }
 

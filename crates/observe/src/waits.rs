@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use duramen_os::time::{self, Instant};
 
+use crate::events;
 use crate::session::{self, Pending};
 pub use idle::{IdleWorker, idle_worker};
 pub use list::{WaitKind, WaitType};
@@ -87,6 +88,7 @@ fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -
     if let Some(listener) = LISTENER.get() {
         (listener.begins)();
     }
+    events::wait_begins(wait_type);
     let start = time::now();
     WaitGuard {
         wait_type,
@@ -102,6 +104,7 @@ pub fn record_wait(wait_type: WaitType, waited: Duration, signal: Duration) {
     let (waited, signal) = (nanos(waited), nanos(signal));
     add(wait_type, waited, signal);
     session::add_finished(wait_type, waited, signal);
+    events::wait_ends(wait_type, waited, signal);
 }
 
 impl WaitGuard {
@@ -134,6 +137,7 @@ impl Drop for WaitGuard {
         if let Some(listener) = LISTENER.get() {
             (listener.ends)();
         }
+        events::wait_ends(self.wait_type, waited, signal);
     }
 }
 

@@ -14,11 +14,12 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use duramen_base::SessionId;
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Global, Mutex};
 use duramen_tsql::ast::StatementKind;
 use duramen_txn::{LockOwner, Transaction};
 
 use crate::options::Options;
+use crate::program::Program;
 use crate::security::Who;
 use crate::session::{CancelToken, LoginRequest};
 
@@ -39,6 +40,10 @@ pub struct Activity {
     pub login_time: i64,
     pub connection: [u8; 16],
     pub owner: LockOwner,
+    /// The instance that it belongs to, as its event sessions know it.
+    pub instance: u64,
+    /// The batch or statement of the request at hand, or of the last one.
+    program: Global<Option<Arc<Program>>>,
     state: AtomicU8,
     killed: AtomicBool,
     cancel: Mutex<CancelToken>,
@@ -94,7 +99,7 @@ fn now() -> i64 {
 }
 
 impl Activity {
-    pub fn new(owner: LockOwner, login: &LoginRequest, who: &Who) -> Activity {
+    pub fn new(owner: LockOwner, login: &LoginRequest, who: &Who, instance: u64) -> Activity {
         let mut login = login.clone();
         login.password.clear();
         let now = now();
@@ -107,6 +112,8 @@ impl Activity {
             login_time: now,
             connection: duramen_os::random::guid(),
             owner,
+            instance,
+            program: Global::new(None),
             state: AtomicU8::new(IDLE),
             killed: AtomicBool::new(false),
             cancel: Mutex::new(CancelToken::default()),
@@ -127,6 +134,7 @@ impl Activity {
         *self.cancel.lock() = cancel.clone();
         self.command.store(0, Relaxed);
         self.started.store(now(), Relaxed);
+        self.program.write(|p| *p = None);
         self.state
             .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
             .is_ok()
@@ -147,6 +155,25 @@ impl Activity {
         self.state.store(IDLE, Release);
         // Either this looks after the killer has marked, or the killer looks after the session is idle.
         !(self.killed.load(Acquire) && self.die())
+    }
+
+    /// What the request runs; whatever it calls in turn is part of that.
+    pub fn note_program(&self, program: &Arc<Program>) {
+        self.program.write(|p| {
+            if p.is_none() {
+                *p = Some(program.clone());
+            }
+        });
+    }
+
+    /// The text of the request at hand, or of the last one.
+    pub fn text(&self) -> Option<String> {
+        self.program.read(|p| p.as_ref().map(|p| p.text.clone()))
+    }
+
+    /// The open transaction's id; 0 without one.
+    pub fn transaction_id(&self) -> u64 {
+        self.transaction_id.load(Relaxed)
     }
 
     /// The session's open transaction is this one now.

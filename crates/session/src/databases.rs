@@ -191,11 +191,14 @@ pub fn number(data: &mut [&mut NewFile], log: &mut [&mut NewFile]) {
     rest(log, 2);
 }
 
+/// The databases that are open; shared with who names them in events.
+pub(crate) type OpenDatabases = Arc<RwLock<BTreeMap<DbId, Arc<OpenDb>>>>;
+
 pub struct Databases {
     pub engine: Arc<Engine>,
     pub gate: Arc<GateHub>,
     pub config: StorageConfig,
-    pub(crate) open: RwLock<BTreeMap<DbId, Arc<OpenDb>>>,
+    pub(crate) open: OpenDatabases,
     /// Listed in `master`, and not open.
     pub(crate) unavailable: RwLock<BTreeMap<DbId, Arc<Unavailable>>>,
     /// One change of the list at a time.
@@ -206,6 +209,16 @@ pub struct Databases {
 }
 
 impl Databases {
+    /// Where files of events are written and found.
+    pub(crate) fn folders(&self) -> crate::xe::file::Folders {
+        let (config, disk) = (self.config.clone(), self.engine.env.disk.clone());
+        crate::xe::file::Folders {
+            disk: disk.clone(),
+            log: self.config.data_dir.join("log"),
+            resolve: Arc::new(move |path| resolve(&config, &*disk, path)),
+        }
+    }
+
     /// How an entry of `master` is opened.
     pub(crate) fn open_spec(&self, entry: &DatabaseEntry) -> OpenDatabase {
         let (mut data, mut log) = (Vec::new(), Vec::new());
@@ -356,22 +369,7 @@ impl Databases {
 
     /// `X:\a\b` through the drive map; any other letter is a folder of the data directory.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        let mut chars = path.chars();
-        let (Some(letter), Some(':')) = (chars.next(), chars.next()) else {
-            return PathBuf::from(path);
-        };
-        let letter = letter.to_ascii_uppercase();
-        let root = match self.config.drives.get(&letter) {
-            Some(dir) => dir.clone(),
-            None => self.config.data_dir.join("drives").join(letter.to_string()),
-        };
-        let rest = chars.as_str().replace('\\', "/");
-        let full = root.join(rest.trim_start_matches('/'));
-        if let Some(parent) = full.parent() {
-            // A directory that cannot be made is found missing when the file is made.
-            let _ = self.engine.env.disk.create_dir_all(parent);
-        }
-        full
+        resolve(&self.config, &*self.engine.env.disk, path)
     }
 
     pub fn get(&self, id: DbId) -> Option<Arc<OpenDb>> {
@@ -427,6 +425,26 @@ impl Databases {
         let schema: u64 = seen.map(|(_, d)| d.catalog.version()).sum();
         schema + self.generation.load(Ordering::Acquire) * 1_000_000_007
     }
+}
+
+/// `X:\a\b` through the drive map; any other letter is a folder of the data directory.
+fn resolve(config: &StorageConfig, disk: &dyn duramen_os::Disk, path: &str) -> PathBuf {
+    let mut chars = path.chars();
+    let (Some(letter), Some(':')) = (chars.next(), chars.next()) else {
+        return PathBuf::from(path);
+    };
+    let letter = letter.to_ascii_uppercase();
+    let root = match config.drives.get(&letter) {
+        Some(dir) => dir.clone(),
+        None => config.data_dir.join("drives").join(letter.to_string()),
+    };
+    let rest = chars.as_str().replace('\\', "/");
+    let full = root.join(rest.trim_start_matches('/'));
+    if let Some(parent) = full.parent() {
+        // A directory that cannot be made is found missing when the file is made.
+        let _ = disk.create_dir_all(parent);
+    }
+    full
 }
 
 pub fn durability_of(options: u64) -> DelayedDurability {

@@ -23,6 +23,7 @@ use crate::session::{LoginRequest, Session};
 use crate::settings::{Settings, option};
 use crate::startup::Later;
 use crate::stored::StoredTable;
+use crate::xe::Xe;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
@@ -54,6 +55,8 @@ pub struct Instance {
     pub(crate) settings: Settings,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
+    /// Event sessions.
+    pub(crate) xe: Arc<Xe>,
     /// DBCC TRACEON with -1.
     pub(crate) trace: crate::dbcc::TraceFlags,
 }
@@ -99,6 +102,7 @@ impl Instance {
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
         let (databases, later) = Databases::start(env, config.storage.clone(), notice)?;
         let locks = databases.engine.locks.clone();
+        let xe = Xe::new(&config.server_name, &databases.open, databases.folders());
         let instance = Arc::new(Instance {
             config,
             locks,
@@ -110,9 +114,11 @@ impl Instance {
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
             settings: Settings::default(),
             stop: OnceLock::new(),
+            xe,
             trace: Default::default(),
         });
         instance.start_settings()?;
+        instance.start_event_sessions()?;
         // Without an msdb that can be written there is no history, and everything else.
         let _ = crate::history::prepare(&instance);
         Ok((instance, later))
@@ -127,6 +133,7 @@ impl Instance {
     /// Checkpoints and closes every database.
     pub fn shutdown(&self) -> SqlResult<()> {
         self.plans.clear();
+        self.xe.shutdown();
         self.databases.shutdown()
     }
 
@@ -213,7 +220,12 @@ impl Instance {
             .find(|id| !sessions.contains_key(id));
         let spid =
             free.ok_or_else(|| SqlError::new(&messages::TOO_MANY_CONNECTIONS, &[&32767, &""]))?;
-        let activity = Arc::new(Activity::new(self.locks.owner(spid), request, who));
+        let activity = Arc::new(Activity::new(
+            self.locks.owner(spid),
+            request,
+            who,
+            self.xe.instance,
+        ));
         sessions.insert(spid, activity.clone());
         Ok(activity)
     }

@@ -21,6 +21,7 @@ mod manager;
 mod metadata;
 mod names;
 mod options;
+mod origin;
 mod outcome;
 mod plan_cache;
 mod program;
@@ -46,6 +47,7 @@ mod unavailable;
 pub mod version;
 mod versioning;
 mod views;
+mod xe;
 
 pub use databases::StorageConfig;
 pub use duramen_query::cancelled;

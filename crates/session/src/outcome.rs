@@ -1,7 +1,7 @@
 //! What an error ends: the statement, the batch, the transaction, the connection. The one place that decides.
 
 use duramen_base::SqlError;
-use duramen_observe::events::{ErrorReported, emit};
+use duramen_observe::events::{ErrorCategory, ErrorDestination, ErrorReported, emit};
 use duramen_observe::{Counter, count};
 
 use crate::sink::ResultSink;
@@ -77,6 +77,10 @@ pub fn tell(error: &SqlError) {
         error_number: i64::from(error.number),
         severity: u64::from(error.severity),
         state: u64::from(error.state),
+        user_defined: error.number >= 50000,
+        category: ErrorCategory,
+        destination: ErrorDestination,
+        is_intercepted: false,
         message: error.message.clone(),
     });
     let counter = match error.severity {

@@ -47,7 +47,11 @@ impl Session {
         cancel: &CancelToken,
     ) -> RpcOutcome {
         let given = parameters.iter().map(given).collect();
-        let mut outcome = self.call(sink, cancel, |run| run.call_text(text, declarations, given));
+        let shown = || call_of(text, declarations);
+        let called = ("sp_executesql", &shown as &dyn Fn() -> String);
+        let mut outcome = self.call(called, sink, cancel, |run| {
+            run.call_text(text, declarations, given)
+        });
         if outcome.status.is_some() {
             outcome.status = Some(self.state.error);
         }
@@ -63,14 +67,18 @@ impl Session {
         cancel: &CancelToken,
     ) -> RpcOutcome {
         let given = parameters.iter().map(given).collect();
-        self.call(sink, cancel, |run| {
+        let shown = || format!("exec {name}");
+        let called = (name, &shown as &dyn Fn() -> String);
+        self.call(called, sink, cancel, |run| {
             let name = parse_name(name)?;
             run.call_procedure(&name, given)
         })
     }
 
+    /// `called` is the procedure and the text that stands for the call in events.
     fn call(
         &mut self,
+        called: (&str, &dyn Fn() -> String),
         sink: &mut dyn ResultSink,
         cancel: &CancelToken,
         work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
@@ -82,23 +90,25 @@ impl Session {
                 return RpcOutcome::default();
             }
         };
-        let called = self.request(sink, cancel, |session, sink| {
-            let mut run = Run::new(session, &nothing, sink, cancel);
-            let outcome = match work(&mut run) {
-                Ok(called) => match called.ended {
-                    Ended::Done(status) => RpcOutcome {
-                        status: Some(status.unwrap_or(0)),
-                        outputs: called.outputs,
+        let outcome = self.request(sink, cancel, |session, sink| {
+            session.tell_call(called, cancel, |session| {
+                let mut run = Run::new(session, &nothing, sink, cancel);
+                let outcome = match work(&mut run) {
+                    Ok(called) => match called.ended {
+                        Ended::Done(status) => RpcOutcome {
+                            status: Some(status.unwrap_or(0)),
+                            outputs: called.outputs,
+                        },
+                        Ended::Stopped => RpcOutcome::default(),
+                        Ended::Thrown(error) => run.refused(error),
                     },
-                    Ended::Stopped => RpcOutcome::default(),
-                    Ended::Thrown(error) => run.refused(error),
-                },
-                Err(error) => run.refused(error),
-            };
-            run.end_of_call();
-            outcome
+                    Err(error) => run.refused(error),
+                };
+                run.end_of_call();
+                outcome
+            })
         });
-        called.unwrap_or_default()
+        outcome.unwrap_or_default()
     }
 }
 
@@ -108,6 +118,19 @@ impl Run<'_> {
         let error = error.at_line(1);
         self.tell_error(&error);
         RpcOutcome::default()
+    }
+}
+
+/// A parameterised statement as events show it, without the values.
+fn call_of(text: &str, declarations: &str) -> String {
+    let literal = |s: &str| format!("N'{}'", s.replace('\'', "''"));
+    match declarations {
+        "" => format!("exec sp_executesql {}", literal(text)),
+        _ => format!(
+            "exec sp_executesql {},{}",
+            literal(text),
+            literal(declarations)
+        ),
     }
 }
 

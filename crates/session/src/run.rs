@@ -8,6 +8,7 @@ mod dbcc;
 mod define;
 mod describe;
 mod describe_parameters;
+mod event_sessions;
 mod exec;
 mod grants;
 mod insert_exec;
@@ -28,6 +29,7 @@ mod server;
 mod showplan;
 mod statistics;
 mod tables;
+pub(crate) mod telling;
 mod temp;
 mod textsize;
 mod trigger;
@@ -190,9 +192,9 @@ impl<'r> Run<'r> {
                 break Ended::Stopped;
             }
             self.line = self.program.steps[at].line as i32;
-            let step = match self.session.options.measured() {
-                false => self.step(at),
-                true => self.measured(at),
+            let step = match telling::statements_are_wanted() {
+                false => self.measured_or_not(at),
+                true => self.told(at),
             };
             let next = match step {
                 Ok(next) => next,
@@ -361,6 +363,13 @@ impl<'r> Run<'r> {
             Op::Run(StatementKind::Update(_)) => command::UPDATE,
             Op::Run(StatementKind::Delete(_)) => command::DELETE,
             _ => command::OTHER,
+        }
+    }
+
+    fn measured_or_not(&mut self, at: usize) -> SqlResult<Next> {
+        match self.session.options.measured() {
+            false => self.step(at),
+            true => self.measured(at),
         }
     }
 
@@ -694,6 +703,9 @@ impl<'r> Run<'r> {
             }
             StatementKind::Reconfigure { with_override } => self.reconfigure(*with_override),
             StatementKind::Shutdown { nowait } => self.shut_down(*nowait),
+            StatementKind::CreateEventSession(_)
+            | StatementKind::AlterEventSession(_)
+            | StatementKind::DropEventSession { .. } => self.event_session(kind),
             other => Err(not_supported(crate::names::statement_name(other))),
         }
     }

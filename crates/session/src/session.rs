@@ -12,7 +12,7 @@ use crate::activity::Activity;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::programs::ProgramCache;
-use crate::run::{Announced, Run, Stopwatch, TemporaryTable};
+use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
 use crate::security::Who;
 use crate::sink::{Done, EnvChange, ResultSink};
 
@@ -159,7 +159,12 @@ impl Session {
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
     /// A session that KILL or ALTER DATABASE has ended answers with error 596, of severity 21, from then on.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
-        self.request(sink, cancel, |s, sink| s.run_batch(text, sink, cancel));
+        self.request(sink, cancel, |s, sink| {
+            match telling::batches_are_wanted() {
+                false => s.run_batch(text, sink, cancel),
+                true => s.run_told_batch(text, sink, cancel),
+            }
+        });
     }
 
     /// One request of the client: the session is busy while `work` runs, and can be interrupted. `None` when the session
@@ -172,6 +177,7 @@ impl Session {
     ) -> Option<T> {
         self.state.bulk = None;
         if self.activity.begin(cancel) {
+            let _working = crate::origin::work_for(&self.activity);
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
             // A login that cannot be read any more goes on with what it had.
@@ -197,7 +203,12 @@ impl Session {
         None
     }
 
-    fn run_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
+    pub(crate) fn run_batch(
+        &mut self,
+        text: &str,
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+    ) {
         let clock = self.options.statistics_time.then(Stopwatch::start);
         let key = self.text_key(text, "");
         match self.batch_program(&key, text) {
@@ -214,6 +225,7 @@ impl Session {
                     sink.info(&clock.compiled().at_line(1));
                 }
                 let program = batch.program.clone();
+                self.activity.note_program(&program);
                 let bound = std::mem::take(&mut batch.bound);
                 let (bound, rebound) = Run::new(self, &program, sink, cancel).batch(bound);
                 batch.bound = bound;

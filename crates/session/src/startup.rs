@@ -104,7 +104,7 @@ impl Databases {
             engine,
             gate: GateHub::new(),
             config,
-            open: RwLock::new(BTreeMap::new()),
+            open: Arc::default(),
             unavailable: RwLock::new(BTreeMap::new()),
             admin: Mutex::new(()),
             generation: AtomicU64::new(1),

@@ -12,6 +12,8 @@ mod database_scoped_configurations;
 mod databases;
 pub(crate) mod dblog;
 pub(crate) mod dump_dblog;
+mod event_files;
+mod event_sessions;
 mod exec;
 mod indexes;
 mod io_stats;
@@ -32,6 +34,8 @@ mod stats;
 mod transactions;
 mod version_store;
 mod wait_stats;
+mod xe_objects;
+mod xe_sessions;
 
 pub use column::lsn_number;
 pub use columns::{type_by_id, type_by_name};
@@ -156,6 +160,20 @@ const VIEWS: &[&View] = &[
     &columns::TABLE_TYPES,
     &recovery_status::VIEW,
     &log_preparation::VIEW,
+    &event_sessions::SESSIONS,
+    &event_sessions::EVENTS,
+    &event_sessions::ACTIONS,
+    &event_sessions::TARGETS,
+    &event_sessions::FIELDS,
+    &xe_sessions::SESSIONS,
+    &xe_sessions::TARGETS,
+    &xe_sessions::EVENTS,
+    &xe_sessions::ACTIONS,
+    &xe_sessions::COLUMNS,
+    &xe_objects::PACKAGES,
+    &xe_objects::OBJECTS,
+    &xe_objects::COLUMNS,
+    &xe_objects::MAP_VALUES,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -165,6 +183,7 @@ const FUNCTIONS: &[&View] = &[
     &log_stats::VIEW,
     &io_stats::VIEW,
     &dump_dblog::VIEW,
+    &event_files::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -10,6 +10,10 @@ fn report(number: i64) {
         error_number: number,
         severity: 16,
         state: 1,
+        user_defined: false,
+        category: ErrorCategory,
+        destination: ErrorDestination,
+        is_intercepted: false,
         message: "no".to_owned(),
     });
 }

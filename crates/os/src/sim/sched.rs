@@ -148,6 +148,11 @@ pub fn ending() -> bool {
     LIVE.load(Relaxed) != 0 && registered().is_some_and(|h| h.core.state.lock().stop.is_some())
 }
 
+/// Whether this thread belongs to a simulation: what depends on other worlds of the process must not be done here.
+pub fn is_simulated() -> bool {
+    LIVE.load(Relaxed) != 0 && registered().is_some()
+}
+
 fn registered() -> Option<Here> {
     HERE.try_with(|h| h.borrow().clone()).ok().flatten()
 }

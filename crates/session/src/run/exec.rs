@@ -369,6 +369,7 @@ impl Run<'_> {
     ) -> SqlResult<Called> {
         let bound = std::mem::take(&mut callable.bound);
         let program = callable.program.clone();
+        self.session.activity.note_program(&program);
         let Inner {
             ended,
             vars,

@@ -153,13 +153,17 @@ impl Run<'_> {
             | StatementKind::Use(_) => Ok(()),
             // These ask for themselves.
             StatementKind::Shutdown { .. } | StatementKind::Reconfigure { .. } => Ok(()),
+            // ALTER ANY EVENT SESSION is of CONTROL SERVER's here.
+            StatementKind::CreateEventSession(_)
+            | StatementKind::AlterEventSession(_)
+            | StatementKind::DropEventSession { .. } => match self.session.who.sysadmin {
+                true => Ok(()),
+                false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+            },
             // Nothing runs these yet: the error that says so is everybody's.
             StatementKind::Merge(_)
             | StatementKind::CreateSequence(_)
             | StatementKind::CreateSynonym { .. }
-            | StatementKind::CreateEventSession(_)
-            | StatementKind::AlterEventSession(_)
-            | StatementKind::DropEventSession { .. }
             | StatementKind::DeclareCursor(_)
             | StatementKind::Cursor(_)
             | StatementKind::ExecuteAs { .. }

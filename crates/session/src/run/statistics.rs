@@ -31,6 +31,12 @@ impl Stopwatch {
         SqlError::new(message, &[&cpu, &elapsed])
     }
 
+    /// Microseconds of the thread and of the clock since it was started.
+    pub fn micros(&self) -> (u64, u64) {
+        let cpu = time::thread_cpu().saturating_sub(self.cpu).as_micros();
+        (cpu as u64, self.start.elapsed().as_micros() as u64)
+    }
+
     /// 3613
     pub fn compiled(&self) -> SqlError {
         self.told(&messages::COMPILE_TIMES)

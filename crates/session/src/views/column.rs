@@ -4,7 +4,7 @@
 //! it, and the order in the file is the order users see.
 
 use duramen_base::Lsn;
-use duramen_types::{DateTime, Decimal, SqlType, Value, temporal};
+use duramen_types::{DateTime, DateTime2, Decimal, SqlType, Value, temporal};
 
 /// Nullability in a column table.
 pub const NOT_NULL: bool = false;
@@ -88,4 +88,15 @@ pub fn unix_time(nanos: i128) -> Value {
     let days = (DAYS_TO_1970 + units.div_euclid(per_day)) as i32;
     DateTime::from_days_units(days, units.rem_euclid(per_day) as u64)
         .map_or(Value::Null, Value::DateTime)
+}
+
+/// The same as a datetime2(7).
+pub fn unix_time2(nanos: i128) -> Value {
+    const DAYS_TO_1970: i128 = 719_162;
+    let units = nanos / 100;
+    let per_day = temporal::UNITS_PER_DAY as i128;
+    Value::DateTime2(DateTime2 {
+        days: (DAYS_TO_1970 + units.div_euclid(per_day)) as i32,
+        time: units.rem_euclid(per_day) as u64,
+    })
 }

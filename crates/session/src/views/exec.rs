@@ -45,7 +45,7 @@ impl Source {
         let running = cx.instance.databases.engine.recoveries();
         let source = |(spid, recovery): (u16, Recovering)| {
             let owner = cx.instance.locks.owner(SessionId(spid));
-            let who = Arc::new(Activity::new(owner, &LoginRequest::default(), &who));
+            let who = Arc::new(Activity::new(owner, &LoginRequest::default(), &who, 0));
             let mut now = who.glance();
             now.running = true;
             now.command = "DB STARTUP";

@@ -90,6 +90,8 @@ const MESSAGES: &[(i32, &str)] = &[
         15647,
         "the last line of sp_help of a table, whose other results have dates",
     ),
+    (25717, DISK),
+    (25722, "its text has the name of a file, which has a time"),
     (17809, "needs 32,000 connections"),
 ];
 

@@ -15,6 +15,7 @@ mod dbcc;
 mod dbcc_page;
 mod delayed;
 mod dump_dblog;
+mod event_sessions;
 mod full;
 mod golden;
 mod in_doubt;

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_observe::events::{DatabaseFileSizeChange, emit};
+use duramen_observe::events::{DatabaseFileSizeChange, FileType, emit};
 use duramen_observe::{LatchClass, WaitType};
 use duramen_os::{AlignedBuf, DiskFile, IoError, time};
 use duramen_txn::Transaction;
@@ -179,7 +179,7 @@ impl Database {
             duration: started.elapsed().as_micros() as u64,
             database_id: u64::from(self.id.0),
             file_id: u64::from(file.id),
-            file_type: 0,
+            file_type: FileType::Data,
             is_automatic: automatic,
             total_size_kb: u64::from(size) * PAGE_BYTES as u64 / 1024,
             size_change_kb: (i64::from(size) - i64::from(old)) * PAGE_BYTES as i64 / 1024,

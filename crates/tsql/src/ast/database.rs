@@ -156,7 +156,29 @@ pub struct EventSpec {
     /// `SET field = value`.
     pub fields: Vec<NamedOption>,
     pub actions: Vec<ObjectName>,
-    pub predicate: Option<Expr>,
+    pub predicate: Option<EventPredicate>,
+    /// The predicate as written; empty without one.
+    pub predicate_text: String,
+}
+
+/// A condition of an event.
+#[derive(Clone, PartialEq, Debug)]
+pub enum EventPredicate {
+    And(Box<EventPredicate>, Box<EventPredicate>),
+    Or(Box<EventPredicate>, Box<EventPredicate>),
+    Not(Box<EventPredicate>),
+    /// `source op value`: a field of the event or a source such as `sqlserver.database_id`.
+    Compare {
+        source: ObjectName,
+        op: CompareOp,
+        value: OptionValue,
+    },
+    /// `package0.divides_by_uint64(source, value)`.
+    Call {
+        function: ObjectName,
+        source: ObjectName,
+        value: OptionValue,
+    },
 }
 
 #[derive(Clone, PartialEq, Debug)]

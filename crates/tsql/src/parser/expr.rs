@@ -287,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// A comparison operator; its two characters may have blanks between them.
-    fn compare_op(&mut self) -> Option<CompareOp> {
+    pub(super) fn compare_op(&mut self) -> Option<CompareOp> {
         let second = match self.at(1).kind {
             Tok::Op(c) => c,
             _ => ' ',

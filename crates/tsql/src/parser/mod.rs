@@ -12,6 +12,7 @@ mod control;
 mod database;
 mod ddl;
 mod dml;
+mod event_session;
 mod expr;
 mod from;
 mod function;

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::FileId;
-use duramen_observe::events::{DatabaseFileSizeChange, LogGrowthPrepared, LogGrowthWait, emit};
+use duramen_observe::events::{
+    DatabaseFileSizeChange, FileType, LogGrowthPrepared, LogGrowthWait, emit,
+};
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
@@ -233,7 +235,7 @@ impl Log {
                 duration: event.duration.as_micros() as u64,
                 database_id: u64::from(self.cfg.db_id.0),
                 file_id: u64::from(event.file_id.0),
-                file_type: 1,
+                file_type: FileType::Log,
                 is_automatic: event.automatic,
                 total_size_kb: event.new_bytes / 1024,
                 size_change_kb: (event.new_bytes - event.old_bytes) as i64 / 1024,

@@ -1,7 +1,7 @@
 //! Shrinking a log file: VLFs go from its end, as far as they are not in use and at least two stay in the log.
 
 use duramen_base::FileId;
-use duramen_observe::events::{DatabaseFileSizeChange, emit};
+use duramen_observe::events::{DatabaseFileSizeChange, FileType, emit};
 use duramen_os::time;
 
 use super::Log;
@@ -77,7 +77,7 @@ impl Log {
                 duration: started.elapsed().as_micros() as u64,
                 database_id: u64::from(self.cfg.db_id.0),
                 file_id: u64::from(file_id.0),
-                file_type: 1,
+                file_type: FileType::Log,
                 is_automatic: false,
                 total_size_kb: new_bytes / 1024,
                 size_change_kb: new_bytes as i64 / 1024 - old_bytes as i64 / 1024,

@@ -1,0 +1,341 @@
+//! The events, declared once: their names, fields and units are those of SQL Server, but for the package `duramen`.
+
+use super::{EventData, EventField, EventValue};
+use crate::waits::WaitType;
+
+macro_rules! events {
+    ($($id:ident $package:literal $name:literal $about:literal { $($(#[$unit:meta])* $field:ident: $ty:ty,)* })*) => {
+        /// Every event there is.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum EventId { $(#[doc = $about] $id,)* }
+
+        impl EventId {
+            pub const ALL: &'static [EventId] = &[$(EventId::$id,)*];
+
+            /// The name in `sys.dm_xe_objects`.
+            pub const fn name(self) -> &'static str {
+                match self { $(EventId::$id => $name,)* }
+            }
+
+            /// Names of the fields, in order.
+            pub const fn fields(self) -> &'static [&'static str] {
+                match self { $(EventId::$id => &[$(stringify!($field),)*],)* }
+            }
+
+            /// Names of the fields' types, in the same order.
+            pub const fn types(self) -> &'static [&'static str] {
+                match self { $(EventId::$id => &[$(<$ty as EventField>::TYPE,)*],)* }
+            }
+
+            /// The package that declares it.
+            pub const fn package(self) -> &'static str {
+                match self { $(EventId::$id => $package,)* }
+            }
+
+            /// What it tells.
+            pub const fn description(self) -> &'static str {
+                match self { $(EventId::$id => $about,)* }
+            }
+
+            /// Its place in the mask of a [`Listener`](super::Listener).
+            pub const fn bit(self) -> u64 {
+                1 << self as u8
+            }
+        }
+
+        $(
+            #[doc = $about]
+            #[derive(Clone, Debug)]
+            pub struct $id { $($(#[$unit])* pub $field: $ty,)* }
+
+            impl EventData for $id {
+                const ID: EventId = EventId::$id;
+                fn into_values(self) -> Vec<EventValue> {
+                    vec![$(self.$field.into_value(),)*]
+                }
+            }
+        )*
+    };
+}
+
+events! {
+    DatabaseFileSizeChange "sqlserver" "database_file_size_change" "A data or log file grew or shrank." {
+        /// Microseconds.
+        duration: u64,
+        database_id: u64,
+        file_id: u64,
+        file_type: FileType,
+        is_automatic: bool,
+        total_size_kb: u64,
+        /// Negative when it shrank.
+        size_change_kb: i64,
+    }
+    LogFlushStart "sqlserver" "log_flush_start" "A log write was given to the disk." {
+        database_id: u64,
+        /// VLF sequence number << 32 | block.
+        log_block_id: u64,
+        /// Bytes.
+        write_size: u64,
+        /// Writes in flight, this one included.
+        pending_writes: u64,
+    }
+    LogFlushComplete "sqlserver" "log_flush_complete" "A log write came back from the disk." {
+        database_id: u64,
+        log_block_id: u64,
+        /// Milliseconds.
+        duration: u64,
+        write_size: u64,
+        pending_writes: u64,
+        /// The operating system's error number; 0 when it succeeded.
+        error: u64,
+    }
+    LogTruncation "sqlserver" "databases_log_truncation" "VLFs were marked reusable." {
+        database_id: u64,
+        /// How many VLFs.
+        count: u64,
+    }
+    CheckpointBegin "sqlserver" "checkpoint_begin" "A checkpoint began." {
+        database_id: u64,
+    }
+    CheckpointEnd "sqlserver" "checkpoint_end" "A checkpoint ended." {
+        database_id: u64,
+    }
+    LockDeadlock "sqlserver" "lock_deadlock" "A session was chosen as the victim of a deadlock." {
+        /// Sessions in the cycle.
+        cycle_length: u64,
+        victim_session_id: u64,
+    }
+    LockEscalation "sqlserver" "lock_escalation" "Row or page locks were traded for one of the table." {
+        database_id: u64,
+        object_id: u64,
+        escalated_lock_count: u64,
+    }
+    ErrorReported "sqlserver" "error_reported" "An error or message was given to a client." {
+        error_number: i64,
+        severity: u64,
+        state: u64,
+        /// RAISERROR or THROW.
+        user_defined: bool,
+        category: ErrorCategory,
+        destination: ErrorDestination,
+        /// TRY caught it: such errors are not reported here.
+        is_intercepted: bool,
+        message: String,
+    }
+    LogGrowthPrepared "duramen" "log_growth_prepared" "A growth of a log file was prepared in the background." {
+        /// Microseconds.
+        duration: u64,
+        database_id: u64,
+        file_id: u64,
+        /// 0 when it failed.
+        size_change_kb: u64,
+        /// The operating system's error number; 0 when it succeeded.
+        error: u64,
+    }
+    LogGrowthWait "duramen" "log_growth_wait" "Somebody had to wait for a log file to grow." {
+        /// Microseconds.
+        duration: u64,
+        database_id: u64,
+        file_id: u64,
+    }
+    WaitInfo "sqlos" "wait_info" "A task began or ended a wait." {
+        wait_type: WaitTypes,
+        opcode: Opcode,
+        /// Milliseconds; 0 at the beginning.
+        duration: u64,
+        /// Milliseconds from being woken to running.
+        signal_duration: u64,
+    }
+    WaitInfoExternal "sqlos" "wait_info_external" "A call into the operating system began or ended." {
+        wait_type: WaitTypes,
+        opcode: Opcode,
+        /// Milliseconds; 0 at the beginning.
+        duration: u64,
+    }
+    SqlBatchStarting "sqlserver" "sql_batch_starting" "A batch begins." {
+        batch_text: String,
+    }
+    SqlBatchCompleted "sqlserver" "sql_batch_completed" "A batch has ended." {
+        /// Microseconds of the worker's own thread.
+        cpu_time: u64,
+        /// Microseconds.
+        duration: u64,
+        row_count: u64,
+        result: Outcome,
+        batch_text: String,
+    }
+    RpcStarting "sqlserver" "rpc_starting" "A remote procedure call begins." {
+        object_name: String,
+        statement: String,
+    }
+    RpcCompleted "sqlserver" "rpc_completed" "A remote procedure call has ended." {
+        /// Microseconds of the worker's own thread.
+        cpu_time: u64,
+        /// Microseconds.
+        duration: u64,
+        result: Outcome,
+        row_count: u64,
+        object_name: String,
+        statement: String,
+    }
+    SqlStatementStarting "sqlserver" "sql_statement_starting" "A statement of a batch begins." {
+        line_number: u64,
+        /// Bytes of UTF-16 from the batch's beginning.
+        offset: u64,
+        offset_end: u64,
+        statement: String,
+    }
+    SqlStatementCompleted "sqlserver" "sql_statement_completed" "A statement of a batch has ended." {
+        /// Microseconds.
+        duration: u64,
+        /// Microseconds of the worker's own thread.
+        cpu_time: u64,
+        row_count: u64,
+        line_number: u64,
+        offset: u64,
+        offset_end: u64,
+        statement: String,
+    }
+    SpStatementCompleted "sqlserver" "sp_statement_completed" "A statement of a module has ended." {
+        /// Microseconds.
+        duration: u64,
+        /// Microseconds of the worker's own thread.
+        cpu_time: u64,
+        row_count: u64,
+        nest_level: u64,
+        line_number: u64,
+        offset: u64,
+        offset_end: u64,
+        object_name: String,
+        statement: String,
+    }
+    Login "sqlserver" "login" "A session was opened." {
+        is_cached: bool,
+        database_id: u64,
+        packet_size: u64,
+        options_text: String,
+    }
+    Logout "sqlserver" "logout" "A session was closed." {
+        is_cached: bool,
+        /// Microseconds from login to logout.
+        duration: u64,
+    }
+    Attention "sqlserver" "attention" "A client gave up on a request." {
+        /// Microseconds since the request began.
+        duration: u64,
+        request_id: u64,
+    }
+    XmlDeadlockReport "sqlserver" "xml_deadlock_report" "The graph of a deadlock." {
+        xml_report: Xml,
+    }
+    ObjectCreated "sqlserver" "object_created" "An object was created." {
+        database_id: u64,
+        object_id: u64,
+        object_name: String,
+    }
+    ObjectAltered "sqlserver" "object_altered" "An object was altered." {
+        database_id: u64,
+        object_id: u64,
+        object_name: String,
+    }
+    ObjectDeleted "sqlserver" "object_deleted" "An object was dropped." {
+        database_id: u64,
+        object_id: u64,
+        object_name: String,
+    }
+}
+
+/// `file_type`: what a file holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileType {
+    Data,
+    Log,
+}
+
+impl FileType {
+    /// Keys and texts of the map.
+    pub const MAP: &'static [(u32, &'static str)] =
+        &[(0, "Data file"), (1, "Log file"), (2, "FILESTREAM file")];
+}
+
+/// `event_opcode`: whether a wait begins or has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opcode(pub bool);
+
+impl Opcode {
+    /// Keys and texts of the map.
+    pub const MAP: &'static [(u32, &'static str)] = &[(0, "Begin"), (1, "End")];
+}
+
+/// `result`: how a request ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    Ok,
+    Error,
+    Abort,
+}
+
+impl Outcome {
+    /// Keys and texts of the map.
+    pub const MAP: &'static [(u32, &'static str)] = &[(0, "OK"), (1, "Error"), (2, "Abort")];
+}
+
+/// `error_category`: what kind of error it is; all of them are the server's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorCategory;
+
+impl ErrorCategory {
+    /// Keys and texts of the map.
+    pub const MAP: &'static [(u32, &'static str)] = &[(2, "SERVER")];
+}
+
+/// `error_destination`: who is told of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorDestination;
+
+impl ErrorDestination {
+    /// Keys and texts of the map.
+    pub const MAP: &'static [(u32, &'static str)] = &[(2, "USER")];
+}
+
+/// `wait_types`: a wait type, its key that of [`WaitType::key`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitTypes(pub WaitType);
+
+/// A document: it stands as such in the event, not as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Xml(pub String);
+
+macro_rules! mapped {
+    ($ty:ty, $name:literal, $key:expr) => {
+        impl EventField for $ty {
+            const TYPE: &'static str = $name;
+            fn into_value(self) -> EventValue {
+                let key: fn($ty) -> usize = $key;
+                let (key, text) = <$ty>::MAP[key(self)];
+                EventValue::Mapped(key, text)
+            }
+        }
+    };
+}
+
+mapped!(FileType, "database_file_type", |f| f as usize);
+mapped!(Opcode, "event_opcode", |o| usize::from(o.0));
+mapped!(ErrorCategory, "error_category", |_| 0);
+mapped!(ErrorDestination, "error_destination", |_| 0);
+mapped!(Outcome, "event_result", |o| o as usize);
+
+impl EventField for WaitTypes {
+    const TYPE: &'static str = "wait_types";
+    fn into_value(self) -> EventValue {
+        EventValue::Mapped(u32::from(self.0.key()), self.0.name())
+    }
+}
+
+impl EventField for Xml {
+    const TYPE: &'static str = "xml";
+    fn into_value(self) -> EventValue {
+        EventValue::Text(self.0)
+    }
+}

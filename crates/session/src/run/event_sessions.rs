@@ -1,0 +1,47 @@
+//! CREATE, ALTER and DROP EVENT SESSION: what the server's event sessions do, and master keeps.
+
+use duramen_base::SqlResult;
+use duramen_tsql::ast::StatementKind;
+
+use super::{Run, command};
+use crate::instance::Instance;
+use crate::xe::system_health;
+
+impl Run<'_> {
+    pub(super) fn event_session(&mut self, kind: &StatementKind) -> SqlResult<()> {
+        self.outside_transaction(crate::names::statement_name(kind))?;
+        let instance = self.session.instance.clone();
+        let keep = |id: i32, statement: Option<&str>| {
+            let master = instance.databases.master()?;
+            master.catalog.put_event_session(id, statement)
+        };
+        match kind {
+            StatementKind::CreateEventSession(stmt) => instance.xe.create(stmt, &keep)?,
+            StatementKind::AlterEventSession(stmt) => instance.xe.alter(stmt, &keep)?,
+            StatementKind::DropEventSession { name } => instance.xe.drop_session(name, &keep)?,
+            _ => {}
+        }
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+}
+
+impl Instance {
+    /// Sessions that master keeps are there again, and those with STARTUP_STATE = ON run. The first start makes
+    /// system_health.
+    pub(crate) fn start_event_sessions(&self) -> SqlResult<()> {
+        let master = self.databases.master()?;
+        let mut kept = master.catalog.event_sessions()?;
+        if !kept.iter().any(|(id, _)| *id == system_health::MARKER_ID) {
+            let made = (65536, system_health::STATEMENT);
+            master.catalog.put_event_session(made.0, Some(made.1))?;
+            master
+                .catalog
+                .put_event_session(system_health::MARKER_ID, Some(""))?;
+            kept.push((made.0, made.1.to_owned()));
+        }
+        kept.retain(|(id, _)| *id != system_health::MARKER_ID);
+        self.xe.load(kept);
+        Ok(())
+    }
+}

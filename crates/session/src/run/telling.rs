@@ -1,0 +1,158 @@
+//! What requests and statements tell of themselves while an event session wants to know.
+
+use duramen_base::SqlResult;
+use duramen_observe::events::{
+    self, EventId, Outcome, RpcCompleted, RpcStarting, SpStatementCompleted, SqlBatchCompleted,
+    SqlBatchStarting, SqlStatementCompleted, SqlStatementStarting, emit,
+};
+
+use super::{Next, Run, Stopwatch};
+use crate::program::Op;
+use crate::session::{CancelToken, Session};
+use crate::sink::ResultSink;
+
+const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
+    | EventId::SqlStatementCompleted.bit()
+    | EventId::SpStatementCompleted.bit();
+const BATCHES: u64 = EventId::SqlBatchStarting.bit() | EventId::SqlBatchCompleted.bit();
+const CALLS: u64 = EventId::RpcStarting.bit() | EventId::RpcCompleted.bit();
+
+#[inline]
+pub(crate) fn statements_are_wanted() -> bool {
+    events::are_wanted(STATEMENTS)
+}
+
+#[inline]
+pub(crate) fn batches_are_wanted() -> bool {
+    events::are_wanted(BATCHES)
+}
+
+#[inline]
+fn calls_are_wanted() -> bool {
+    events::are_wanted(CALLS)
+}
+
+/// Bytes of UTF-16 before a place of a text.
+fn offset(text: &str, at: usize) -> u64 {
+    let before = text.get(..at).unwrap_or(text);
+    before.encode_utf16().count() as u64 * 2
+}
+
+impl Session {
+    fn outcome(&self, cancel: &CancelToken) -> Outcome {
+        match (cancel.is_set(), self.state.error) {
+            (true, _) => Outcome::Abort,
+            (false, 0) => Outcome::Ok,
+            (false, _) => Outcome::Error,
+        }
+    }
+
+    /// A batch between its two events.
+    pub(crate) fn run_told_batch(
+        &mut self,
+        text: &str,
+        sink: &mut dyn ResultSink,
+        cancel: &CancelToken,
+    ) {
+        emit(|| SqlBatchStarting {
+            batch_text: text.to_owned(),
+        });
+        let clock = Stopwatch::start();
+        self.run_batch(text, sink, cancel);
+        let (cpu_time, duration) = clock.micros();
+        emit(|| SqlBatchCompleted {
+            cpu_time,
+            duration,
+            row_count: self.state.rowcount,
+            result: self.outcome(cancel),
+            batch_text: text.to_owned(),
+        });
+    }
+
+    /// A call between its two events: the procedure, and the text that stands for the call.
+    pub(crate) fn tell_call<T>(
+        &mut self,
+        (object_name, statement): (&str, &dyn Fn() -> String),
+        cancel: &CancelToken,
+        run: impl FnOnce(&mut Session) -> T,
+    ) -> T {
+        if !calls_are_wanted() {
+            return run(self);
+        }
+        let statement = statement();
+        emit(|| RpcStarting {
+            object_name: object_name.to_owned(),
+            statement: statement.clone(),
+        });
+        let clock = Stopwatch::start();
+        let result = run(self);
+        let (cpu_time, duration) = clock.micros();
+        emit(|| RpcCompleted {
+            cpu_time,
+            duration,
+            result: self.outcome(cancel),
+            row_count: self.state.rowcount,
+            object_name: object_name.to_owned(),
+            statement,
+        });
+        result
+    }
+}
+
+impl Run<'_> {
+    /// A step between the events of its statement; steps that only lead on have none.
+    pub(super) fn told(&mut self, at: usize) -> SqlResult<Next> {
+        let program = self.program;
+        let step = &program.steps[at];
+        if !matches!(
+            step.op,
+            Op::Run(_) | Op::Assign { .. } | Op::Return(Some(_))
+        ) {
+            return self.measured_or_not(at);
+        }
+        let (from, to) = step.span;
+        let statement = || program.text.get(from..to).unwrap_or("").to_owned();
+        let line_number = u64::from(step.line);
+        let place = || (offset(&program.text, from), offset(&program.text, to));
+        let module = self.place.procedure.clone();
+        if module.is_none() {
+            emit(|| SqlStatementStarting {
+                line_number,
+                offset: place().0,
+                offset_end: place().1,
+                statement: statement(),
+            });
+        }
+        let clock = Stopwatch::start();
+        let next = self.measured_or_not(at);
+        let (cpu_time, duration) = clock.micros();
+        let row_count = match &next {
+            Ok(_) => self.session.state.rowcount,
+            Err(_) => 0,
+        };
+        let nest_level = u64::from(self.session.state.nesting);
+        match module {
+            None => emit(|| SqlStatementCompleted {
+                duration,
+                cpu_time,
+                row_count,
+                line_number,
+                offset: place().0,
+                offset_end: place().1,
+                statement: statement(),
+            }),
+            Some(object_name) => emit(|| SpStatementCompleted {
+                duration,
+                cpu_time,
+                row_count,
+                nest_level,
+                line_number,
+                offset: place().0,
+                offset_end: place().1,
+                object_name,
+                statement: statement(),
+            }),
+        }
+        next
+    }
+}

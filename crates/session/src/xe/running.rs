@@ -1,0 +1,368 @@
+//! A session that listens: conditions and actions at the source, everything else later.
+//!
+//! Invariants
+//! 1. At the source nothing waits: names come from locks that are only tried, and the buffer is behind a lock that is held
+//!    for a push. An event that finds the memory full is dropped and counted.
+//! 2. Targets are fed by whoever dispatches, one at a time, in the order of the buffer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use duramen_base::{DbId, SqlResult};
+use duramen_observe::events::{Event, EventId, EventValue, Listener};
+use duramen_os::sync::{Global, Mutex};
+use duramen_os::time::{self, Instant, WallTime};
+
+use super::definition::{Definition, EventDef};
+use super::file::{FileTarget, Folders};
+use super::objects::{self, ActionId, Joined, TargetKind};
+use super::predicate::{Predicate, Source};
+use super::render::Fired;
+use super::targets::{Sink, Target};
+use crate::activity::Activity;
+use crate::databases::OpenDatabases;
+
+/// What one session does with one event.
+struct Wanted {
+    id: EventId,
+    predicate: Option<Predicate>,
+    /// Values that are left empty.
+    empty: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Buffer {
+    events: VecDeque<Fired>,
+    bytes: usize,
+}
+
+/// What a running session tells of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub dropped: u64,
+    pub largest_dropped: u64,
+    pub pending: usize,
+    pub bytes: u64,
+}
+
+/// One target as `sys.dm_xe_session_targets` shows it.
+#[derive(Clone, Debug)]
+pub struct TargetData {
+    pub kind: TargetKind,
+    pub executions: u64,
+    pub millis: u64,
+    pub data: String,
+}
+
+pub struct Running {
+    /// Changed only while it does not listen: ALTER makes a new one.
+    pub definition: Definition,
+    pub id: i32,
+    pub created: WallTime,
+    /// Of the instance: other instances of the process are not its business.
+    instance: u64,
+    server_name: String,
+    databases: OpenDatabases,
+    wants: u64,
+    shortest: [Option<Duration>; 2],
+    events: Vec<Wanted>,
+    most_bytes: usize,
+    buffer: Global<Buffer>,
+    dropped: AtomicU64,
+    largest_dropped: AtomicU64,
+    fired: AtomicU64,
+    bytes: AtomicU64,
+    targets: Mutex<Vec<Target>>,
+    dispatched: Mutex<Instant>,
+}
+
+/// What a session needs to run.
+pub struct Surroundings<'a> {
+    pub instance: u64,
+    pub server_name: &'a str,
+    pub databases: &'a OpenDatabases,
+    pub folders: &'a Folders,
+}
+
+impl Running {
+    /// 25641 when a file target has no folder to write to.
+    pub fn start(
+        id: i32,
+        definition: Definition,
+        around: &Surroundings<'_>,
+    ) -> SqlResult<Arc<Running>> {
+        let mut events = Vec::new();
+        let mut shortest = [None; 2];
+        for def in &definition.events {
+            let bound = def
+                .predicate
+                .as_ref()
+                .map(|p| Predicate::bind(def.id, p))
+                .transpose()?;
+            let at = match def.id {
+                EventId::WaitInfo => Some(0),
+                EventId::WaitInfoExternal => Some(1),
+                _ => None,
+            };
+            if let Some(at) = at {
+                let least = bound.as_ref().map_or(Duration::ZERO, Predicate::shortest);
+                shortest[at] = Some(least);
+            }
+            events.push(Wanted {
+                id: def.id,
+                predicate: bound,
+                empty: unwanted(def),
+            });
+        }
+        let mut targets = Vec::new();
+        for t in &definition.targets {
+            let file = match t.kind {
+                TargetKind::EventFile => {
+                    let (mb, files) = (t.number("max_file_size"), t.number("max_rollover_files"));
+                    let file = FileTarget::new(around.folders, &t.text("filename"), mb, files);
+                    file.check()?;
+                    Some(file)
+                }
+                _ => None,
+            };
+            targets.extend(Target::of(t, &definition, file));
+        }
+        let memory = usize::try_from(definition.options.max_memory_kb).unwrap_or(0);
+        Ok(Arc::new(Running {
+            id,
+            created: time::wall(),
+            instance: around.instance,
+            server_name: around.server_name.to_owned(),
+            databases: around.databases.clone(),
+            wants: events.iter().fold(0, |mask, e| mask | e.id.bit()),
+            shortest,
+            events,
+            most_bytes: memory << 10,
+            buffer: Global::new(Buffer::default()),
+            dropped: AtomicU64::new(0),
+            largest_dropped: AtomicU64::new(0),
+            fired: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            targets: Mutex::new(targets),
+            dispatched: Mutex::new(time::now()),
+            definition,
+        }))
+    }
+
+    pub fn tally(&self) -> Tally {
+        Tally {
+            dropped: self.dropped.load(Relaxed),
+            largest_dropped: self.largest_dropped.load(Relaxed),
+            pending: self.buffer.read(|b| b.events.len()),
+            bytes: self.bytes.load(Relaxed),
+        }
+    }
+
+    pub fn has_file(&self) -> bool {
+        self.definition
+            .targets
+            .iter()
+            .any(|t| t.kind == TargetKind::EventFile)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.buffer.read(|b| b.events.is_empty())
+    }
+
+    /// Whether events have waited long enough, or take a third of the memory.
+    pub fn is_due(&self) -> bool {
+        let bytes = self.buffer.read(|b| b.bytes);
+        let latency = self
+            .definition
+            .options
+            .dispatch_latency_seconds
+            .unsigned_abs();
+        let waited =
+            latency > 0 && self.dispatched.lock().elapsed() >= Duration::from_secs(latency);
+        bytes > 0 && (waited || bytes >= self.most_bytes / 3)
+    }
+
+    /// Gives what has come to the targets.
+    pub fn dispatch(&self) {
+        let mut targets = self.targets.lock();
+        let events: Vec<Fired> = self.buffer.write(|b| {
+            b.bytes = 0;
+            b.events.drain(..).collect()
+        });
+        *self.dispatched.lock() = time::now();
+        if events.is_empty() {
+            return;
+        }
+        for target in targets.iter_mut() {
+            target.take(&events, &self.definition);
+        }
+    }
+
+    pub fn target_data(&self) -> Vec<TargetData> {
+        let dropped = self.dropped.load(Relaxed);
+        let shown = |t: &Target| TargetData {
+            kind: t.kind,
+            executions: t.executions,
+            millis: t.nanos / 1_000_000,
+            data: t.data(&self.definition, dropped),
+        };
+        self.targets.lock().iter().map(shown).collect()
+    }
+
+    /// Whether a file target may have files that a pattern means, though none is there yet.
+    pub fn may_write(&self, dir: &std::path::Path, pattern: &str) -> bool {
+        self.targets.lock().iter().any(|t| match &t.sink {
+            Sink::File(file) => file.may_match(dir, pattern),
+            _ => false,
+        })
+    }
+
+    fn database_name(&self, id: u64) -> Option<String> {
+        let id = DbId(u16::try_from(id).ok()?);
+        let open = self.databases.try_read()?;
+        Some(open.get(&id)?.db.name.clone())
+    }
+
+    fn file_name(&self, database: u64, file: u64) -> Option<String> {
+        let id = DbId(u16::try_from(database).ok()?);
+        let open = self.databases.try_read()?;
+        let entry = open.get(&id)?.entry.try_read()?;
+        let found = entry.files.iter().find(|f| u64::from(f.file_id) == file);
+        found.map(|f| f.logical_name.clone())
+    }
+
+    fn joined(&self, event: &Event, which: Joined) -> Option<EventValue> {
+        let number = |field| match event.value(field) {
+            Some(EventValue::Unsigned(n)) => Some(*n),
+            _ => None,
+        };
+        let database = number("database_id")?;
+        let text = match which {
+            Joined::DatabaseName => self.database_name(database),
+            Joined::FileName => self.file_name(database, number("file_id")?),
+        };
+        text.map(EventValue::Text)
+    }
+
+    fn action(
+        &self,
+        event: &Event,
+        action: ActionId,
+        who: Option<&Activity>,
+    ) -> Option<EventValue> {
+        let text = |t: &str| EventValue::Text(t.to_owned());
+        Some(match action {
+            ActionId::CollectSystemTime => {
+                EventValue::Unsigned(u64::try_from(super::file::filetime(event.at)).unwrap_or(0))
+            }
+            ActionId::EventSequence => EventValue::Unsigned(self.fired.load(Relaxed) + 1),
+            ActionId::ServerInstanceName => text(&self.server_name),
+            ActionId::IsSystem => EventValue::Boolean(who.is_none()),
+            ActionId::SessionId => {
+                let spid = who.map_or_else(|| event.session.map_or(0, |s| s.0), |a| a.spid.0);
+                EventValue::Unsigned(u64::from(spid))
+            }
+            ActionId::DatabaseId => {
+                EventValue::Unsigned(u64::from(who.map_or(0, Activity::database)))
+            }
+            ActionId::DatabaseName => {
+                EventValue::Text(self.database_name(u64::from(who?.database()))?)
+            }
+            ActionId::RequestId => EventValue::Unsigned(0),
+            ActionId::TransactionId => {
+                EventValue::Signed(i64::try_from(who?.transaction_id()).unwrap_or(0))
+            }
+            ActionId::ClientAppName => text(&who?.login.app),
+            ActionId::ClientHostname => text(&who?.login.host),
+            ActionId::ClientConnectionId => {
+                EventValue::Text(duramen_types::convert::guid_text(&who?.connection))
+            }
+            // There are no logins of Windows.
+            ActionId::NtUsername | ActionId::SessionNtUsername => text(""),
+            ActionId::ServerPrincipalName
+            | ActionId::SessionServerPrincipalName
+            | ActionId::Username => text(&who?.login.user),
+            ActionId::SqlText => EventValue::Text(who?.text()?),
+        })
+    }
+
+    fn lookup(&self, event: &Event, source: Source, who: Option<&Activity>) -> Option<EventValue> {
+        match source {
+            Source::Field(at) => event.values.get(at).cloned(),
+            Source::Joined(which) => self.joined(event, which),
+            Source::Action(action) => self.action(event, action, who),
+            // A counter is the condition's own.
+            Source::Counter => None,
+        }
+    }
+}
+
+/// The fields of an event that nobody asked for: positions among its own and the joined ones.
+fn unwanted(def: &EventDef) -> Vec<usize> {
+    let own = def.id.fields().iter().copied();
+    let all = own.chain(objects::joined(def.id).iter().map(|j| j.name()));
+    all.enumerate()
+        .filter(|(_, f)| !def.wants(f))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+impl Listener for Running {
+    fn wants(&self) -> u64 {
+        self.wants
+    }
+
+    fn shortest_wait(&self, external: bool) -> Option<Duration> {
+        self.shortest[usize::from(external)]
+    }
+
+    fn event(&self, event: &Event) {
+        let who = crate::origin::current();
+        if who.as_ref().is_some_and(|a| a.instance != self.instance) {
+            return;
+        }
+        let who = who.as_deref();
+        let Some(at) = self.events.iter().position(|e| e.id == event.id) else {
+            return;
+        };
+        let (wanted, def) = (&self.events[at], &self.definition.events[at]);
+        if let Some(p) = &wanted.predicate
+            && !p.holds(&|source| self.lookup(event, source, who))
+        {
+            return;
+        }
+        let empty = || EventValue::Text(String::new());
+        let mut values = event.values.clone();
+        for j in objects::joined(event.id) {
+            values.push(self.joined(event, *j).unwrap_or_else(empty));
+        }
+        for at in &wanted.empty {
+            values[*at] = empty();
+        }
+        let action = |a: &ActionId| self.action(event, *a, who).unwrap_or_else(empty);
+        let fired = Fired {
+            at: event.at,
+            def: at,
+            values,
+            actions: def.actions.iter().map(action).collect(),
+        };
+        let bytes = fired.bytes();
+        self.fired.fetch_add(1, Relaxed);
+        let kept = self.buffer.write(|b| {
+            let room = b.bytes + bytes <= self.most_bytes;
+            if room {
+                b.bytes += bytes;
+                b.events.push_back(fired);
+            }
+            room
+        });
+        if kept {
+            self.bytes.fetch_add(bytes as u64, Relaxed);
+        } else {
+            self.dropped.fetch_add(1, Relaxed);
+            self.largest_dropped.fetch_max(bytes as u64, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Where events go: into memory, into counts, into files. Fed by the dispatcher, read by whoever asks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+
+use super::definition::{Definition, TargetDef};
+use super::file::FileTarget;
+use super::objects::{self, ActionId, TargetKind};
+use super::render::{self, Fired};
+
+/// An action as a histogram names it: with its package or without.
+pub fn action_named(name: &str) -> Option<ActionId> {
+    match name.split_once('.') {
+        Some((package, name)) => objects::action(Some(package), name),
+        None => objects::action(None, name),
+    }
+}
+
+/// The newest events, bounded in number and bytes.
+#[derive(Debug)]
+pub struct RingBuffer {
+    events: VecDeque<(usize, String)>,
+    bytes: usize,
+    most_bytes: usize,
+    most_events: usize,
+    total: u64,
+}
+
+/// Counts by the value of a field or action.
+#[derive(Debug)]
+pub struct Histogram {
+    slots: BTreeMap<String, u64>,
+    most: usize,
+    source: String,
+    of_action: bool,
+    /// `package.event`; empty: every event.
+    only: String,
+    full: bool,
+}
+
+#[derive(Debug)]
+pub enum Sink {
+    File(FileTarget),
+    Ring(RingBuffer),
+    Histogram(Histogram),
+    Counter(Vec<u64>),
+}
+
+/// A target of a running session.
+#[derive(Debug)]
+pub struct Target {
+    pub kind: TargetKind,
+    pub sink: Sink,
+    /// How often it was given events.
+    pub executions: u64,
+    pub nanos: u64,
+}
+
+impl RingBuffer {
+    fn of(def: &TargetDef) -> RingBuffer {
+        let bytes = usize::try_from(def.number("max_memory")).unwrap_or(0) << 10;
+        RingBuffer {
+            events: VecDeque::new(),
+            bytes: 0,
+            // 0: as much as events come; it is bounded all the same.
+            most_bytes: if bytes == 0 { 64 << 20 } else { bytes },
+            most_events: match usize::try_from(def.number("max_events_limit")) {
+                Ok(0) | Err(_) => usize::MAX,
+                Ok(n) => n,
+            },
+            total: 0,
+        }
+    }
+
+    fn add(&mut self, shown: String) {
+        self.total += 1;
+        let bytes = shown.len();
+        self.bytes += bytes;
+        self.events.push_back((bytes, shown));
+        while self.events.len() > self.most_events || self.bytes > self.most_bytes {
+            match self.events.pop_front() {
+                Some((bytes, _)) => self.bytes -= bytes,
+                None => break,
+            }
+        }
+    }
+
+    fn xml(&self, dropped: u64) -> String {
+        let mut out = format!(
+            "<RingBufferTarget truncated=\"0\" processingTime=\"0\" totalEventsProcessed=\"{}\" eventCount=\"{}\" droppedCount=\"{dropped}\" memoryUsed=\"{}\">",
+            self.total,
+            self.events.len(),
+            self.bytes
+        );
+        for (_, shown) in &self.events {
+            out += shown;
+        }
+        out + "</RingBufferTarget>"
+    }
+}
+
+impl Histogram {
+    fn of(def: &TargetDef) -> Histogram {
+        Histogram {
+            slots: BTreeMap::new(),
+            most: usize::try_from(def.number("slots")).unwrap_or(0).max(1),
+            source: def.text("source"),
+            of_action: def.number("source_type") == 1,
+            only: def.text("filtering_event_name"),
+            full: false,
+        }
+    }
+
+    fn add(&mut self, fired: &Fired, definition: &Definition) {
+        let Some(def) = definition.events.get(fired.def) else {
+            return;
+        };
+        let name = format!("{}.{}", def.id.package(), def.id.name());
+        if !self.only.is_empty() && !self.only.eq_ignore_ascii_case(&name) {
+            return;
+        }
+        let value = match self.of_action {
+            true => {
+                let wanted = action_named(&self.source);
+                let at = def.actions.iter().position(|a| Some(*a) == wanted);
+                at.and_then(|at| fired.actions.get(at))
+            }
+            false => {
+                let own = def.id.fields().iter().copied();
+                let mut all = own.chain(objects::joined(def.id).iter().map(|j| j.name()));
+                let at = all.position(|f| f.eq_ignore_ascii_case(&self.source));
+                at.and_then(|at| fired.values.get(at))
+            }
+        };
+        let Some(value) = value else { return };
+        let key = render::plain(value);
+        let room = self.slots.len() < self.most;
+        match self.slots.get_mut(&key) {
+            Some(count) => *count += 1,
+            None if room => {
+                self.slots.insert(key, 1);
+            }
+            None => self.full = true,
+        }
+    }
+
+    fn xml(&self) -> String {
+        let truncated = u8::from(self.full);
+        let mut out = format!(
+            "<HistogramTarget truncated=\"{truncated}\" buckets=\"{}\">",
+            self.most
+        );
+        let mut slots: Vec<_> = self.slots.iter().collect();
+        slots.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (value, count) in slots {
+            let value = render::escaped(value);
+            let _ = write!(out, "<Slot count=\"{count}\"><value>{value}</value></Slot>");
+        }
+        out + "</HistogramTarget>"
+    }
+}
+
+impl Target {
+    pub fn of(
+        def: &TargetDef,
+        definition: &Definition,
+        file: Option<FileTarget>,
+    ) -> Option<Target> {
+        let sink = match def.kind {
+            TargetKind::EventFile => Sink::File(file?),
+            TargetKind::RingBuffer => Sink::Ring(RingBuffer::of(def)),
+            TargetKind::Histogram => Sink::Histogram(Histogram::of(def)),
+            TargetKind::EventCounter => Sink::Counter(vec![0; definition.events.len()]),
+        };
+        Some(Target {
+            kind: def.kind,
+            sink,
+            executions: 0,
+            nanos: 0,
+        })
+    }
+
+    /// Takes a round of events. What a file cannot take is lost, and said by the target's data.
+    pub fn take(&mut self, events: &[Fired], definition: &Definition) {
+        let began = duramen_os::time::now();
+        let rendered = |types| {
+            events.iter().filter_map(move |f| {
+                Some((f, render::event(f, definition.events.get(f.def)?, types)))
+            })
+        };
+        match &mut self.sink {
+            Sink::File(file) => {
+                let records = rendered(false).filter_map(|(f, shown)| {
+                    Some((definition.events.get(f.def)?.id.name(), f.at, shown))
+                });
+                file.write(records);
+            }
+            Sink::Ring(ring) => rendered(true).for_each(|(_, shown)| ring.add(shown)),
+            Sink::Histogram(h) => events.iter().for_each(|f| h.add(f, definition)),
+            Sink::Counter(counts) => events.iter().for_each(|f| {
+                if let Some(count) = counts.get_mut(f.def) {
+                    *count += 1;
+                }
+            }),
+        }
+        self.executions += 1;
+        self.nanos += began.elapsed().as_nanos() as u64;
+    }
+
+    /// `target_data` of `sys.dm_xe_session_targets`.
+    pub fn data(&self, definition: &Definition, dropped: u64) -> String {
+        match &self.sink {
+            Sink::File(file) => file.xml(),
+            Sink::Ring(ring) => ring.xml(dropped),
+            Sink::Histogram(h) => h.xml(),
+            Sink::Counter(counts) => {
+                let mut packages: BTreeMap<&str, String> = BTreeMap::new();
+                for (event, count) in definition.events.iter().zip(counts) {
+                    let _ = write!(
+                        packages.entry(event.id.package()).or_default(),
+                        "<Event name=\"{}\" count=\"{count}\"/>",
+                        event.id.name()
+                    );
+                }
+                let mut out = "<CounterTarget truncated=\"0\"><Packages>".to_owned();
+                for (name, events) in packages {
+                    let _ = write!(out, "<Package name=\"{name}\">{events}</Package>");
+                }
+                out + "</Packages></CounterTarget>"
+            }
+        }
+    }
+}

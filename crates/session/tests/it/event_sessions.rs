@@ -1,0 +1,69 @@
+//! Event sessions over a restart: what is kept, what starts with the server, what its files still tell.
+
+use duramen_os::sim::SimDisk;
+
+use crate::{alone_on, run};
+
+const MADE: &str = "CREATE EVENT SESSION kept ON SERVER
+ADD EVENT sqlserver.error_reported(ACTION(sqlserver.sql_text) WHERE error_number = 50000 AND message = N'it''s kept')
+ADD TARGET package0.event_file(SET filename = N'kept', max_rollover_files = 3)
+WITH (STARTUP_STATE = ON);
+CREATE EVENT SESSION asleep ON SERVER ADD EVENT sqlserver.sql_batch_completed ADD TARGET package0.ring_buffer";
+const HEARD: &str =
+    "SELECT COUNT(*) FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL)";
+const NAMES: &str = "SELECT name FROM sys.dm_xe_sessions ORDER BY name";
+
+#[test]
+fn sessions_come_back_with_the_server() {
+    let disk = SimDisk::new(7);
+    let mut s = alone_on(&disk.env());
+    run(&mut s, MADE);
+    run(&mut s, "RAISERROR('it''s kept', 16, 1)");
+    // STARTUP_STATE does not start it now.
+    assert_eq!(run(&mut s, NAMES)[1..], ["system_health", "rows 1"]);
+    run(&mut s, "ALTER EVENT SESSION kept ON SERVER STATE = START");
+    run(&mut s, "ALTER EVENT SESSION asleep ON SERVER STATE = START");
+    run(&mut s, "RAISERROR('it''s kept', 16, 1)");
+    assert_eq!(run(&mut s, HEARD)[1], "1");
+    run(&mut s, "RAISERROR('it''s kept', 16, 1)");
+    drop(s);
+
+    let mut s = alone_on(&disk.env());
+    assert_eq!(run(&mut s, NAMES)[1..], ["kept", "system_health", "rows 2"]);
+    run(&mut s, "RAISERROR('it''s kept', 16, 1)");
+    // What came before the end and after the start, in a file of its own each.
+    assert_eq!(run(&mut s, HEARD)[1], "3");
+    let files = "SELECT COUNT(DISTINCT file_name) FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL)";
+    assert_eq!(run(&mut s, files)[1], "2");
+    run(
+        &mut s,
+        "DROP EVENT SESSION kept ON SERVER; DROP EVENT SESSION system_health ON SERVER",
+    );
+    drop(s);
+
+    let mut s = alone_on(&disk.env());
+    let left = "SELECT name FROM sys.server_event_sessions";
+    assert_eq!(run(&mut s, left)[1..], ["asleep", "rows 1"]);
+    // The files stay.
+    assert_eq!(run(&mut s, HEARD)[1], "3");
+}
+
+#[test]
+fn a_torn_record_ends_a_file() {
+    let disk = SimDisk::new(8);
+    let mut s = alone_on(&disk.env());
+    run(&mut s, MADE);
+    run(&mut s, "ALTER EVENT SESSION kept ON SERVER STATE = START");
+    for _ in 0..3 {
+        run(&mut s, "RAISERROR('it''s kept', 16, 1)");
+        assert!(run(&mut s, HEARD).len() > 1);
+    }
+    let last = "SELECT TOP 1 file_name, file_offset FROM sys.fn_xe_file_target_read_file(N'kept*.xel', NULL, NULL, NULL) ORDER BY file_offset DESC";
+    let row = run(&mut s, last)[1].clone();
+    let (file, offset) = row.split_once(" | ").expect("two columns");
+    let name = file.rsplit('\\').next().expect("a name");
+    let path = std::path::Path::new("/data/log").join(name);
+    disk.damage(&path, offset.parse::<u64>().expect("an offset") + 12, b"?!")
+        .expect("the file is there");
+    assert_eq!(run(&mut s, HEARD)[1], "2");
+}
