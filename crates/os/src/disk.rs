@@ -52,6 +52,10 @@ pub trait Disk: Send + Sync + Debug {
     fn sync_dir(&self, dir: &Path) -> Result<(), IoError>;
     /// Bytes that may still be written below `path`.
     fn free_space(&self, path: &Path) -> Result<u64, IoError>;
+    /// Bytes of the volume below `path`; where nobody knows, what is free of it.
+    fn total_space(&self, path: &Path) -> Result<u64, IoError> {
+        self.free_space(path)
+    }
     /// The physical sector of the device below `path`: 512 or 4096 (4096 when nobody knows).
     fn sector_bytes(&self, path: &Path) -> u32;
 }

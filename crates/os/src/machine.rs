@@ -62,6 +62,80 @@ pub fn host_name() -> String {
     name.nodename().to_string_lossy().into_owned()
 }
 
+/// What runs the machine: the kernel's name, and of the distribution its name and version; empty where nobody says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Platform {
+    pub system: String,
+    pub distribution: String,
+    pub release: String,
+    /// `x86_64`
+    pub architecture: String,
+}
+
+/// The platform; a simulated one is called so.
+pub fn platform() -> Platform {
+    if sched::here().is_some() {
+        return Platform {
+            system: "Simulation".to_owned(),
+            ..Platform::default()
+        };
+    }
+    let name = rustix::system::uname();
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let field = |field: &str| {
+        let value = release.lines().find_map(|l| l.strip_prefix(field));
+        value.unwrap_or_default().trim_matches('"').to_owned()
+    };
+    Platform {
+        system: name.sysname().to_string_lossy().into_owned(),
+        distribution: field("NAME="),
+        release: field("VERSION_ID="),
+        architecture: name.machine().to_string_lossy().into_owned(),
+    }
+}
+
+/// Bytes of the machine's memory, this process's limits aside, of its swap and of swap that is free, and of the file cache.
+pub fn system_memory() -> (u64, u64, u64, u64) {
+    if sched::here().is_some() {
+        return (SIM_MEMORY, 0, 0, 0);
+    }
+    let of = |field| proc_kb("/proc/meminfo", field).unwrap_or(0);
+    (
+        of("MemTotal:"),
+        of("SwapTotal:"),
+        of("SwapFree:"),
+        of("Cached:"),
+    )
+}
+
+/// Where the volume of `path` is mounted, and which file system it has; `None` where nobody says.
+pub fn mount_of(path: &Path) -> Option<(String, String)> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+    longest_mount(&mounts, path)
+}
+
+fn longest_mount(mounts: &str, path: &Path) -> Option<(String, String)> {
+    let mounted = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        Some((words.next()?, words.next()?))
+    });
+    let holds = mounted.filter(|(at, _)| path.starts_with(at));
+    // Of two at one place the later hides the other.
+    let found = holds.max_by_key(|(at, _)| at.len())?;
+    Some((found.0.to_owned(), found.1.to_owned()))
+}
+
+/// Bytes of address space that this process has reserved.
+pub fn virtual_bytes() -> u64 {
+    if sched::here().is_some() {
+        return 0;
+    }
+    proc_kb("/proc/self/status", "VmSize:").unwrap_or(0)
+}
+
 /// The number of this process.
 pub fn process_id() -> u32 {
     if sched::here().is_some() {
@@ -119,6 +193,15 @@ mod tests {
         assert_eq!(parse_kb(text, "MemTotal:"), Some(1 << 20));
         assert_eq!(parse_kb(text, "MemFree:"), None);
         assert_eq!(parse_kb(text, "Swap:"), None);
+    }
+
+    #[test]
+    fn the_nearest_mount_has_the_path() {
+        let mounts = "/dev/a / ext4 rw 0 0\n/dev/b /data xfs rw 0 0\nproc /proc proc rw 0 0\n";
+        let of = |p: &str| longest_mount(mounts, Path::new(p)).map(|m| m.1);
+        assert_eq!(of("/data/x.mdf").as_deref(), Some("xfs"));
+        assert_eq!(of("/database/x.mdf").as_deref(), Some("ext4"));
+        assert_eq!(longest_mount("", Path::new("/")), None);
     }
 
     #[test]

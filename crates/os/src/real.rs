@@ -89,6 +89,11 @@ impl Disk for RealDisk {
         Ok(s.f_bavail.saturating_mul(s.f_frsize))
     }
 
+    fn total_space(&self, path: &Path) -> Result<u64, IoError> {
+        let s = rustix::fs::statvfs(path).map_err(|e| IoError::from_errno(e, "statvfs"))?;
+        Ok(s.f_blocks.saturating_mul(s.f_frsize))
+    }
+
     fn sector_bytes(&self, path: &Path) -> u32 {
         dir::physical_sector(path).unwrap_or(4096)
     }

@@ -5,6 +5,7 @@
 mod activity;
 mod admission;
 mod backup;
+mod coded;
 mod database_ddl;
 pub mod databases;
 mod dbcc;

@@ -206,6 +206,9 @@ fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
     if let Some(m) = crate::resource::object(schema, object) {
         return Ok(Some((m.id.0, m.kind.as_str().to_owned())));
     }
+    if let Some(c) = crate::coded::find(schema, object) {
+        return Ok(Some((c.id, c.kind.as_str().to_owned())));
+    }
     let Some(db) = database(s, part(2)) else {
         return Ok(None);
     };
@@ -251,6 +254,9 @@ fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
     if let Some(m) = crate::resource::by_id(id) {
         let schema = crate::resource::schema_name(m);
         return Ok(Some((m.name.clone(), schema.to_owned())));
+    }
+    if let Some(c) = crate::coded::by_id(id) {
+        return Ok(Some((c.name.to_owned(), "sys".to_owned())));
     }
     let snapshot = db.catalog.snapshot()?;
     if let Some(o) = snapshot.objects.get(&ObjectId(id)) {

@@ -126,6 +126,11 @@ impl PlanCache {
         }
     }
 
+    /// About how many bytes all entries take.
+    pub fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
     /// Forgets everything.
     pub fn clear(&self) {
         let mut state = self.state.lock();

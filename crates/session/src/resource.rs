@@ -32,6 +32,9 @@ const FILES: &[&str] = &[
     include_str!("resource/bulk.sql"),
     include_str!("resource/statistics.sql"),
     include_str!("resource/absent.sql"),
+    include_str!("resource/absent_catalog.sql"),
+    include_str!("resource/absent_dm.sql"),
+    include_str!("resource/more_views.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.
@@ -88,7 +91,7 @@ fn module(text: &str) -> Option<ModuleDef> {
 }
 
 /// A negative number, as the ids of SQL Server's system objects are (FNV-1a).
-fn id_of(schema: i32, name: &str) -> i32 {
+pub(crate) fn id_of(schema: i32, name: &str) -> i32 {
     let start = 0x811C_9DC5 ^ schema as u32;
     let hash = name.bytes().fold(start, |h, b| {
         (h ^ u32::from(b.to_ascii_lowercase())).wrapping_mul(0x0100_0193)

@@ -25,6 +25,7 @@ mod log_space;
 mod log_stats;
 mod messages;
 mod objects;
+mod os;
 mod parameters;
 mod principals;
 mod properties;
@@ -174,6 +175,16 @@ const VIEWS: &[&View] = &[
     &xe_objects::OBJECTS,
     &xe_objects::COLUMNS,
     &xe_objects::MAP_VALUES,
+    &os::SYS_INFO,
+    &os::SYS_MEMORY,
+    &os::PROCESS_MEMORY,
+    &os::SCHEDULERS,
+    &os::NODES,
+    &os::MEMORY_NODES,
+    &os::MEMORY_CLERKS,
+    &os::BUFFERS,
+    &os::HOST_INFO,
+    &os::SERVICES,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -184,6 +195,7 @@ const FUNCTIONS: &[&View] = &[
     &io_stats::VIEW,
     &dump_dblog::VIEW,
     &event_files::VIEW,
+    &os::VOLUMES,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -84,6 +84,11 @@ impl Engine {
         self.pool.stats()
     }
 
+    /// The pages in memory, of all databases, in their order.
+    pub fn buffered_pages(&self) -> Vec<crate::pool::BufferedPage> {
+        self.pool.contents()
+    }
+
     /// Brings the counters of the Buffer Manager up to date; the lazy writer does it once a second.
     pub fn publish_counters(&self) {
         self.pool.publish();

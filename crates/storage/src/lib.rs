@@ -77,7 +77,7 @@ pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
 pub use load::{Load, LoadError, Logging, Unsorted, write_sorted};
-pub use pool::PoolStats;
+pub use pool::{BufferedPage, PoolStats};
 pub use reading::{Grain, Reading};
 pub use recovery::{Notice, Recovering, RecoverySummary};
 pub use rowset::Rowset;

@@ -27,6 +27,7 @@
 //! | `write` | the way down: batches, checkpoints |
 
 mod ahead;
+mod contents;
 #[cfg(all(test, feature = "model"))]
 mod model;
 mod replace;
@@ -151,6 +152,8 @@ impl Drop for Pin<'_> {
 pub(crate) struct PageRead<'a> {
     guard: RwLockReadGuard<'a, FrameData>,
 }
+
+pub use contents::BufferedPage;
 
 static ZERO_PAGE: PageBytes = [0; PAGE_BYTES];
 

@@ -77,6 +77,7 @@ pub fn kind_desc(kind: ObjectKind) -> &'static str {
         b"U " => "USER_TABLE",
         b"V " => "VIEW",
         b"P " => "SQL_STORED_PROCEDURE",
+        b"X " => "EXTENDED_STORED_PROCEDURE",
         b"TT" => "TYPE_TABLE",
         b"FN" => "SQL_SCALAR_FUNCTION",
         b"IF" => "SQL_INLINE_TABLE_VALUED_FUNCTION",
@@ -155,7 +156,8 @@ pub fn declared() -> impl Iterator<Item = Object> {
         };
         Object::declared(view.name, id, kind)
     });
-    views.chain(modules)
+    let coded = crate::coded::all().map(|c| Object::declared(c.name, c.id, c.kind));
+    views.chain(modules).chain(coded)
 }
 
 fn rows(objects: impl Iterator<Item = Object>) -> Vec<Vec<Value>> {

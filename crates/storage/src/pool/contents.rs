@@ -1,0 +1,60 @@
+//! What the pool holds, for `sys.dm_os_buffer_descriptors`.
+
+use std::sync::atomic::Ordering;
+
+use duramen_base::{AllocUnitId, DbId, PageId};
+
+use super::{Pool, db_of, page_of};
+
+/// A page in memory, as its header tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferedPage {
+    pub db: DbId,
+    pub page: PageId,
+    pub page_type: u8,
+    pub level: u8,
+    pub unit: AllocUnitId,
+    pub rows: u16,
+    pub free_bytes: u16,
+    /// Changed since it was read or written.
+    pub dirty: bool,
+}
+
+impl Pool {
+    /// The pages in memory, one after the other: each as it was when it was looked at. Pages that somebody changes at
+    /// that moment, or that are being read, are left out: nobody is waited for.
+    pub fn contents(&self) -> Vec<BufferedPage> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            let held: Vec<(u64, u32)> = {
+                let shard = shard.lock();
+                shard.frames.iter().map(|(k, i)| (*k, *i)).collect()
+            };
+            for (key, index) in held {
+                let frame = self.frame(index);
+                let Some(data) = frame.data.try_read() else {
+                    continue;
+                };
+                if frame.key.load(Ordering::SeqCst) != key || !data.valid {
+                    continue;
+                }
+                let Some(bytes) = data.page.as_deref() else {
+                    continue;
+                };
+                let page = crate::format::page::PageRef::new(bytes);
+                out.push(BufferedPage {
+                    db: DbId(db_of(key)),
+                    page: page_of(key),
+                    page_type: page.page_type(),
+                    level: page.level(),
+                    unit: page.alloc_unit(),
+                    rows: page.slot_count(),
+                    free_bytes: page.free_bytes(),
+                    dirty: frame.dirty.load(Ordering::Relaxed),
+                });
+            }
+        }
+        out.sort_unstable_by_key(|b| (b.db.0, b.page.file, b.page.page));
+        out
+    }
+}
