@@ -50,6 +50,8 @@ pub struct Activity {
     transaction: Mutex<Option<Arc<Transaction>>>,
     database: AtomicU16,
     command: AtomicU8,
+    /// Of the running statement, in hundredths.
+    progress: AtomicU32,
     started: AtomicI64,
     /// 0: no batch has ended yet.
     ended: AtomicI64,
@@ -65,6 +67,7 @@ pub struct Glance {
     pub running: bool,
     pub database: u16,
     pub command: &'static str,
+    pub percent: f32,
     pub started: i64,
     pub ended: i64,
     pub open_transactions: u32,
@@ -72,6 +75,14 @@ pub struct Glance {
     pub transaction_id: u64,
     pub rows: u64,
     pub options: Options,
+}
+
+/// What a DBCC check is at: names of `command`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Check {
+    Allocation = 0,
+    Tables = 1,
+    Catalog = 2,
 }
 
 /// `sys.dm_exec_requests.command`, by the number that [`Activity::at_statement`] gives; 0 stands for all others.
@@ -92,6 +103,9 @@ const COMMANDS: &[&str] = &[
     "CREATE INDEX",
     "CHECKPOINT",
     "EXECUTE",
+    "DBCC ALLOC CHECK",
+    "DBCC TABLE CHECK",
+    "DBCC CHECKCATALOG",
 ];
 
 fn now() -> i64 {
@@ -120,6 +134,7 @@ impl Activity {
             transaction: Mutex::new(None),
             database: AtomicU16::new(1),
             command: AtomicU8::new(0),
+            progress: AtomicU32::new(0),
             started: AtomicI64::new(now),
             ended: AtomicI64::new(0),
             open_transactions: AtomicU32::new(0),
@@ -248,7 +263,14 @@ impl Activity {
             StatementKind::Exec(_) => 15,
             _ => 0,
         };
+        self.progress.store(0, Relaxed);
         self.command.store(command, Relaxed);
+    }
+
+    /// The running DBCC is at this part of a check, and this far.
+    pub fn checking(&self, part: Check, percent: f32) {
+        self.progress.store((percent * 100.0) as u32, Relaxed);
+        self.command.store(16 + part as u8, Relaxed);
     }
 
     pub fn glance(&self) -> Glance {
@@ -257,6 +279,7 @@ impl Activity {
             running: self.state.load(Acquire) == RUNNING,
             database: self.database(),
             command: COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
+            percent: self.progress.load(Relaxed) as f32 / 100.0,
             started: self.started.load(Relaxed),
             ended: self.ended.load(Relaxed),
             open_transactions: self.open_transactions.load(Relaxed),

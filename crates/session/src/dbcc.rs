@@ -4,6 +4,7 @@
 //! result set (or several), then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
 //! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
 
+mod check;
 mod identity;
 mod log;
 mod page;
@@ -20,7 +21,7 @@ use duramen_storage::inspect::IndexRows;
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
-use crate::session::Session;
+use crate::session::{CancelToken, Session};
 
 pub(crate) use trace::TraceFlags;
 
@@ -47,6 +48,10 @@ pub struct Call<'a> {
     pub args: Vec<Arg>,
     /// Upper case.
     pub options: Vec<String>,
+    /// WITH MAXDOP = n
+    pub maxdop: Option<i64>,
+    /// An attention has come.
+    pub cancel: &'a CancelToken,
 }
 
 /// What a statement has to say.
@@ -54,6 +59,8 @@ pub struct Call<'a> {
 pub struct Report {
     /// Lines of text, before everything else; NO_INFOMSGS does not keep them back.
     pub printed: Vec<String>,
+    /// Messages of any severity, in this order; NO_INFOMSGS does not keep them back.
+    pub said: Vec<SqlError>,
     pub table: Option<(Columns, Vec<Row>)>,
     /// Result sets after it.
     pub sets: Vec<Set>,
@@ -81,10 +88,40 @@ pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static st
 
 const STATEMENTS: &[Statement] = &[
     Statement {
+        name: "CHECKALLOC",
+        args: (0, 2),
+        options: &["ALL_ERRORMSGS", "ESTIMATEONLY", "TABLERESULTS", "TABLOCK"],
+        run: check::allocation,
+    },
+    Statement {
+        name: "CHECKCATALOG",
+        args: (0, 1),
+        options: &[],
+        run: check::catalog,
+    },
+    Statement {
+        name: "CHECKDB",
+        args: (0, 2),
+        options: check::OPTIONS,
+        run: check::database,
+    },
+    Statement {
+        name: "CHECKFILEGROUP",
+        args: (0, 2),
+        options: check::OPTIONS,
+        run: check::filegroup,
+    },
+    Statement {
         name: "CHECKIDENT",
         args: (1, 3),
         options: &[],
         run: identity::check,
+    },
+    Statement {
+        name: "CHECKTABLE",
+        args: (1, 2),
+        options: check::OPTIONS,
+        run: check::table,
     },
     Statement {
         name: "LOG",
@@ -152,12 +189,7 @@ const STATEMENTS: &[Statement] = &[
 
 /// Statements of SQL Server that are not here.
 const NOT_HERE: &[&str] = &[
-    "CHECKALLOC",
-    "CHECKCATALOG",
     "CHECKCONSTRAINTS",
-    "CHECKDB",
-    "CHECKFILEGROUP",
-    "CHECKTABLE",
     "CLEANTABLE",
     "CLONEDATABASE",
     "DBINFO",

@@ -435,11 +435,6 @@ impl Rowset {
         if shrunk > 0 {
             self.reserve(tx, page, shrunk);
         }
-        if is_ghost(old[0]) {
-            let mut p = page.change();
-            let n = p.as_ref().ghost_count();
-            p.set_ghost_count(n.saturating_sub(1));
-        }
         Ok(())
     }
 

@@ -444,7 +444,9 @@ impl<'a> PageOp<'a> {
                 Ok(())
             }
             PageOp::Insert { slot, rows, .. } if *slot == page.as_ref().slot_count() => {
-                page.append_records(rows.iter().copied())
+                page.append_records(rows.iter().copied())?;
+                count_ghosts(page, rows);
+                Ok(())
             }
             PageOp::Insert { slot, rows, .. } if is_heap(context) => {
                 for (i, row) in rows.iter().enumerate() {
@@ -452,7 +454,11 @@ impl<'a> PageOp<'a> {
                 }
                 Ok(())
             }
-            PageOp::Insert { slot, rows, .. } => page.insert_records(*slot, rows),
+            PageOp::Insert { slot, rows, .. } => {
+                page.insert_records(*slot, rows)?;
+                count_ghosts(page, rows);
+                Ok(())
+            }
             PageOp::Delete { slot, .. } => {
                 if is_heap(context) {
                     page.clear_slot(*slot)
@@ -486,7 +492,18 @@ impl<'a> PageOp<'a> {
                 before,
                 after,
                 ..
-            } => modify(page, *slot, usize::from(*offset), before, after),
+            } => {
+                // A row that takes a ghost's place, and the undo of that.
+                let was = ghost_at(page, *slot);
+                modify(page, *slot, usize::from(*offset), before, after)?;
+                let n = page.as_ref().ghost_count();
+                match (was, ghost_at(page, *slot)) {
+                    (true, false) => page.set_ghost_count(n.saturating_sub(1)),
+                    (false, true) => page.set_ghost_count(n.saturating_add(1)),
+                    _ => {}
+                }
+                Ok(())
+            }
             PageOp::Links { at, after, .. } => {
                 if *at == HEADER_PREV {
                     page.set_prev_page(*after);
@@ -521,6 +538,21 @@ impl<'a> PageOp<'a> {
                 recount_ghosts(page)
             }
         }
+    }
+}
+
+fn ghost_at(page: &PageMut<'_>, slot: u16) -> bool {
+    let record = page.as_ref().record(slot);
+    matches!(record, Ok(Some(r)) if crate::format::page::is_ghost(r[0]))
+}
+
+/// Ghosts that came with rows from another page.
+fn count_ghosts(page: &mut PageMut<'_>, rows: &[&[u8]]) {
+    let ghost = |r: &&&[u8]| r.first().is_some_and(|s| crate::format::page::is_ghost(*s));
+    let came = rows.iter().filter(ghost).count() as u16;
+    if came > 0 {
+        let n = page.as_ref().ghost_count();
+        page.set_ghost_count(n.saturating_add(came));
     }
 }
 

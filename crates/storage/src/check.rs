@@ -26,10 +26,16 @@
 
 mod catalog;
 mod data;
+mod facts;
+mod finding;
 mod maps;
+mod matching;
 mod overlay;
 #[cfg(test)]
 mod planted;
+mod relations;
+mod rows;
+mod schema;
 mod snapshot;
 mod source;
 #[cfg(test)]
@@ -41,6 +47,8 @@ use duramen_base::PageId;
 use duramen_os::{Disk, IoError};
 use duramen_wal::{LogReport, verify_file};
 
+pub use data::{Checked, ObjectPages, Request, check_database};
+pub use finding::Finding;
 pub(crate) use overlay::OverlayFile;
 pub use snapshot::Snapshot;
 
@@ -55,6 +63,7 @@ const MAX_FINDINGS: usize = 1000;
 /// The numbers of what is found, as SQL Server has them.
 pub mod number {
     pub const READ_FAILED: u32 = 823;
+    /// Of log files; of data files it is 8939.
     pub const BAD_PAGE: u32 = 824;
     pub const WRONG_COUNT: u32 = 2508;
     pub const PAGE_NOT_SEEN: u32 = 2533;
@@ -73,14 +82,6 @@ pub mod number {
     pub const WRONG_PFS: u32 = 8948;
     pub const NOT_CHECKED: u32 = 8998;
     pub const LOG: u32 = 9004;
-}
-
-/// One thing that must not be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    pub number: u32,
-    pub page: Option<PageId>,
-    pub text: String,
 }
 
 /// What the check of one file gave.
@@ -115,12 +116,23 @@ impl FileReport {
     }
 
     fn add(&mut self, number: u32, page: Option<PageId>, text: impl Into<String>) {
+        self.push(Finding {
+            number,
+            severity: 16,
+            state: 1,
+            page,
+            object: None,
+            unit: None,
+            text: text.into(),
+        });
+    }
+
+    fn push(&mut self, finding: Finding) {
         if self.findings.len() >= MAX_FINDINGS {
             self.more_findings += 1;
             return;
         }
-        let text = text.into();
-        self.findings.push(Finding { number, page, text });
+        self.findings.push(finding);
     }
 }
 

@@ -27,7 +27,11 @@ fn exit_codes() {
 fn a_report_names_its_findings_and_counts_the_rest() {
     let finding = |n: u32| Finding {
         number: 824,
+        severity: 16,
+        state: 1,
         page: None,
+        object: None,
+        unit: None,
         text: format!("Page {n}: torn page."),
     };
     let report = FileReport {

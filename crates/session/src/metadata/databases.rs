@@ -99,6 +99,11 @@ pub(super) fn property_ex(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         "useraccess" if has(option::SINGLE_USER) => variant_text("SINGLE_USER"),
         "useraccess" if has(option::RESTRICTED_USER) => variant_text("RESTRICTED_USER"),
         "useraccess" => variant_text("MULTI_USER"),
+        "lastgoodcheckdbtime" => boot.map_or(Value::Null, |b| {
+            let (days, ticks) = b.own.map_or((0, 0), |o| o.last_good_check);
+            let when = Value::DateTime(duramen_types::DateTime { days, ticks });
+            Value::Variant(Box::new((SqlType::DATETIME, when)))
+        }),
         "version" => boot.map_or(Value::Null, |b| variant_int(i32::from(b.version))),
         word => match flag(word, entry.options) {
             Some(on) => variant_int(i32::from(on)),

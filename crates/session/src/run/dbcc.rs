@@ -27,6 +27,11 @@ impl Run<'_> {
             session: self.session,
             args,
             options: stmt.options.iter().map(|o| o.name.clone()).collect(),
+            maxdop: stmt.options.iter().find_map(|o| match o.value {
+                Some(ast::OptionValue::Int(n)) if o.name == "MAXDOP" => Some(n),
+                _ => None,
+            }),
+            cancel: self.cancel,
         };
         let report = dbcc::run(&stmt.name, &call)?;
         let quiet = call.options.iter().any(|o| o == "NO_INFOMSGS");
@@ -40,6 +45,18 @@ impl Run<'_> {
                 line: 0,
             };
             self.say(&text, at);
+        }
+        for m in &report.said {
+            match m.severity {
+                0..=10 => self.say(m, at),
+                // A finding, which ends nothing.
+                _ => {
+                    let line = self.program.steps[at].line as i32;
+                    let mut error = m.clone().at_line(line);
+                    error.procedure = error.procedure.or(self.place.procedure.clone());
+                    self.sink.error(&error);
+                }
+            }
         }
         if !quiet {
             report.messages.iter().for_each(|m| self.say(m, at));

@@ -212,7 +212,7 @@ mod requests {
         "transaction_id", T::BIGINT, NOT_NULL, |s| big(s.now.transaction_id);
         "context_info", T::varbinary(128), NULL, |_| Value::Null;
         "percent_complete", T::REAL, NOT_NULL, |s| {
-            Value::Real(s.recovery.as_ref().map_or(0.0, |r| r.percent))
+            Value::Real(s.recovery.as_ref().map_or(s.now.percent, |r| r.percent))
         };
         "estimated_completion_time", T::BIGINT, NOT_NULL, |s| {
             big(s.recovery.as_ref().map_or(0, |r| r.remaining.as_millis() as u64))

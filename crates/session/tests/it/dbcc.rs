@@ -45,7 +45,7 @@ fn names_that_are_not_there_have_their_numbers() {
     assert!(number("DBCC LOGINFO(99)").starts_with("Msg 2521, Level 16, State 10"));
     assert!(number("DBCC NOSUCHTHING").starts_with("Msg 2526, Level 16, State 3"));
     assert!(number("DBCC SQLPERF(LOGSPACE, x, y)").starts_with("Msg 2526"));
-    assert!(number("DBCC CHECKDB").contains("DBCC CHECKDB"));
+    assert!(number("DBCC CHECKCONSTRAINTS").contains("DBCC CHECKCONSTRAINTS"));
     assert!(number("DBCC LOGINFO WITH FAST").contains("DBCC LOGINFO WITH FAST"));
     assert!(number("DBCC SHRINKFILE('none', 1)").starts_with("Msg 8985"));
 }

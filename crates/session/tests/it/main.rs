@@ -6,6 +6,7 @@ mod backup_history;
 mod backups;
 mod backups_altered;
 mod bulk_logged;
+mod check_database;
 mod commit_wait;
 mod compressed_backups;
 mod constraints;

@@ -4,13 +4,18 @@
 //! their leaf chains are followed from the first page. Where a page of them cannot be read, nothing is concluded.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
+use duramen_base::messages::{self};
 use duramen_base::{AllocUnitId, Lsn, PageId};
 
-use super::number;
+use super::data::fullness_name;
+use super::facts::Facts;
+use super::finding::{Finding, of_nobody};
+use super::schema::Schema;
 use super::source::DataFile;
 use crate::format::PageBytes;
-use crate::format::alloc::pfs;
+use crate::format::alloc::{pfs, pfs_page_of, sgam_page_of};
 use crate::format::boot::{BOOT_PAGE, Boot};
 use crate::format::page::{PageRef, is_ghost, kind_of, page_type, record_kind};
 use crate::free_space::class_of;
@@ -19,7 +24,9 @@ use crate::free_space::class_of;
 const UNIT_AT: usize = 4;
 const UNIT_TYPE_AT: usize = 12;
 const UNIT_OWNER_AT: usize = 13;
+const FILEGROUP_AT: usize = 25;
 const FIRST_AT: usize = 27;
+const ROOT_AT: usize = 33;
 const FIRST_IAM_AT: usize = 39;
 const USED_AT: usize = 45;
 const DATA_AT: usize = 53;
@@ -87,15 +94,27 @@ impl Counted {
         }
     }
 
+    pub fn merge(&mut self, other: Counted) {
+        self.data += other.data;
+        self.index += other.index;
+        self.data_pages += other.data_pages;
+        self.index_pages += other.index_pages;
+        self.text_pages += other.text_pages;
+        self.pages += other.pages;
+        self.wrong_class.extend(other.wrong_class);
+        self.wrong_class.sort_unstable();
+        self.wrong_class.truncate(MAX_WRONG);
+    }
+
     /// `pcdata`
-    fn leaves(&self) -> u64 {
+    pub fn leaves(&self) -> u64 {
         match (self.data_pages, self.text_pages) {
             (0, 0) => self.index_pages,
             (data, text) => data + text,
         }
     }
 
-    fn rows(&self) -> i64 {
+    pub fn rows(&self) -> i64 {
         if self.data_pages > 0 {
             self.data
         } else {
@@ -104,50 +123,40 @@ impl Counted {
     }
 }
 
-struct Unit {
-    id: AllocUnitId,
-    kind: u8,
-    owner: i64,
-    first: PageId,
-    first_iam: PageId,
-    used: i64,
-    data: i64,
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    pub id: AllocUnitId,
+    pub kind: u8,
+    pub owner: i64,
+    pub filegroup: i16,
+    pub first: PageId,
+    pub root: PageId,
+    pub first_iam: PageId,
+    pub used: i64,
+    pub data: i64,
     /// Where the row is.
-    at: PageId,
+    pub at: PageId,
+}
+
+/// The boot page, when it can be read.
+pub(super) fn boot(files: &[DataFile]) -> Option<Boot> {
+    let page = page(files, PageId::new(1, BOOT_PAGE))?;
+    Boot::read(&page).ok()
 }
 
 /// The LSN since which the DIFF map tells changes, in a database of ours.
 pub(super) fn differential_base(files: &[DataFile]) -> Option<Lsn> {
-    let page = page(files, PageId::new(1, BOOT_PAGE))?;
-    let boot = Boot::read(&page).ok()?;
+    let boot = boot(files)?;
     boot.own.map(|_| boot.differential_base_lsn)
 }
 
-/// Compares. `heads`: where IAM chains begin.
-pub(super) fn check(
-    files: &mut [DataFile],
+/// Chains of IAM pages begin where the catalog says. `heads`: where they begin.
+pub(super) fn check_chains(
+    schema: &Schema,
     heads: &BTreeMap<PageId, AllocUnitId>,
-    counts: &BTreeMap<AllocUnitId, Counted>,
-) {
-    let Some(boot) = page(files, PageId::new(1, BOOT_PAGE)).and_then(|p| Boot::read(&p).ok())
-    else {
-        return;
-    };
-    // A database that has no table yet has nothing to compare with.
-    if boot.first_sysallocunits.is_null() {
-        return;
-    }
-    let Some(units) = units(files, boot.first_sysallocunits) else {
-        return;
-    };
-    check_chains(files, heads, &units);
-    // Of a database that was not closed the log knows the counts.
-    if boot.own.as_ref().is_none_or(|own| own.closed) {
-        check_counts(files, &units, counts);
-    }
-}
-
-fn check_chains(files: &mut [DataFile], heads: &BTreeMap<PageId, AllocUnitId>, units: &[Unit]) {
+    units: &[Unit],
+) -> Vec<Finding> {
+    let mut out = Vec::new();
     let begins: BTreeMap<PageId, AllocUnitId> = units
         .iter()
         .filter(|u| !u.first_iam.is_null())
@@ -155,37 +164,63 @@ fn check_chains(files: &mut [DataFile], heads: &BTreeMap<PageId, AllocUnitId>, u
         .collect();
     for (id, unit) in heads {
         if begins.get(id) != Some(unit) {
-            let text = format!(
-                "IAM page {id} of {unit:?} begins a chain that no unit of the catalog has."
-            );
-            add(files, *id, number::PAGE_OF_NOBODY, text);
+            // Nobody leads to the page.
+            let sgam = PageId::new(id.file, sgam_page_of(id.page));
+            let pfs = PageId::new(id.file, pfs_page_of(id.page));
+            let args: [&dyn Display; 5] = [id, &schema.database, &sgam, &pfs, &"IAM_PG"];
+            out.push(of_nobody(&messages::CHECK_PAGE_OF_NOBODY, Some(*id), &args));
         }
     }
     for (id, unit) in begins {
-        if !heads.contains_key(&id) {
-            let text =
-                format!("{unit:?} begins with IAM page {id}, which is none, or not the first.");
-            add(files, id, number::IAM_CHAIN, text);
+        if heads.get(&id) != Some(&unit) {
+            let whose = schema.whose(unit);
+            let none = PageId::NULL;
+            let message = &messages::CHECK_IAM_NEXT;
+            out.push(whose.finding_after(message, Some(id), &[&id, &none], &[]));
         }
     }
+    out
 }
 
-fn check_counts(files: &mut [DataFile], units: &[Unit], counts: &BTreeMap<AllocUnitId, Counted>) {
-    for unit in units.iter().filter(|u| !u.first_iam.is_null()) {
-        let found = counts.get(&unit.id).cloned().unwrap_or_default();
-        let pages = (found.pages as i64, found.leaves() as i64);
-        if pages != (unit.used, unit.data) && files.iter().all(|f| f.header.own) {
-            let text = format!(
-                "{:?} uses {} pages, {} of them for data; sysallocunits says {} and {}.",
-                unit.id, pages.0, pages.1, unit.used, unit.data
-            );
-            add(files, unit.at, number::WRONG_COUNT, text);
+/// 2508: counts of rows and pages; 8914: how full the PFS says that pages are.
+pub(super) fn check_counts(
+    files: &[DataFile],
+    schema: &Schema,
+    units: &[Unit],
+    facts: &Facts,
+    all: &[Unit],
+) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let own = files.iter().all(|f| f.header.own);
+    let empty = Counted::default();
+    let counted = |unit: &Unit| facts.units.get(&unit.id).map_or(&empty, |u| &u.counted);
+    let wrong = |unit: &Unit, at: PageId, what: &str| {
+        let whose = schema.whose(unit.id);
+        let name = schema.name_of(whose.object);
+        let (AllocUnitId(id), kind) = (unit.id, whose.kind_name());
+        let args: [&dyn Display; 6] = [&what, &name, &whose.index, &whose.partition, &id, &kind];
+        Finding {
+            object: (whose.object != 0).then_some(whose.object),
+            ..of_nobody(&messages::CHECK_WRONG_COUNT, Some(at), &args)
+        }
+    };
+    for unit in units.iter().filter(|u| own && !u.first_iam.is_null()) {
+        let found = counted(unit);
+        if found.pages as i64 != unit.used {
+            out.push(wrong(unit, unit.at, "USED page"));
+        }
+        if found.leaves() as i64 != unit.data {
+            let what = match unit.kind {
+                IN_ROW_DATA => "In-row data USED page",
+                _ => "LOB data USED page",
+            };
+            out.push(wrong(unit, unit.at, what));
         }
     }
     let in_row = |u: &&Unit| u.kind == IN_ROW_DATA;
-    let first = units.iter().filter(in_row).find(|u| u.owner == SYSROWSETS);
+    let first = all.iter().filter(in_row).find(|u| u.owner == SYSROWSETS);
     let Some(rowsets) = first.and_then(|u| leaf_rows(files, u.first)) else {
-        return;
+        return out;
     };
     let stored: BTreeMap<i64, (PageId, i64)> = rowsets
         .iter()
@@ -198,41 +233,75 @@ fn check_counts(files: &mut [DataFile], units: &[Unit], counts: &BTreeMap<AllocU
         .collect();
     let kept = |u: &&Unit| u.kind != IN_ROW_DATA || heaps.contains(&u.owner);
     for unit in units.iter().filter(kept) {
-        for (id, said, class) in counts.get(&unit.id).map_or(&[][..], |c| &c.wrong_class) {
+        for (id, said, class) in &counted(unit).wrong_class {
             // The rules of others are not known well enough.
             if files.iter().any(|f| f.id() == id.file && f.header.own) {
-                let text = format!(
-                    "The free space of page {id} is of class {class}, and of class {said} in the PFS."
-                );
-                add(files, *id, number::WRONG_FREE_SPACE, text);
+                let whose = schema.whose(unit.id);
+                let names: [&dyn Display; 2] = [&fullness_name(*class), &fullness_name(*said)];
+                let message = &messages::CHECK_FREE_SPACE;
+                out.push(whose.finding_after(message, Some(*id), &[id], &names));
             }
         }
     }
     for unit in units.iter().filter(in_row) {
-        let found = counts.get(&unit.id).map_or(0, Counted::rows);
         if let Some((id, said)) = stored.get(&unit.owner)
-            && *said != found
+            && *said != counted(unit).rows()
         {
-            let text = format!(
-                "{:?} has {found} rows, and sysrowsets says {said}.",
-                unit.id
-            );
-            add(files, *id, number::WRONG_COUNT, text);
+            out.push(wrong(unit, *id, "ROW"));
         }
     }
+    out
 }
 
-fn add(files: &mut [DataFile], id: PageId, number: u32, text: String) {
-    if let Some(file) = files.iter_mut().find(|f| f.id() == id.file) {
-        file.report.add(number, Some(id), text);
+/// Whether base tables fit together: 8992 with 3853 and its like.
+pub(super) fn check_catalog(files: &[DataFile], schema: &Schema, units: &[Unit]) -> Vec<Finding> {
+    let mut out = Vec::new();
+    if schema.tables.is_empty() || !files.iter().all(|f| f.header.own) {
+        return out;
     }
+    let mut add = |attribute: &str, row: String, table: &str, wanted: String, other: &str| {
+        let args: [&dyn Display; 7] = [&attribute, &row, &table, &"", &wanted, &other, &""];
+        let text = messages::format_message(messages::CHECK_NO_MATCHING_ROW.text, &args);
+        let number = messages::CHECK_NO_MATCHING_ROW.number;
+        let args: [&dyn Display; 3] = [&number, &1, &text];
+        out.push(of_nobody(&messages::CHECK_CATALOG_MESSAGE, None, &args));
+    };
+    for unit in units {
+        if schema.of(unit.id).is_none() {
+            let AllocUnitId(id) = unit.id;
+            let owner = unit.owner;
+            let row = format!("allocation_unit_id={id}");
+            add(
+                "owner",
+                row,
+                "allocation_units",
+                format!("hobt_id={owner}"),
+                "partitions",
+            );
+        }
+    }
+    for (table, key, object) in &schema.orphans {
+        let wanted = format!("object_id={object}");
+        add("object_id", key.clone(), table, wanted, "objects");
+    }
+    for (object, table) in &schema.without_schema {
+        let row = format!("object_id={object}");
+        add(
+            "schema_id",
+            row,
+            "objects",
+            format!("schema_id={table}"),
+            "schemas",
+        );
+    }
+    out
 }
 
 fn i64_at(row: &[u8], at: usize) -> Option<i64> {
     Some(i64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?))
 }
 
-fn units(files: &[DataFile], first: PageId) -> Option<Vec<Unit>> {
+pub(super) fn units(files: &[DataFile], first: PageId) -> Option<Vec<Unit>> {
     let rows = leaf_rows(files, first)?;
     rows.iter()
         .map(|(at, row)| {
@@ -243,7 +312,11 @@ fn units(files: &[DataFile], first: PageId) -> Option<Vec<Unit>> {
                 id: AllocUnitId(i64_at(row, UNIT_AT)?),
                 kind: *row.get(UNIT_TYPE_AT)?,
                 owner: i64_at(row, UNIT_OWNER_AT)?,
+                filegroup: i16::from_le_bytes(
+                    row.get(FILEGROUP_AT..FILEGROUP_AT + 2)?.try_into().ok()?,
+                ),
                 first: PageId::from_bytes(row.get(FIRST_AT..FIRST_AT + 6)?)?,
+                root: PageId::from_bytes(row.get(ROOT_AT..ROOT_AT + 6)?)?,
                 first_iam: PageId::from_bytes(row.get(FIRST_IAM_AT..FIRST_IAM_AT + 6)?)?,
             })
         })
@@ -251,7 +324,7 @@ fn units(files: &[DataFile], first: PageId) -> Option<Vec<Unit>> {
 }
 
 /// The rows of a chain of data pages; `None` when one of them cannot be read.
-fn leaf_rows(files: &[DataFile], first: PageId) -> Option<Vec<(PageId, Vec<u8>)>> {
+pub(super) fn leaf_rows(files: &[DataFile], first: PageId) -> Option<Vec<(PageId, Vec<u8>)>> {
     let mut rows = Vec::new();
     let mut at = first;
     for _ in 0..MAX_CHAIN {
@@ -275,7 +348,7 @@ fn leaf_rows(files: &[DataFile], first: PageId) -> Option<Vec<(PageId, Vec<u8>)>
 }
 
 /// A page, when it is there, sound and itself. What is wrong with it has been said already.
-fn page(files: &[DataFile], id: PageId) -> Option<Box<PageBytes>> {
+pub(super) fn page(files: &[DataFile], id: PageId) -> Option<Box<PageBytes>> {
     let file = files.iter().find(|f| f.id() == id.file)?;
     file.read(id.page)
         .filter(|p| PageRef::new(p).page_id() == id)

@@ -1,31 +1,455 @@
-//! The data files of one database: extents against their owners, then every page in use.
+//! The data files of one database: extents against their owners, then every page in use, then how pages hang together.
+//!
+//! Pages are looked at by several threads, a piece of a file at a time from one queue; what they find is put together
+//! and in order at the end, so that it does not depend on who was faster.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use duramen_base::{AllocUnitId, EXTENT_PAGES, Lsn, PageId};
+use duramen_base::messages::{self};
+use duramen_base::{AllocUnitId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlResult};
+use duramen_os::{AlignedBuf, Disk, thread};
 
-use super::catalog::{self, Counted};
+use super::catalog::{self, Unit};
+use super::facts::Facts;
+use super::finding::{Finding, of_nobody};
 use super::maps::{Maps, read_owners};
-use super::source::{DataFile, verify_page};
+use super::matching;
+use super::relations;
+use super::rows::{Depth, Page};
+use super::schema::{Schema, Shape};
+use super::source::{CHUNK_PAGES, DataFile, faults_of};
 use super::{FileReport, number};
 use crate::format::PageBytes;
-use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL, is_fixed_page, pfs};
+use crate::format::alloc::{
+    GAM_INTERVAL, PFS_INTERVAL, gam_page_of, is_fixed_page, pfs, pfs_page_of, sgam_page_of,
+};
 use crate::format::boot::{BOOT_PAGE, Boot};
 use crate::format::file_table::FILE_TABLE_PAGES;
 use crate::format::page::{PageRef, page_type, restore_torn_bits};
 
-/// Checks files that belong together.
-pub(super) fn check(mut files: Vec<DataFile>) -> Vec<FileReport> {
-    let mut maps: Vec<Maps> = files.iter_mut().map(Maps::read).collect();
-    let heads = read_owners(&mut files, &mut maps);
-    let base = catalog::differential_base(&files);
-    let mut counts = BTreeMap::new();
-    for (file, maps) in files.iter_mut().zip(&maps) {
-        check_extents(file, maps);
-        check_pages(file, maps, base, &mut counts);
+/// What is wanted of a check.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Only these tables. Empty: everything.
+    pub objects: Vec<ObjectId>,
+    /// Of those only this index; 0 or 1 are the data.
+    pub index: Option<i32>,
+    /// Extents and maps; without, pages are only found by them.
+    pub allocation: bool,
+    /// What the pages hold; without, only who has them.
+    pub contents: bool,
+    /// Indexes against their tables; not with NOINDEX.
+    pub indexes: bool,
+    /// Rows and their columns; not with PHYSICAL_ONLY.
+    pub rows: bool,
+    /// Whether base tables fit together.
+    pub catalog: bool,
+    /// Only units of this filegroup.
+    pub filegroup: Option<i16>,
+    /// Threads, this one included.
+    pub workers: usize,
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request {
+            objects: Vec::new(),
+            index: None,
+            allocation: true,
+            contents: true,
+            indexes: true,
+            rows: true,
+            catalog: true,
+            filegroup: None,
+            workers: 1,
+        }
     }
-    catalog::check(&mut files, &heads, &counts);
-    files.into_iter().map(|f| f.report).collect()
+}
+
+/// A table as it was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectPages {
+    pub id: ObjectId,
+    pub schema: i32,
+    pub name: String,
+    pub rows: i64,
+    pub pages: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    pub findings: Vec<Finding>,
+    /// The tables that were looked at, by id.
+    pub objects: Vec<ObjectPages>,
+    /// Of each data file: extents, pages in use, pages of extents that are owned.
+    pub files: Vec<(u16, u64, u64, u64)>,
+    pub pages: u64,
+}
+
+/// Checks the database that these files are. `progress` is told the percentage and ends the check with an error.
+pub fn check_database(
+    disk: &dyn Disk,
+    paths: &[PathBuf],
+    request: &Request,
+    progress: &mut dyn FnMut(f32) -> SqlResult<()>,
+) -> SqlResult<Checked> {
+    let mut files = Vec::new();
+    let mut checked = Checked::default();
+    for path in paths {
+        match DataFile::open(disk, path) {
+            Ok(file) => files.push(file),
+            Err(report) => checked.findings.extend(report.findings),
+        }
+    }
+    let reports = check_with(files, request, &mut checked, progress)?;
+    for report in reports {
+        checked.findings.extend(report.findings);
+    }
+    checked
+        .findings
+        .sort_by_key(|f| (f.object.is_some(), f.object, f.page.is_none()));
+    Ok(checked)
+}
+
+/// Checks files that belong together.
+pub(super) fn check(files: Vec<DataFile>) -> Vec<FileReport> {
+    let mut checked = Checked::default();
+    let all = check_with(files, &Request::default(), &mut checked, &mut |_| Ok(()));
+    // Nobody ends it before its end.
+    all.unwrap_or_default()
+}
+
+/// All that is looked at, and the queue.
+struct Shared {
+    files: Vec<DataFile>,
+    maps: Vec<Maps>,
+    schema: Schema,
+    base: Option<Lsn>,
+    depth: Depth,
+    /// Units to look at; `None`: all.
+    only: Option<Vec<AllocUnitId>>,
+    contents: bool,
+    /// File and first page of each piece.
+    pieces: Vec<(usize, u32)>,
+    next: AtomicUsize,
+    ended: AtomicBool,
+}
+
+fn check_with(
+    mut files: Vec<DataFile>,
+    request: &Request,
+    checked: &mut Checked,
+    progress: &mut dyn FnMut(f32) -> SqlResult<()>,
+) -> SqlResult<Vec<FileReport>> {
+    files.sort_by_key(DataFile::id);
+    let boot = catalog::boot(&files);
+    let first = boot.as_ref().map(|b| b.first_sysallocunits);
+    // A database that has no table yet has nothing to compare with.
+    let units = first
+        .filter(|p| !p.is_null())
+        .and_then(|p| catalog::units(&files, p));
+    let mut schema = match &units {
+        Some(units) => Schema::read(&files, units),
+        None => Schema::default(),
+    };
+    schema.database = boot.as_ref().map_or(0, |b| b.database_id);
+    let mut maps: Vec<Maps> = files.iter_mut().map(|f| Maps::read(f, &schema)).collect();
+    let heads = read_owners(&mut files, &mut maps, &schema);
+    let base = catalog::differential_base(&files);
+    if request.allocation {
+        for (file, maps) in files.iter_mut().zip(&maps) {
+            check_extents(file, maps, &schema);
+        }
+    } else {
+        files.iter_mut().for_each(|f| f.report.findings.clear());
+    }
+    let wanted = |s: &&Shape| {
+        (request.objects.is_empty() || request.objects.contains(&ObjectId(s.object)))
+            && request.index.is_none_or(|i| i == s.index)
+            && request.filegroup.is_none_or(|g| g == s.filegroup)
+    };
+    let everything = request.objects.is_empty() && request.filegroup.is_none();
+    let only = (!everything).then(|| {
+        let shapes = schema.shapes.iter().filter(wanted);
+        let units = shapes.flat_map(|s| std::iter::once(s.unit).chain(s.lob));
+        units.collect::<Vec<_>>()
+    });
+    let mut pieces = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        pieces.extend(
+            (0..file.pages)
+                .step_by(CHUNK_PAGES as usize)
+                .map(|n| (at, n)),
+        );
+    }
+    let shared = Arc::new(Shared {
+        files,
+        maps,
+        schema,
+        base,
+        depth: Depth {
+            rows: request.rows,
+            purity: request.rows,
+            indexes: request.rows && request.indexes,
+        },
+        only,
+        contents: request.contents,
+        pieces,
+        next: AtomicUsize::new(0),
+        ended: AtomicBool::new(false),
+    });
+    let scanned = scan(&shared, request.workers, progress);
+    let facts = scanned?;
+    let Ok(shared) = Arc::try_unwrap(shared) else {
+        // Every worker has ended.
+        return Ok(Vec::new());
+    };
+    let Shared {
+        mut files,
+        maps,
+        schema,
+        only,
+        ..
+    } = shared;
+    let mut found = Vec::new();
+    if request.contents {
+        found.extend(relations_of(&files, &maps, &schema, &facts, request, &only));
+    }
+    checked.pages = facts.pages;
+    if let Some(units) = &units {
+        let closed = boot
+            .as_ref()
+            .and_then(|b| b.own.as_ref())
+            .is_none_or(|o| o.closed);
+        if request.allocation && everything {
+            found.extend(catalog::check_chains(&schema, &heads, units));
+        }
+        if request.contents && closed {
+            let asked = |u: &Unit| only.as_ref().is_none_or(|o| o.contains(&u.id));
+            let list: Vec<Unit> = units.iter().filter(|u| asked(u)).cloned().collect();
+            found.extend(catalog::check_counts(&files, &schema, &list, &facts, units));
+        }
+        if request.catalog && everything {
+            found.extend(catalog::check_catalog(&files, &schema, units));
+        }
+    }
+    for file in &mut files {
+        let dialect = if file.header.own { "" } else { "foreign " };
+        let (id, total) = (file.id(), file.pages);
+        let n = facts.checked.get(&id).copied().unwrap_or(0);
+        file.report.summary = format!("{dialect}data file {id}: {n} of {total} pages checked");
+        if let Some(n) = facts.unprotected.get(&id) {
+            let note = format!("{n} pages carry neither checksum nor torn bits");
+            file.report.notes.push(note);
+        }
+    }
+    found.extend(facts.findings.iter().cloned());
+    found.sort_by(|a, b| (a.page, a.number, &a.text).cmp(&(b.page, b.number, &b.text)));
+    found.dedup();
+    for finding in found {
+        let home = finding.page.map_or(1, |p| p.file);
+        let at = files.iter().position(|f| f.id() == home).unwrap_or(0);
+        if let Some(file) = files.get_mut(at) {
+            file.report.push(finding);
+        }
+    }
+    objects(&schema, &facts, &only, checked);
+    for (file, maps) in files.iter().zip(&maps) {
+        let used = (0..file.pages).filter(|n| maps.is_allocated(*n)).count() as u64;
+        let extents = maps.extents.len() as u64;
+        checked
+            .files
+            .push((file.id(), extents, used, extents * u64::from(EXTENT_PAGES)));
+    }
+    Ok(files.into_iter().map(|f| f.report).collect())
+}
+
+fn relations_of(
+    files: &[DataFile],
+    maps: &[Maps],
+    schema: &Schema,
+    facts: &Facts,
+    request: &Request,
+    only: &Option<Vec<AllocUnitId>>,
+) -> Vec<Finding> {
+    let reached = |id: PageId| files.iter().any(|f| f.id() == id.file);
+    let own = files.iter().all(|f| f.header.own);
+    let mut found = Vec::new();
+    if !own {
+        return found;
+    }
+    let asked = |f: &Finding| match (only, f.object) {
+        (Some(units), Some(object)) => schema
+            .shapes
+            .iter()
+            .any(|s| s.object == object && units.contains(&s.unit)),
+        _ => true,
+    };
+    found.extend(relations::trees(schema, facts, &reached));
+    if request.rows {
+        found.extend(relations::heaps(schema, facts));
+        found.extend(relations::values(schema, facts));
+    }
+    if request.rows && request.indexes {
+        let pages_of = |shape: &Shape| {
+            let mut out = Vec::new();
+            for (file, maps) in files.iter().zip(maps) {
+                out.extend(maps.pages_of(shape.unit).map(|n| file.page_id(n)));
+            }
+            out
+        };
+        found.extend(matching::indexes(
+            files,
+            schema,
+            facts,
+            only.as_deref(),
+            &pages_of,
+        ));
+    }
+    found.retain(asked);
+    found
+}
+
+fn objects(schema: &Schema, facts: &Facts, only: &Option<Vec<AllocUnitId>>, checked: &mut Checked) {
+    let mut by_id = BTreeMap::new();
+    for shape in &schema.shapes {
+        if only.as_ref().is_some_and(|o| !o.contains(&shape.unit)) || shape.is_index() {
+            continue;
+        }
+        let counted = facts.units.get(&shape.unit).map(|u| &u.counted);
+        by_id.insert(
+            shape.object,
+            ObjectPages {
+                id: ObjectId(shape.object),
+                schema: schema.tables.get(&shape.object).copied().unwrap_or(0),
+                name: schema.name_of(shape.object),
+                rows: counted.map_or(0, |c| c.rows()),
+                pages: counted.map_or(0, |c| c.leaves()),
+            },
+        );
+    }
+    checked.objects = by_id.into_values().collect();
+}
+
+/// Lets all workers look at pages; the calling thread is one of them and tells how far they are.
+fn scan(
+    shared: &Arc<Shared>,
+    workers: usize,
+    progress: &mut dyn FnMut(f32) -> SqlResult<()>,
+) -> SqlResult<Facts> {
+    let pieces = shared.pieces.len();
+    let others: Vec<_> = (1..workers.clamp(1, 64).min(pieces.max(1)))
+        .filter_map(|_| {
+            let shared = shared.clone();
+            thread::try_spawn("check", move || {
+                let mut facts = Facts::default();
+                let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
+                while shared.piece(&mut facts, &mut buf).is_some() {}
+                facts
+            })
+            .ok()
+        })
+        .collect();
+    let mut facts = Facts::default();
+    let mut result = Ok(());
+    let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
+    while let Some(n) = shared.piece(&mut facts, &mut buf) {
+        result = progress(n as f32 * 100.0 / pieces as f32);
+        if result.is_err() {
+            shared.ended.store(true, Ordering::SeqCst);
+            break;
+        }
+    }
+    for worker in others {
+        match worker.join() {
+            Ok(theirs) => facts.merge(theirs),
+            // Its findings are lost: what is found without them may not be believed.
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    result.map(|()| facts)
+}
+
+impl Shared {
+    /// Looks at the next piece; its number, unless there is none.
+    fn piece(&self, facts: &mut Facts, buf: &mut AlignedBuf) -> Option<usize> {
+        if self.ended.load(Ordering::SeqCst) {
+            return None;
+        }
+        let n = self.next.fetch_add(1, Ordering::SeqCst);
+        let (at, first) = *self.pieces.get(n)?;
+        let (file, maps) = (&self.files[at], &self.maps[at]);
+        let (id, own) = (file.id(), file.header.own);
+        let wanted = |n: u32| self.is_wanted(id, maps, n);
+        file.for_pages(first, buf, wanted, facts, |facts, n, page| {
+            let page_id = PageId::new(id, n);
+            facts.pages += 1;
+            *facts.checked.entry(id).or_default() += 1;
+            self.look(file, maps, page_id, own, page, facts);
+        });
+        Some(n)
+    }
+
+    fn is_wanted(&self, file: u16, maps: &Maps, n: u32) -> bool {
+        if !self.contents {
+            return false;
+        }
+        if let Some(only) = &self.only {
+            let owner = maps.owner_of(n);
+            return owner.is_some_and(|o| only.contains(&o.unit)) && maps.is_allocated(n);
+        }
+        match fixed_type(file, n) {
+            Some(_) => true,
+            None => !is_fixed_page(n) && (maps.is_allocated(n) || maps.singles.contains_key(&n)),
+        }
+    }
+
+    fn look(
+        &self,
+        file: &DataFile,
+        maps: &Maps,
+        page_id: PageId,
+        own: bool,
+        page: &mut PageBytes,
+        facts: &mut Facts,
+    ) {
+        let n = page_id.page;
+        let (id, schema) = (page_id.file, &self.schema);
+        // Header, maps and IAM pages were verified, and reported, when they were read.
+        let reported = file.report.findings.iter().any(|f| f.page == Some(page_id));
+        if reported && is_map(page_id, maps) {
+            return;
+        }
+        if fixed_type(id, n).is_none() {
+            check_owner(facts, maps, page_id, own, schema);
+        }
+        let owner = maps.owner_of(n).map(|o| schema.whose(o.unit));
+        if let Some(found) = faults_of(page, page_id, own, owner) {
+            facts.findings.extend(found);
+            if let Some(owner) = maps.owner_of(n) {
+                facts.unit(owner.unit).incomplete = true;
+            }
+            return;
+        }
+        restore_torn_bits(page);
+        let p = PageRef::new(page);
+        if p.flags() & 0x300 == 0 {
+            *facts.unprotected.entry(id).or_default() += 1;
+        }
+        check_page(facts, maps, page_id, page, self);
+        if self.base.is_some_and(|base| p.lsn() > base) && maps.has_changed(n) == Some(false) {
+            let args: [&dyn std::fmt::Display; 3] =
+                [&page_id, &"differential bitmap", &p.page_type()];
+            let f = of_nobody(&messages::CHECK_ALLOCATION_PAGE, Some(page_id), &args);
+            facts.findings.push(f);
+        }
+        let unit = facts.unit(p.alloc_unit());
+        unit.counted.add(page, maps.pfs(n).unwrap_or(0));
+    }
 }
 
 /// Pages that nobody owns and that no map need list: the maps, the header, the boot page, and what stands beside it:
@@ -35,7 +459,8 @@ fn is_unowned(id: PageId, own: bool) -> bool {
     is_fixed_page(id.page) || id.file == 1 && (8..=last).contains(&id.page)
 }
 
-fn check_extents(file: &mut DataFile, maps: &Maps) {
+fn check_extents(file: &mut DataFile, maps: &Maps, schema: &Schema) {
+    let database = schema.database;
     for extent in 0..file.pages / EXTENT_PAGES {
         let first = extent * EXTENT_PAGES;
         let id = file.page_id(first);
@@ -44,22 +469,15 @@ fn check_extents(file: &mut DataFile, maps: &Maps) {
         };
         let owner = maps.extents.get(&extent);
         if free && mixed {
-            let text = format!("Extent {id} is free in the GAM and mixed in the SGAM.");
-            file.report.add(number::FREE_AND_MIXED, Some(id), text);
+            let gam = file.page_id(gam_page_of(first));
+            let sgam = file.page_id(sgam_page_of(first));
+            let args: [&dyn std::fmt::Display; 4] = [&id, &database, &gam, &sgam];
+            let f = of_nobody(&messages::CHECK_EXTENT_FREE_AND_MIXED, Some(id), &args);
+            file.report.push(f);
         }
-        if let Some(owner) = owner
-            && (free || mixed)
-        {
-            let whose = if free {
-                "free in the GAM"
-            } else {
-                "mixed in the SGAM"
-            };
-            let text = format!(
-                "Extent {id} belongs to IAM page {} and is {whose}.",
-                owner.iam
-            );
-            file.report.add(number::TWO_EXTENT_OWNERS, Some(id), text);
+        if owner.is_some() && (free || mixed) {
+            let f = of_nobody(&messages::CHECK_EXTENT_TWICE, Some(id), &[&id, &database]);
+            file.report.push(f);
         }
         let mut pages = first..first + EXTENT_PAGES;
         if pages
@@ -71,58 +489,10 @@ fn check_extents(file: &mut DataFile, maps: &Maps) {
         let pfs_known = maps.pfs(first).is_some();
         let used = pages.any(|n| maps.is_allocated(n) || maps.singles.contains_key(&n));
         if pfs_known && !free && !mixed && owner.is_none() && !used {
-            let text = format!("Extent {id} is in use by the GAM, and neither mixed nor owned.");
-            file.report.add(number::EXTENT_OF_NOBODY, Some(id), text);
+            let args: [&dyn std::fmt::Display; 2] = [&id, &database];
+            let f = of_nobody(&messages::CHECK_EXTENT_OF_NOBODY, Some(id), &args);
+            file.report.push(f);
         }
-    }
-}
-
-fn check_pages(
-    file: &mut DataFile,
-    maps: &Maps,
-    base: Option<Lsn>,
-    counts: &mut BTreeMap<AllocUnitId, Counted>,
-) {
-    let (id, own) = (file.id(), file.header.own);
-    let (mut checked, mut unprotected) = (0u64, 0u64);
-    let total = file.pages;
-    let wanted = |n: u32| match fixed_type(id, n) {
-        Some(_) => true,
-        None => !is_fixed_page(n) && (maps.is_allocated(n) || maps.singles.contains_key(&n)),
-    };
-    file.for_pages(wanted, |report, n, page| {
-        let page_id = PageId::new(id, n);
-        checked += 1;
-        // Header, maps and IAM pages were verified, and reported, when they were read.
-        let reported = report.findings.iter().any(|f| f.page == Some(page_id));
-        if reported && is_map(page_id, maps) {
-            return;
-        }
-        if fixed_type(id, n).is_none() {
-            check_owner(report, maps, page_id, own);
-        }
-        if !verify_page(report, page, page_id, own) {
-            return;
-        }
-        restore_torn_bits(page);
-        unprotected += u64::from(PageRef::new(page).flags() & 0x300 == 0);
-        check_page(report, maps, page_id, page);
-        if base.is_some_and(|base| PageRef::new(page).lsn() > base)
-            && maps.has_changed(n) == Some(false)
-        {
-            let text = format!("Page {page_id} has changed, and the DIFF map does not say so.");
-            report.add(number::BAD_MAP, Some(page_id), text);
-        }
-        counts
-            .entry(PageRef::new(page).alloc_unit())
-            .or_default()
-            .add(page, maps.pfs(n).unwrap_or(0));
-    });
-    let dialect = if own { "" } else { "foreign " };
-    file.report.summary = format!("{dialect}data file {id}: {checked} of {total} pages checked");
-    if unprotected > 0 {
-        let note = format!("{unprotected} pages carry neither checksum nor torn bits");
-        file.report.notes.push(note);
     }
 }
 
@@ -155,8 +525,16 @@ fn fixed_type(file: u16, page: u32) -> Option<u8> {
     }
 }
 
+/// 8948
+fn wrong_pfs(id: PageId, byte: u8, expected: u8) -> Finding {
+    let at = PageId::new(id.file, pfs_page_of(id.page));
+    let (byte, expected) = (format!("{byte:x}"), format!("{expected:x}"));
+    let args: [&dyn std::fmt::Display; 4] = [&id, &at, &byte, &expected];
+    of_nobody(&messages::CHECK_PFS_TYPE, Some(id), &args)
+}
+
 /// A page in use has an owner.
-fn check_owner(report: &mut FileReport, maps: &Maps, id: PageId, own: bool) {
+fn check_owner(facts: &mut Facts, maps: &Maps, id: PageId, own: bool, schema: &Schema) {
     if is_unowned(id, own) {
         return;
     }
@@ -166,65 +544,137 @@ fn check_owner(report: &mut FileReport, maps: &Maps, id: PageId, own: bool) {
     let in_extent = maps.extents.get(&(id.page / EXTENT_PAGES));
     let single = maps.singles.get(&id.page);
     if let (Some(extent), Some(single)) = (in_extent, single) {
-        let text = format!(
-            "Page {id} is a single page of IAM page {} in an extent of IAM page {}.",
-            single.iam, extent.iam
-        );
-        report.add(number::TWO_PAGE_OWNERS, Some(id), text);
+        let found = schema.two_owners(id, single.unit, extent.unit);
+        facts.findings.push(found);
     }
     if single.is_some() && byte & pfs::ALLOCATED == 0 {
-        let text = format!("Page {id} is owned, and not in use by its PFS byte {byte:#04x}.");
-        report.add(number::WRONG_PFS, Some(id), text);
+        let f = wrong_pfs(id, byte, byte | pfs::ALLOCATED);
+        facts.findings.push(f);
     }
     // IAM pages are not listed by themselves.
     if in_extent.is_none() && single.is_none() && byte & pfs::IAM == 0 {
-        let text = format!("Page {id} is in use (PFS byte {byte:#04x}), and no IAM page lists it.");
-        report.add(number::PAGE_OF_NOBODY, Some(id), text);
+        let sgam = PageId::new(id.file, sgam_page_of(id.page));
+        let pfs = PageId::new(id.file, pfs_page_of(id.page));
+        let flags = pfs_flags(byte);
+        let args: [&dyn std::fmt::Display; 5] = [&id, &schema.database, &sgam, &pfs, &flags];
+        let f = of_nobody(&messages::CHECK_PAGE_OF_NOBODY, Some(id), &args);
+        facts.findings.push(f);
+    }
+}
+
+/// A PFS byte as messages and DBCC PAGE write it.
+pub(super) fn pfs_flags(byte: u8) -> String {
+    let mut out = String::new();
+    for (bit, name) in [
+        (pfs::IAM, "IAM_PG "),
+        (pfs::MIXED, "MIXED_EXT "),
+        (pfs::ALLOCATED, "ALLOCATED "),
+    ] {
+        if byte & bit != 0 {
+            out += name;
+        }
+    }
+    out + fullness_name(byte)
+}
+
+/// How full a page is, as messages write it.
+pub(super) fn fullness_name(byte: u8) -> &'static str {
+    match byte & pfs::FULLNESS {
+        0 => "0_PCT_FULL",
+        1 => "50_PCT_FULL",
+        2 => "80_PCT_FULL",
+        3 => "95_PCT_FULL",
+        _ => "100_PCT_FULL",
     }
 }
 
 /// A sound page against its place, its owner and itself.
-fn check_page(report: &mut FileReport, maps: &Maps, id: PageId, page: &PageBytes) {
+fn check_page(facts: &mut Facts, maps: &Maps, id: PageId, page: &PageBytes, shared: &Shared) {
     let p = PageRef::new(page);
-    let kind = p.page_type();
+    let (kind, schema) = (p.page_type(), &shared.schema);
+    let map_fault = |what: &str| {
+        let args: [&dyn std::fmt::Display; 3] = [&id, &what, &kind];
+        of_nobody(&messages::CHECK_ALLOCATION_PAGE, Some(id), &args)
+    };
     if let Some(expected) = fixed_type(id.file, id.page)
         && kind != expected
     {
-        let text = format!("Page {id} has type {kind}, and its place is for type {expected}.");
-        report.add(number::BAD_MAP, Some(id), text);
+        facts.findings.push(map_fault(place_name(expected)));
         return;
     }
     if kind == page_type::BOOT && id == PageId::new(1, BOOT_PAGE) {
-        if let Err(e) = Boot::read(page) {
-            let text = format!("The boot page {id} is not one: {e}.");
-            report.add(number::BAD_MAP, Some(id), text);
+        if Boot::read(page).is_err() {
+            facts.findings.push(map_fault("boot page"));
         }
         return;
     }
-    let listed_as_iam = maps.pfs(id.page).is_some_and(|b| b & pfs::IAM != 0);
+    let byte = maps.pfs(id.page).unwrap_or(0);
+    let listed_as_iam = byte & pfs::IAM != 0;
     if kind == page_type::IAM && !listed_as_iam {
-        let text = format!("Page {id} is an IAM page, and its PFS byte does not say so.");
-        report.add(number::WRONG_PFS, Some(id), text);
+        facts.findings.push(wrong_pfs(id, byte, byte | pfs::IAM));
     }
-    let owner = maps.singles.get(&id.page);
-    let owner = owner.or_else(|| maps.extents.get(&(id.page / EXTENT_PAGES)));
+    let owner = maps.owner_of(id.page);
+    let whose = schema.whose(p.alloc_unit());
     if let Some(owner) = owner
         && !is_fixed_page(id.page)
         && p.alloc_unit() != owner.unit
     {
-        let text = format!(
-            "Page {id} of {:?} (IAM page {}) was not seen: its header says {:?}.",
-            owner.unit,
-            owner.iam,
-            p.alloc_unit()
-        );
-        report.add(number::PAGE_NOT_SEEN, Some(id), text);
+        let of = schema.whose(owner.unit);
+        let f = of.finding_after(&messages::PAGE_NOT_SEEN, Some(id), &[&id], &[]);
+        facts.findings.push(f);
+        let f = whose.finding_after(&messages::PAGE_NOT_ALLOCATED, Some(id), &[&id], &[]);
+        facts.findings.push(f);
+        facts.unit(owner.unit).incomplete = true;
     }
-    if matches!(
+    if !matches!(
         kind,
         page_type::DATA | page_type::INDEX | page_type::TEXT_MIX | page_type::TEXT_TREE
-    ) && let Err(e) = p.check()
-    {
-        report.add(number::BAD_STRUCTURE, Some(id), format!("Page {id}: {e}."));
+    ) {
+        let known = matches!(
+            kind,
+            page_type::IAM | page_type::SORT | page_type::SERVER_CONFIG
+        ) || fixed_type(id.file, id.page).is_some();
+        if !known && owner.is_some() {
+            let f = whose.finding_after(&messages::CHECK_PAGE_TYPE, Some(id), &[&id], &[&kind]);
+            facts.findings.push(f);
+        }
+        return;
+    }
+    let own = shared
+        .files
+        .iter()
+        .any(|f| f.id() == id.file && f.header.own);
+    if own && (8..FILE_TABLE_PAGES.end).contains(&id.page) && id.file == 1 {
+        // The file table has no unit.
+        if p.check().is_err() {
+            facts.findings.push(map_fault("file table"));
+        }
+    } else if own {
+        Page {
+            id,
+            bytes: page,
+            whose,
+            depth: shared.depth,
+            schema,
+        }
+        .examine(facts);
+    } else if let Err(e) = p.check() {
+        let what = e.to_string();
+        let args: [&dyn std::fmt::Display; 4] = [&id, &what, &0, &0];
+        let f = whose.finding(&messages::PAGE_TEST_FAILED, Some(id), &args);
+        debug_assert_eq!(f.number, number::BAD_STRUCTURE);
+        facts.findings.push(f);
+    }
+}
+
+fn place_name(kind: u8) -> &'static str {
+    match kind {
+        page_type::FILE_HEADER => "file header",
+        page_type::PFS => "PFS_PAGE",
+        page_type::GAM => "GAM_PAGE",
+        page_type::SGAM => "SGAM_PAGE",
+        page_type::DIFF_MAP => "DIFF_MAP",
+        page_type::ML_MAP => "ML_MAP",
+        _ => "boot page",
     }
 }

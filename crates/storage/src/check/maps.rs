@@ -1,10 +1,13 @@
 //! Who owns what: the allocation maps of a file, and the extents and single pages that IAM pages claim in it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
+use duramen_base::messages::{self};
 use duramen_base::{AllocUnitId, EXTENT_PAGES, PageId};
 
-use super::number;
+use super::finding::of_nobody;
+use super::schema::Schema;
 use super::source::DataFile;
 use crate::format::PageBytes;
 use crate::format::alloc::{
@@ -38,21 +41,21 @@ pub(super) type Bit = Option<bool>;
 
 impl Maps {
     /// Reads the maps of a file and reports those that are none.
-    pub fn read(file: &mut DataFile) -> Maps {
+    pub fn read(file: &mut DataFile, schema: &Schema) -> Maps {
         let mut maps = Maps::default();
         for first in (0..file.pages).step_by(PFS_INTERVAL as usize) {
             let at = pfs_page_of(first);
-            if let Some(page) = map_page(file, at, page_type::PFS, "PFS") {
+            if let Some(page) = map_page(file, at, page_type::PFS, schema) {
                 maps.pfs.insert(at, page);
             }
         }
         for first in (0..file.pages).step_by(GAM_INTERVAL as usize) {
             let at = gam_page_of(first);
-            if let Some(page) = map_page(file, at, page_type::GAM, "GAM") {
+            if let Some(page) = map_page(file, at, page_type::GAM, schema) {
                 maps.gam.insert(at, page);
             }
             let at = sgam_page_of(first);
-            if let Some(page) = map_page(file, at, page_type::SGAM, "SGAM") {
+            if let Some(page) = map_page(file, at, page_type::SGAM, schema) {
                 maps.sgam.insert(at, page);
             }
             let at = diff_page_of(first);
@@ -96,6 +99,24 @@ impl Maps {
         Some(bit_get(map, page % GAM_INTERVAL / EXTENT_PAGES))
     }
 
+    /// Who has a page.
+    pub fn owner_of(&self, page: u32) -> Option<Owner> {
+        let single = self.singles.get(&page);
+        single
+            .or_else(|| self.extents.get(&(page / EXTENT_PAGES)))
+            .copied()
+    }
+
+    /// The pages of a unit that are in use.
+    pub fn pages_of(&self, unit: AllocUnitId) -> impl Iterator<Item = u32> + '_ {
+        let extents = self.extents.iter().filter(move |(_, o)| o.unit == unit);
+        let pages = extents.flat_map(|(e, _)| e * EXTENT_PAGES..(e + 1) * EXTENT_PAGES);
+        let singles = self.singles.iter().filter(move |(_, o)| o.unit == unit);
+        pages
+            .chain(singles.map(|(n, _)| *n))
+            .filter(|n| self.is_allocated(*n))
+    }
+
     /// The IAM pages that the PFS lists.
     pub fn iam_pages(&self, pages: u32) -> Vec<u32> {
         const IAM: u8 = pfs::IAM | pfs::ALLOCATED;
@@ -105,7 +126,7 @@ impl Maps {
     }
 }
 
-fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<PageBytes>> {
+fn map_page(file: &mut DataFile, at: u32, kind: u8, schema: &Schema) -> Option<Box<PageBytes>> {
     if at >= file.pages {
         return None;
     }
@@ -113,10 +134,16 @@ fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<Pa
     let page = file.sound_page(at);
     let sound = page.filter(|p| PageRef::new(p).page_type() == kind);
     if sound.is_none() {
-        let text = format!(
-            "{name} page {id} is damaged: the allocation of what it covers cannot be checked."
-        );
-        file.report.add(number::NOT_CHECKED, Some(id), text);
+        let interval = match kind {
+            page_type::PFS => PFS_INTERVAL,
+            _ => GAM_INTERVAL,
+        };
+        let first = at / interval * interval;
+        let last = file.pages.min(first.saturating_add(interval)) - 1;
+        let (first, last) = (file.page_id(first), file.page_id(last));
+        let args: [&dyn Display; 3] = [&schema.database, &first, &last];
+        let f = of_nobody(&messages::CHECK_MAPS_DAMAGED, Some(id), &args);
+        file.report.push(f);
     }
     sound
 }
@@ -126,10 +153,13 @@ fn map_page(file: &mut DataFile, at: u32, kind: u8, name: &str) -> Option<Box<Pa
 pub(super) fn read_owners(
     files: &mut [DataFile],
     maps: &mut [Maps],
+    schema: &Schema,
 ) -> BTreeMap<PageId, AllocUnitId> {
     let mut next = Vec::new();
+    let mut intervals: BTreeMap<(AllocUnitId, PageId), PageId> = BTreeMap::new();
     let mut seen = BTreeMap::new();
     let mut sequences = BTreeMap::new();
+    let mut previous = BTreeMap::new();
     for f in 0..files.len() {
         for n in maps[f].iam_pages(files[f].pages) {
             let Some(page) = files[f].sound_page(n) else {
@@ -137,8 +167,12 @@ pub(super) fn read_owners(
             };
             let id = files[f].page_id(n);
             let Ok(iam) = Iam::new(&page) else {
-                let text = format!("Page {id} is an IAM page by its PFS byte only.");
-                files[f].report.add(number::WRONG_PFS, Some(id), text);
+                let byte = maps[f].pfs(n).unwrap_or(0);
+                let at = files[f].page_id(pfs_page_of(n));
+                let (byte, expected) = (format!("{byte:x}"), format!("{:x}", byte & !pfs::IAM));
+                let args: [&dyn Display; 4] = [&id, &at, &byte, &expected];
+                let found = of_nobody(&messages::CHECK_PFS_TYPE, Some(id), &args);
+                files[f].report.push(found);
                 continue;
             };
             let owner = Owner {
@@ -147,10 +181,17 @@ pub(super) fn read_owners(
             };
             seen.insert(id, owner.unit);
             sequences.insert(id, iam.sequence());
+            previous.insert(id, PageRef::new(&page).prev_page());
+            if let Some(other) = intervals.insert((owner.unit, iam.start()), id) {
+                let whose = schema.whose(owner.unit);
+                let args: [&dyn Display; 2] = [&other, &id];
+                let found = whose.finding(&messages::CHECK_IAM_INTERVAL_TWICE, Some(id), &args);
+                files[f].report.push(found);
+            }
             if !iam.next().is_null() {
                 next.push((f, id, iam.next(), owner.unit));
             }
-            enter(files, maps, f, &iam, owner);
+            enter(files, maps, f, &iam, owner, schema);
         }
     }
     let known: Vec<u16> = files.iter().map(DataFile::id).collect();
@@ -161,36 +202,78 @@ pub(super) fn read_owners(
         if !known.contains(&to.file) {
             continue;
         }
-        if seen.get(&to) != Some(&unit) {
-            let text =
-                format!("IAM page {id} goes on at page {to}, which is no IAM page of {unit:?}.");
-            files[f].report.add(number::IAM_CHAIN, Some(id), text);
-        } else if files[f].header.own && sequences[&id].checked_add(1) != Some(sequences[&to]) {
-            let text = format!(
-                "IAM page {id} has number {}, and the next, {to}, has {}.",
-                sequences[&id], sequences[&to]
-            );
-            files[f].report.add(number::IAM_SEQUENCE, Some(id), text);
+        let whose = schema.whose(unit);
+        match seen.get(&to) {
+            None => {
+                let found =
+                    whose.finding_after(&messages::CHECK_IAM_NEXT, Some(id), &[&to, &id], &[]);
+                files[f].report.push(found);
+            }
+            Some(other) if *other != unit => {
+                let of = schema.whose(*other);
+                let kind = of.kind_name();
+                let AllocUnitId(own) = of.unit;
+                let rest: [&dyn Display; 7] =
+                    [&to, &of.object, &of.index, &of.partition, &own, &kind, &id];
+                // The IAM page is named first, whose it is, and then whose chain it was found in.
+                let w = whose;
+                let AllocUnitId(unit) = w.unit;
+                let chain = w.kind_name();
+                let args: [&dyn Display; 12] = [
+                    rest[0],
+                    rest[1],
+                    rest[2],
+                    rest[3],
+                    rest[4],
+                    rest[5],
+                    &w.object,
+                    &w.index,
+                    &w.partition,
+                    &unit,
+                    &chain,
+                    rest[6],
+                ];
+                let found = of_nobody(&messages::CHECK_IAM_OF_ANOTHER, Some(id), &args);
+                files[f].report.push(found);
+            }
+            Some(_) if files[f].header.own => {
+                let (a, b) = (sequences[&id], sequences[&to]);
+                if u32::checked_add(a, 1) != Some(b) {
+                    let args: [&dyn Display; 4] = [&id, &a, &to, &b];
+                    let found = whose.finding(&messages::CHECK_IAM_SEQUENCE, Some(id), &args);
+                    files[f].report.push(found);
+                }
+                let back = previous[&to];
+                // Our chains have links forward only.
+                if !PageId::is_null(back) && back != id {
+                    let args: [&dyn Display; 4] = [&id, &to, &to, &back];
+                    let found = whose.finding(&messages::CHECK_IAM_LINKAGE, Some(id), &args);
+                    files[f].report.push(found);
+                }
+            }
+            Some(_) => {}
         }
     }
     heads
 }
 
-fn enter(files: &mut [DataFile], maps: &mut [Maps], at: usize, iam: &Iam<'_>, owner: Owner) {
+fn enter(
+    files: &mut [DataFile],
+    maps: &mut [Maps],
+    at: usize,
+    iam: &Iam<'_>,
+    owner: Owner,
+    schema: &Schema,
+) {
     for single in iam.singles() {
         let Some(f) = files.iter().position(|f| f.id() == single.file) else {
             continue;
         };
         if single.page >= files[f].pages {
-            out_of_range(&mut files[at], owner, single);
+            out_of_range(&mut files[at], owner, single, schema);
         } else if let Some(other) = maps[f].singles.insert(single.page, owner) {
-            let text = format!(
-                "Page {single} belongs to IAM pages {} and {}.",
-                other.iam, owner.iam
-            );
-            files[f]
-                .report
-                .add(number::TWO_PAGE_OWNERS, Some(single), text);
+            let found = schema.two_owners(single, other.unit, owner.unit);
+            files[f].report.push(found);
         }
     }
     let start = iam.start();
@@ -198,31 +281,29 @@ fn enter(files: &mut [DataFile], maps: &mut [Maps], at: usize, iam: &Iam<'_>, ow
         return;
     };
     if !start.page.is_multiple_of(GAM_INTERVAL) {
-        let text = format!("IAM page {} covers a range from {start}.", owner.iam);
-        files[at].report.add(number::BAD_MAP, Some(owner.iam), text);
+        let args: [&dyn Display; 3] = [&owner.iam, &"IAM_PAGE", &page_type::IAM];
+        let found = of_nobody(&messages::CHECK_ALLOCATION_PAGE, Some(owner.iam), &args);
+        files[at].report.push(found);
         return;
     }
     for first in iam.extents() {
         if first.page >= files[f].pages {
-            out_of_range(&mut files[at], owner, first);
+            out_of_range(&mut files[at], owner, first, schema);
             return;
         }
-        if let Some(other) = maps[f].extents.insert(first.page / EXTENT_PAGES, owner) {
-            let text = format!(
-                "Extent {first} belongs to IAM pages {} and {}.",
-                other.iam, owner.iam
-            );
-            files[f]
-                .report
-                .add(number::TWO_EXTENT_OWNERS, Some(first), text);
+        let extent = first.page / EXTENT_PAGES;
+        if maps[f].extents.insert(extent, owner).is_some() {
+            let args: [&dyn Display; 2] = [&first, &schema.database];
+            let found = of_nobody(&messages::CHECK_EXTENT_TWICE, Some(first), &args);
+            files[f].report.push(found);
         }
     }
 }
 
-fn out_of_range(file: &mut DataFile, owner: Owner, page: PageId) {
-    let text = format!(
-        "IAM page {} claims {page}, behind the end of the file.",
-        owner.iam
-    );
-    file.report.add(number::BAD_MAP, Some(owner.iam), text);
+/// 2579
+fn out_of_range(file: &mut DataFile, owner: Owner, page: PageId, schema: &Schema) {
+    let whose = schema.whose(owner.unit);
+    let message = &messages::CHECK_EXTENT_BEYOND;
+    let found = whose.finding_after(message, Some(owner.iam), &[&page], &[]);
+    file.report.push(found);
 }

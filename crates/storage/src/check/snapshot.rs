@@ -153,6 +153,17 @@ impl Database {
     }
 }
 
+impl Database {
+    /// A check that began at this moment (days since 1900-01-01 and ticks of 1/300 s) has found nothing.
+    pub fn set_last_good_check(&self, when: (i32, u32)) -> SqlResult<()> {
+        self.change_boot("DBCC", |b| {
+            if let Some(own) = &mut b.own {
+                own.last_good_check = when;
+            }
+        })
+    }
+}
+
 impl Snapshot {
     /// Recovers the copy. It is to be closed before its pages are looked at.
     pub fn open(&self) -> SqlResult<Arc<Database>> {
@@ -167,6 +178,11 @@ impl Snapshot {
                 restored: true,
             },
         )
+    }
+
+    /// Recovers the copy and closes it: from then on its files are what there was at the moment.
+    pub fn recover(&self) -> SqlResult<()> {
+        self.open()?.close()
     }
 
     /// Its files.

@@ -3,16 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use duramen_base::messages::{self};
 use duramen_base::{PAGE_BYTES, PageId};
 use duramen_os::{AlignedBuf, Disk, DiskFile, IoError, OpenOptions};
 
+use super::facts::Facts;
+use super::finding::{Finding, Whose};
 use super::{FileReport, number};
 use crate::format::PageBytes;
 use crate::format::boot::FileHeader;
 use crate::format::page::{PageRef, Verify, restore_torn_bits, verify};
 
 /// Pages read at once.
-const CHUNK_PAGES: u32 = 128;
+pub(super) const CHUNK_PAGES: u32 = 128;
 
 pub(super) struct DataFile {
     file: Arc<dyn DiskFile>,
@@ -116,52 +119,96 @@ impl DataFile {
             self.report.add(number::READ_FAILED, Some(id), text);
             return None;
         }
-        if !verify_page(&mut self.report, &bytes, id, self.header.own) {
+        if let Some(found) = faults_of(&bytes, id, self.header.own, None) {
+            found.into_iter().for_each(|f| self.report.push(f));
             return None;
         }
         restore_torn_bits(&mut bytes);
         Some(bytes)
     }
 
-    /// Calls `each` with every page that `wanted` names, in order.
+    /// Calls `each` with every page that `wanted` names of the [`CHUNK_PAGES`] from `first` on, in order.
     pub fn for_pages(
-        &mut self,
+        &self,
+        first: u32,
+        buf: &mut AlignedBuf,
         wanted: impl Fn(u32) -> bool,
-        mut each: impl FnMut(&mut FileReport, u32, &mut PageBytes),
+        facts: &mut Facts,
+        mut each: impl FnMut(&mut Facts, u32, &mut PageBytes),
     ) {
-        let mut buf = AlignedBuf::zeroed(CHUNK_PAGES as usize * PAGE_BYTES);
-        let mut first = 0;
-        while first < self.pages {
-            let count = CHUNK_PAGES.min(self.pages - first);
-            if (first..first + count).any(&wanted) {
-                let bytes = &mut buf[..count as usize * PAGE_BYTES];
-                let whole = self
-                    .file
-                    .read_at(bytes, u64::from(first) * PAGE_BYTES as u64);
-                for (i, page) in bytes.chunks_exact_mut(PAGE_BYTES).enumerate() {
-                    let n = first + i as u32;
-                    let Ok(page) = <&mut PageBytes>::try_from(page) else {
-                        continue;
-                    };
-                    if !wanted(n) {
-                        continue;
-                    }
-                    // A chunk that cannot be read whole is read page by page, so that one bad page costs one page.
-                    let at = u64::from(n) * PAGE_BYTES as u64;
-                    if whole.is_err()
-                        && let Err(e) = self.file.read_at(&mut page[..], at)
-                    {
-                        let id = PageId::new(self.header.file_id, n);
-                        let text = format!("Page {id} cannot be read: {e}.");
-                        self.report.add(number::READ_FAILED, Some(id), text);
-                        continue;
-                    }
-                    each(&mut self.report, n, page);
-                }
+        let count = CHUNK_PAGES.min(self.pages.saturating_sub(first));
+        if !(first..first + count).any(&wanted) {
+            return;
+        }
+        let bytes = &mut buf[..count as usize * PAGE_BYTES];
+        let at = u64::from(first) * PAGE_BYTES as u64;
+        let whole = self.file.read_at(bytes, at);
+        for (i, page) in bytes.chunks_exact_mut(PAGE_BYTES).enumerate() {
+            let n = first + i as u32;
+            let Ok(page) = <&mut PageBytes>::try_from(page) else {
+                continue;
+            };
+            if !wanted(n) {
+                continue;
             }
-            first += count;
+            // A chunk that cannot be read whole is read page by page, so that one bad page costs one page.
+            let at = u64::from(n) * PAGE_BYTES as u64;
+            if whole.is_err()
+                && let Err(e) = self.file.read_at(&mut page[..], at)
+            {
+                let id = self.page_id(n);
+                facts.findings.push(read_failed(id, &e));
+                continue;
+            }
+            each(facts, n, page);
         }
     }
+}
+
+fn read_failed(id: PageId, e: &IoError) -> Finding {
+    Finding {
+        number: number::READ_FAILED,
+        severity: 16,
+        state: 1,
+        page: Some(id),
+        object: None,
+        unit: None,
+        text: format!("Page {id} cannot be read: {e}."),
+    }
+}
+
+/// What is wrong with a data file's page whatever it holds, as DBCC says it: 8909, or 8939 and 8928. `None`: nothing.
+pub(super) fn faults_of(
+    page: &PageBytes,
+    id: PageId,
+    own: bool,
+    owner: Option<Whose>,
+) -> Option<Vec<Finding>> {
+    let header = PageRef::new(page);
+    let own_id = header.page_id();
+    let protection = match verify(page) {
+        Verify::BadChecksum { .. } | Verify::Torn => false,
+        Verify::Unprotected => !own,
+        Verify::Ok => true,
+    };
+    // What a page says of itself is not believed when it is damaged.
+    let whose = owner.unwrap_or_else(|| Whose::unknown(header.alloc_unit()));
+    let mut out = Vec::new();
+    if page.iter().all(|b| *b == 0) || own_id != id && protection {
+        let unknown = Whose::unknown(header.alloc_unit());
+        let args: [&dyn std::fmt::Display; 2] = [&id, &own_id];
+        out.push(unknown.finding(&messages::PAGE_HEADER_WRONG, Some(id), &args));
+    } else if !protection {
+        let test = "IS_OFF (BUF_IOERR, pBUF->bstat)";
+        let args: [&dyn std::fmt::Display; 4] = [&id, &test, &12_716_041, &-4];
+        out.push(whose.finding(&messages::PAGE_TEST_FAILED, Some(id), &args));
+    } else {
+        return None;
+    }
+    if owner.is_some() {
+        out.push(whose.finding(&messages::PAGE_NOT_PROCESSED, Some(id), &[&id]));
+    }
+    Some(out)
 }
 
 /// Checks protection and self id. `own`: pages of our files always carry a checksum.

@@ -196,7 +196,7 @@ fn each_contradiction_has_its_number() {
             2533,
             FIRST,
         ),
-        ("slot", |i| i.change(FIRST, |p| p[8190] ^= 8), 8939, FIRST),
+        ("slot", |i| i.change(FIRST, |p| p[8190] ^= 8), 8943, FIRST),
         (
             "owned and free",
             |i| i.change(2, |p| bit_set(p, 3, true)),

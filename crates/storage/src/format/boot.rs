@@ -28,6 +28,7 @@ const NEXT_AU_AT: usize = MARK_AT + 40;
 const GUID_AT: usize = MARK_AT + 48;
 const TARGET_AT: usize = MARK_AT + 64;
 const CLOSED_AT: usize = MARK_AT + 68;
+const CHECKED_AT: usize = MARK_AT + 72;
 /// Our fields before the mark, where real boot pages of 2008 to 2022 have zeros.
 const FAMILY_AT: usize = MARK_AT - 96;
 const LOG_BACKUP_AT: usize = MARK_AT - 80;
@@ -83,6 +84,9 @@ pub struct OwnBoot {
     pub differential_base: [u8; 16],
     /// The database was closed: nothing is left for recovery to do, and the counts in base tables are right.
     pub closed: bool,
+    /// `dbi_dbccLastKnownGood`: when the last DBCC CHECKDB that found nothing began, in days since 1900-01-01 and ticks of
+    /// 1/300 s, local time; zero: none has.
+    pub last_good_check: (i32, u32),
 }
 
 impl Boot {
@@ -177,6 +181,8 @@ impl Boot {
             put(GUID_AT, &own.database_guid);
             put(TARGET_AT, &own.target_recovery_seconds.to_le_bytes());
             put(CLOSED_AT, &[u8::from(own.closed)]);
+            put(CHECKED_AT, &own.last_good_check.0.to_le_bytes());
+            put(CHECKED_AT + 4, &own.last_good_check.1.to_le_bytes());
             put(FAMILY_AT, &own.family);
             put(LOG_BACKUP_AT, &own.log_backup_lsn.to_bytes());
             put(BASE_GUID_AT, &own.differential_base);
@@ -203,6 +209,10 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         differential_base: guid(BASE_GUID_AT),
         target_recovery_seconds: u32_at(row, TARGET_AT)?,
         closed: row[CLOSED_AT] == 1,
+        last_good_check: (
+            u32_at(row, CHECKED_AT)? as i32,
+            u32_at(row, CHECKED_AT + 4)?,
+        ),
     })
 }
 

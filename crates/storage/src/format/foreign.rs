@@ -464,7 +464,7 @@ fn known(columns: &[(SqlType, i16)]) -> RowLayout {
 
 use SqlType as T;
 
-fn sysallocunits() -> RowLayout {
+pub(crate) fn sysallocunits() -> RowLayout {
     known(&[
         (T::BIGINT, 4),
         (T::TINYINT, 12),
@@ -477,7 +477,7 @@ fn sysallocunits() -> RowLayout {
     ])
 }
 
-fn sysrowsets() -> RowLayout {
+pub(crate) fn sysrowsets() -> RowLayout {
     known(&[
         (T::BIGINT, 4),
         (T::TINYINT, 12),
@@ -488,10 +488,12 @@ fn sysrowsets() -> RowLayout {
         (T::SMALLINT, 29),
         (T::BIGINT, 31),
         (T::TINYINT, 39),
+        // minleaf
+        (T::SMALLINT, 49),
     ])
 }
 
-fn sysrscols() -> RowLayout {
+pub(crate) fn sysrscols() -> RowLayout {
     known(&[
         (T::BIGINT, 4),
         (T::INT, 12),
@@ -508,7 +510,7 @@ fn sysrscols() -> RowLayout {
     ])
 }
 
-fn sysschobjs() -> RowLayout {
+pub(crate) fn sysschobjs() -> RowLayout {
     known(&[
         (T::INT, 4),
         (T::INT, 8),
@@ -519,7 +521,7 @@ fn sysschobjs() -> RowLayout {
     ])
 }
 
-fn syscolpars() -> RowLayout {
+pub(crate) fn syscolpars() -> RowLayout {
     known(&[
         (T::INT, 4),
         (T::SMALLINT, 8),
@@ -532,6 +534,22 @@ fn syscolpars() -> RowLayout {
         (T::INT, 23),
         (T::INT, 27),
         (T::SYSNAME, -1),
+    ])
+}
+
+/// Object, index, status, name.
+pub(crate) fn sysidxstats() -> RowLayout {
+    known(&[(T::INT, 4), (T::INT, 8), (T::INT, 12), (T::SYSNAME, -1)])
+}
+
+/// Object, index, place, status, column.
+pub(crate) fn sysiscols() -> RowLayout {
+    known(&[
+        (T::INT, 4),
+        (T::INT, 8),
+        (T::INT, 12),
+        (T::INT, 16),
+        (T::INT, 20),
     ])
 }
 

@@ -212,6 +212,12 @@ impl<'a> Parts<'a> {
         i >= columns || self.nulls[i / 8] >> (i % 8) & 1 == 1
     }
 
+    /// Whether the row has the column at all: one that was added later it has not.
+    pub(crate) fn has(&self, c: &ColumnLayout) -> bool {
+        self.columns
+            .is_none_or(|n| c.nullbit > 0 && usize::from(c.nullbit) <= n)
+    }
+
     fn variable_field(&self, i: usize) -> FormatResult<Field<'a>> {
         if i >= self.variable {
             return Ok(Field::Inline(Cow::Borrowed(&[])));

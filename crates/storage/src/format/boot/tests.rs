@@ -31,6 +31,7 @@ fn boot_page_round_trip() {
             log_backup_lsn: Lsn::new(7, 6, 1),
             differential_base: [5; 16],
             closed: true,
+            last_good_check: (45_000, 1_234),
         }),
     };
     let mut b = Box::new([0u8; PAGE_BYTES]);
