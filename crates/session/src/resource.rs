@@ -34,7 +34,10 @@ const FILES: &[&str] = &[
     include_str!("resource/absent.sql"),
     include_str!("resource/absent_catalog.sql"),
     include_str!("resource/absent_dm.sql"),
+    include_str!("resource/absent_more.sql"),
     include_str!("resource/more_views.sql"),
+    include_str!("resource/rowsets.sql"),
+    include_str!("resource/help_people.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.

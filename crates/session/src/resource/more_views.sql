@@ -149,3 +149,21 @@ SELECT CONVERT(int, 0) AS classifier_function_id, CONVERT(bit, 0) AS is_enabled,
 GO
 CREATE VIEW sys.dm_resource_governor_configuration AS
 SELECT CONVERT(int, 0) AS classifier_function_id, CONVERT(bit, 0) AS is_reconfiguration_pending, CONVERT(int, 0) AS max_outstanding_io_per_volume
+GO
+CREATE VIEW sys.dm_os_server_diagnostics_log_configurations AS
+SELECT CONVERT(bit, 0) AS is_enabled, CONVERT(nvarchar(260), NULL) AS path, CONVERT(int, NULL) AS max_size, CONVERT(int, NULL) AS max_files
+GO
+CREATE VIEW sys.xml_schema_collections AS
+SELECT CONVERT(int, 1) AS xml_collection_id, CONVERT(int, 4) AS schema_id, CONVERT(int, NULL) AS principal_id,
+    CONVERT(sysname, 'sys') AS name, CONVERT(datetime, '2009-04-13T12:59:13.390') AS create_date,
+    CONVERT(datetime, '2009-04-13T12:59:13.390') AS modify_date
+GO
+CREATE VIEW sys.system_internals_allocation_units AS
+SELECT a.allocation_unit_id, a.type, a.type_desc, a.container_id, CONVERT(smallint, a.data_space_id) AS filegroup_id,
+    a.total_pages, a.used_pages, a.data_pages, b.pgfirst AS first_page, b.pgroot AS root_page, b.pgfirstiam AS first_iam_page
+FROM sys.allocation_units AS a JOIN sys.sysallocunits AS b ON b.auid = a.allocation_unit_id
+GO
+CREATE VIEW sys.dm_os_memory_cache_counters AS
+SELECT c.memory_clerk_address AS cache_address, c.name, c.type, c.pages_kb, CONVERT(bigint, 0) AS pages_in_use_kb,
+    CONVERT(bigint, NULL) AS entries_count, CONVERT(bigint, NULL) AS entries_in_use_count
+FROM sys.dm_os_memory_clerks AS c WHERE c.type LIKE 'CACHESTORE%'

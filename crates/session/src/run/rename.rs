@@ -127,6 +127,15 @@ impl Run<'_> {
 
     /// `sp_refreshview @viewname`: the view's columns are what its query gives now.
     pub(super) fn refresh_view(&mut self, procedure: &str, given: &[Given]) -> SqlResult<Called> {
+        if given.is_empty() {
+            let parameter = match procedure {
+                "sp_refreshview" => "@viewname",
+                _ => "@name",
+            };
+            let args: [&dyn Display; 2] = [&procedure, &parameter];
+            let error = SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args);
+            return Err(of(procedure, error));
+        }
         let result = self.refreshed(given).map_err(|e| of(procedure, e));
         result.map(|()| Called::with_status(0))
     }
