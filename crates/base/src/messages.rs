@@ -182,6 +182,7 @@ messages! {
     CHECK_OPTION_FAILED = 550, 16, "The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify under the CHECK OPTION constraint.";
     INSERT_EXEC_SCHEMA_CHANGED = 556, 16, "INSERT EXEC failed because the stored procedure altered the schema of the target table.";
     EXEC_IN_FUNCTION = 557, 16, "Only functions and some extended stored procedures can be executed from within a function.";
+    TRACE_FILE_MISSING = 567, 16, "File '%.*ls' either does not exist or is not a recognizable trace file. Or there was an error opening the file.";
     INSTEAD_OF_RECURSION = 570, 15, "INSTEAD OF triggers do not support direct recursion. The trigger execution failed.";
     NOT_IN_USER_TRANSACTION = 574, 16, "%ls statement cannot be used inside a user transaction.";
     SESSION_KILLED = 596, 21, "Cannot continue the execution because the session is in the kill state.";

@@ -23,6 +23,8 @@ use crate::session::{LoginRequest, Session};
 use crate::settings::{Settings, option};
 use crate::startup::Later;
 use crate::stored::StoredTable;
+use crate::trace::classes::{Column, class};
+use crate::trace::{DefaultTrace, TraceRow};
 use crate::xe::Xe;
 
 /// User sessions start here, as those below belong to the system.
@@ -133,8 +135,46 @@ impl Instance {
     /// Checkpoints and closes every database.
     pub fn shutdown(&self) -> SqlResult<()> {
         self.plans.clear();
+        self.tell_server(1);
         self.xe.shutdown();
         self.databases.shutdown()
+    }
+
+    /// The default trace, while it is enabled.
+    pub(crate) fn default_trace(&self) -> Option<Arc<DefaultTrace>> {
+        self.xe.trace()
+    }
+
+    /// Writes what the default trace has.
+    pub(crate) fn flush_trace(&self) {
+        self.xe.flush_trace();
+    }
+
+    /// Audit Server Starts And Stops: 1 stops, 2 starts.
+    pub(crate) fn tell_server(&self, subclass: i64) {
+        if let Some(trace) = self.default_trace() {
+            let class = class::SERVER_STARTS_AND_STOPS;
+            let row = TraceRow::new(class, duramen_os::time::wall()).by(None);
+            trace.tell(row.int(Column::EventSubClass, subclass));
+        }
+    }
+
+    /// Audit Login Failed.
+    fn tell_refused(&self, request: &LoginRequest, error: &SqlError) {
+        if let Some(trace) = self.default_trace() {
+            let text = format!("{} [CLIENT: {}]", error.message, request.client_address);
+            let row = TraceRow::new(class::LOGIN_FAILED, duramen_os::time::wall())
+                .text(Column::TextData, &text)
+                .text(Column::LoginName, &request.user)
+                .text(Column::SessionLoginName, &request.user)
+                .text(Column::HostName, &request.host)
+                .text(Column::ApplicationName, &request.app)
+                .int(Column::Error, i64::from(error.number))
+                .int(Column::State, i64::from(error.state))
+                .int(Column::EventSubClass, 1)
+                .int(Column::Success, 0);
+            trace.tell(row);
+        }
     }
 
     pub fn server_name(&self) -> &str {
@@ -144,6 +184,14 @@ impl Instance {
     /// Opens a session: 18456 for a wrong name or password, 18470 for a disabled login, 4060 or 4064 for a database
     /// that is not there or not open to it. All have state 1 here, as clients see them.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
+        let session = self.let_in(request);
+        if let Err(error) = &session {
+            self.tell_refused(request, error);
+        }
+        session
+    }
+
+    fn let_in(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
         let master = self.databases.master()?;
         let version = master.catalog.version();
         let snapshot = master.catalog.snapshot()?;

@@ -44,6 +44,7 @@ mod stored;
 mod table_types;
 mod table_variable;
 mod text;
+mod trace;
 mod unavailable;
 pub mod version;
 mod versioning;

@@ -1,5 +1,6 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
+mod audit;
 mod backup;
 mod bind;
 mod bulk;
@@ -446,6 +447,7 @@ impl<'r> Run<'r> {
             Op::Run(kind) => {
                 self.session.activity.at_statement(kind);
                 self.run(at, kind)?;
+                self.audit(at, kind);
                 if std::mem::take(&mut self.stopped) {
                     return Ok(Next::End(Ended::Stopped));
                 }

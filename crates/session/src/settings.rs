@@ -11,6 +11,7 @@
 //! | recovery interval (min) | automatic checkpoints of databases without TARGET_RECOVERY_TIME |
 //! | nested triggers | triggers that a trigger's statements would fire |
 //! | backup checksum default | BACKUP that says neither CHECKSUM nor NO_CHECKSUM |
+//! | default trace enabled | `sys.traces` and the files of the default trace |
 //! | user connections | logins beyond so many sessions |
 //! | show advanced options | what sp_configure shows and changes |
 
@@ -55,6 +56,7 @@ pub(crate) mod option {
     pub const MAX_PARALLELISM: i32 = 1539;
     pub const MAX_SERVER_MEMORY: i32 = 1544;
     pub const BACKUP_COMPRESSION: i32 = 1579;
+    pub const DEFAULT_TRACE: i32 = 1568;
     pub const BACKUP_CHECKSUM: i32 = 1584;
 }
 
@@ -175,6 +177,12 @@ impl Instance {
         let minutes = self.settings.holding(option::RECOVERY_INTERVAL);
         let engine = &self.databases.engine;
         engine.set_recovery_interval(u32::try_from(minutes).unwrap_or(0));
+        if self
+            .xe
+            .enable_trace(self.settings.holding(option::DEFAULT_TRACE) != 0)
+        {
+            self.tell_server(2);
+        }
         let asked = self.settings.holding(option::MAX_SERVER_MEMORY);
         let asked = u64::try_from(asked)
             .unwrap_or(u64::MAX)

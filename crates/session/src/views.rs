@@ -32,6 +32,7 @@ mod properties;
 mod recovery_status;
 mod spaces;
 mod stats;
+mod trace;
 mod transactions;
 mod version_store;
 mod wait_stats;
@@ -185,6 +186,11 @@ const VIEWS: &[&View] = &[
     &os::BUFFERS,
     &os::HOST_INFO,
     &os::SERVICES,
+    &trace::TRACES,
+    &trace::EVENTS,
+    &trace::CATEGORIES,
+    &trace::FIELDS,
+    &trace::SUBCLASSES,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -196,6 +202,8 @@ const FUNCTIONS: &[&View] = &[
     &dump_dblog::VIEW,
     &event_files::VIEW,
     &os::VOLUMES,
+    &trace::TABLE,
+    &trace::INFO,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

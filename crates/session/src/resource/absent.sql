@@ -722,13 +722,3 @@ CREATE VIEW sys.backup_devices AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(tinyint, NULL) AS type, CONVERT(nvarchar(60), NULL) AS type_desc,
     CONVERT(nvarchar(260), NULL) AS physical_name
 WHERE 1 = 0
-GO
-CREATE VIEW sys.traces AS
-SELECT CONVERT(int, NULL) AS id, CONVERT(int, NULL) AS status, CONVERT(nvarchar(260), NULL) AS path,
-    CONVERT(bigint, NULL) AS max_size, CONVERT(datetime, NULL) AS stop_time, CONVERT(int, NULL) AS max_files,
-    CONVERT(bit, NULL) AS is_rowset, CONVERT(bit, NULL) AS is_rollover, CONVERT(bit, NULL) AS is_shutdown,
-    CONVERT(bit, NULL) AS is_default, CONVERT(int, NULL) AS buffer_count, CONVERT(int, NULL) AS buffer_size,
-    CONVERT(bigint, NULL) AS file_position, CONVERT(int, NULL) AS reader_spid, CONVERT(datetime, NULL) AS start_time,
-    CONVERT(datetime, NULL) AS last_event_time, CONVERT(bigint, NULL) AS event_count,
-    CONVERT(int, NULL) AS dropped_event_count
-WHERE 1 = 0

@@ -1,9 +1,8 @@
 //! The options of SQL Server 2022's `sp_configure`.
 //!
 //! Numbers, names, bounds, defaults and descriptions are those of
-//! <https://learn.microsoft.com/sql/database-engine/configure-windows/server-configuration-options-sql-server>. Two defaults
-//! are ours, as nothing else can hold: no other server calls procedures here (`remote access` 0), and there is no default
-//! trace (`default trace enabled` 0).
+//! <https://learn.microsoft.com/sql/database-engine/configure-windows/server-configuration-options-sql-server>. One default
+//! is ours, as nothing else can hold: no other server calls procedures here (`remote access` 0).
 
 use super::{Holds, Setting};
 
@@ -59,7 +58,7 @@ pub(super) const ALL: &[Setting] = &[
     Setting { id: 1565, name: "ft notify bandwidth (max)", least: 0, greatest: 32767, default: 100, dynamic: true, advanced: true, holds: Holds::Never, description: "Max number of full-text notifications buffers" },
     Setting { id: 1566, name: "ft crawl bandwidth (min)", least: 0, greatest: 32767, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "Number of reserved full-text crawl buffers" },
     Setting { id: 1567, name: "ft crawl bandwidth (max)", least: 0, greatest: 32767, default: 100, dynamic: true, advanced: true, holds: Holds::Never, description: "Max number of full-text crawl buffers" },
-    Setting { id: 1568, name: "default trace enabled", least: 0, greatest: 1, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "Enable or disable the default trace" },
+    Setting { id: 1568, name: "default trace enabled", least: 0, greatest: 1, default: 1, dynamic: true, advanced: true, holds: Holds::Now, description: "Enable or disable the default trace" },
     Setting { id: 1569, name: "blocked process threshold (s)", least: 0, greatest: 86400, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "Blocked process reporting threshold" },
     Setting { id: 1570, name: "in-doubt xact resolution", least: 0, greatest: 2, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "Recovery policy for DTC transactions with unknown outcome" },
     Setting { id: 1576, name: "remote admin connections", least: 0, greatest: 1, default: 0, dynamic: true, advanced: false, holds: Holds::Never, description: "Dedicated Admin Connections are allowed from remote clients" },

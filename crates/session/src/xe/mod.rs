@@ -35,6 +35,7 @@ use self::definition::Definition;
 use self::file::Folders;
 use self::running::{Running, Surroundings};
 use crate::databases::OpenDatabases;
+use crate::trace::DefaultTrace;
 
 /// How often the dispatcher looks.
 const EVERY: Duration = Duration::from_millis(250);
@@ -58,6 +59,8 @@ pub(crate) struct Xe {
     pub folders: Folders,
     /// By lower-case name.
     sessions: Mutex<BTreeMap<String, Entry>>,
+    /// The default trace, while it is enabled.
+    trace: Mutex<Option<Arc<DefaultTrace>>>,
     stop: Mutex<bool>,
     stopped: Condvar,
     has_thread: AtomicBool,
@@ -79,6 +82,7 @@ impl Xe {
             databases: databases.clone(),
             folders,
             sessions: Mutex::new(BTreeMap::new()),
+            trace: Mutex::new(None),
             stop: Mutex::new(false),
             stopped: Condvar::new(),
             has_thread: AtomicBool::new(false),
@@ -104,6 +108,46 @@ impl Xe {
                 // A file that cannot be made keeps a session from starting, not the server.
                 let _ = self.start(&name);
             }
+        }
+    }
+
+    pub fn trace(&self) -> Option<Arc<DefaultTrace>> {
+        self.trace.lock().clone()
+    }
+
+    /// 'default trace enabled': a new trace begins, or the running one ends. True when it has begun.
+    pub fn enable_trace(self: &Arc<Xe>, on: bool) -> bool {
+        if duramen_os::sim::is_simulated() || on == self.trace().is_some() {
+            return false;
+        }
+        if on {
+            let trace = DefaultTrace::new(
+                self.instance,
+                &self.server_name,
+                &self.databases,
+                &self.folders,
+            );
+            *self.trace.lock() = Some(trace.clone());
+            listen(trace);
+            self.have_thread();
+        } else {
+            self.end_trace();
+        }
+        on
+    }
+
+    fn end_trace(&self) {
+        let ended = self.trace.lock().take();
+        if let Some(trace) = ended {
+            trace.flush(|| self.harden());
+            drop(trace);
+            relisten();
+        }
+    }
+
+    pub fn flush_trace(&self) {
+        if let Some(trace) = self.trace() {
+            trace.flush(|| self.harden());
         }
     }
 
@@ -133,6 +177,7 @@ impl Xe {
             .map(|e| e.running.take())
             .collect();
         drop(running);
+        self.end_trace();
         relisten();
     }
 
@@ -161,12 +206,13 @@ impl Xe {
 
     /// Everything appended to the logs so far becomes durable, where a log still can.
     pub fn harden(&self) {
-        let open: Vec<_> = self.databases.read().values().cloned().collect();
-        for d in open.iter().filter(|d| d.db.id != DbId::TEMPDB) {
-            if let Some(log) = d.db.log() {
-                // A log that has failed will never tell of what the events told.
-                let _ = log.flush_all();
-            }
+        let open = self.databases.read();
+        let kept = open.values().filter(|d| d.db.id != DbId::TEMPDB);
+        let logs: Vec<_> = kept.filter_map(|d| d.db.log().cloned()).collect();
+        drop(open);
+        for log in logs {
+            // A log that has failed will never tell of what the events told.
+            let _ = log.flush_all();
         }
     }
 
@@ -175,6 +221,9 @@ impl Xe {
             if running.is_due() {
                 self.feed(&running);
             }
+        }
+        if let Some(trace) = self.trace().filter(|t| t.is_due()) {
+            trace.flush(|| self.harden());
         }
     }
 

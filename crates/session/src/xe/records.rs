@@ -12,6 +12,7 @@ use duramen_os::{Disk, DiskFile, IoError, OpenOptions};
 /// What a file holds, in its first 16 bytes.
 pub type Mark = [u8; 16];
 pub const EVENTS: Mark = *b"DURAMEN.XEL.0001";
+pub const TRACE: Mark = *b"DURAMEN.TRC.0001";
 
 const FRAME: usize = 8;
 /// No record is longer.
@@ -108,6 +109,10 @@ impl<'a> Payload<'a> {
         let (head, rest) = self.0.split_at(n);
         self.0 = rest;
         Some(head)
+    }
+
+    pub fn u8(&mut self) -> Option<u8> {
+        self.bytes(1).map(|b| b[0])
     }
 
     pub fn u32(&mut self) -> Option<u32> {

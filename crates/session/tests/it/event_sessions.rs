@@ -67,3 +67,26 @@ fn a_torn_record_ends_a_file() {
         .expect("the file is there");
     assert_eq!(run(&mut s, HEARD)[1], "2");
 }
+
+#[test]
+fn the_default_trace_goes_on_in_new_files_and_keeps_five() {
+    let disk = SimDisk::new(9);
+    for start in 1..=7 {
+        let mut s = alone_on(&disk.env());
+        let path = run(&mut s, "SELECT path FROM sys.traces");
+        assert_eq!(path[1], format!("C:\\Duramen\\Log\\log_{start}.trc"));
+        run(&mut s, &format!("CREATE TABLE t{start} (n int)"));
+    }
+    let mut s = alone_on(&disk.env());
+    run(&mut s, "CREATE TABLE t8 (n int)");
+    let names = "SELECT ObjectName FROM fn_trace_gettable(N'C:\\Duramen\\Log\\log.trc', DEFAULT) WHERE EventClass = 46";
+    assert_eq!(
+        run(&mut s, names)[1..],
+        ["t4", "t5", "t6", "t7", "t8", "rows 5"]
+    );
+    let stops = "SELECT COUNT(*) FROM fn_trace_gettable((SELECT path FROM sys.traces), DEFAULT) WHERE EventClass = 18";
+    assert_eq!(run(&mut s, stops)[1], "1");
+    // From one file on, and that one alone.
+    let one = "SELECT ObjectName FROM fn_trace_gettable(N'C:\\Duramen\\Log\\log_6.trc', 1) WHERE EventClass = 46";
+    assert_eq!(run(&mut s, one)[1..], ["t6", "rows 1"]);
+}
