@@ -18,6 +18,7 @@ mod noise;
 mod plot;
 mod postgres;
 mod restart;
+mod sessions;
 mod start;
 mod wire;
 
@@ -146,9 +147,11 @@ pub fn run(words: &[&str]) -> ExitCode {
                 "duramen-server",
                 "-p",
                 "duramen-wal",
+                "-p",
+                "duramen-session",
             ])
             .args(["--bin", "duramen", "--example", "load"])
-            .args(["--example", "log_speed"])
+            .args(["--example", "log_speed", "--example", "sessions"])
             .current_dir(crate::root())
             .status()
             .is_ok_and(|s| s.success())
@@ -212,6 +215,10 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if log::is_wanted(only) {
         table.push_str(&log::figures(&dir)?);
+        table.push('\n');
+    }
+    if sessions::is_wanted(only) {
+        table.push_str(&sessions::figures(&dir, options.rounds, options.seconds)?);
         table.push('\n');
     }
     if checkpoint::is_wanted(only) {

@@ -1,7 +1,11 @@
 //! What the native profile prepares before it is needed, and what it cost those who had to wait all the same.
 //!
+//! Room is kept for what the log is filled with in a quarter of a second ([`Demand`]), and at least half a VLF: with
+//! growths of 1 MB a load that logs 500 MB/s would else use one up while the next is being written. While that much is
+//! missing, a growth is of as many increments as are ready, so that it is there in time however small the log began.
+//!
 //! Growth in the background is written at no more than [`RATE`], so that it takes little from those who write. The limit
-//! falls when somebody waits for the growth, or when less than a quarter of a VLF is left.
+//! falls when somebody waits for the growth, or when less than half of what should be ready is left.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +22,44 @@ use super::state::State;
 pub(super) const RATE: u64 = 256 << 20;
 /// How long a pause goes on before it looks whether somebody is short of room.
 const LOOK: Duration = Duration::from_millis(2);
+/// Room for so much of the log's recent rate is kept ready, up to so many bytes.
+const LEAD_PER_SECOND: u64 = 4;
+const MOST_READY: u64 = 128 << 20;
+/// The rate is taken whenever so much has been logged.
+const DEMAND_BYTES: u64 = 1 << 20;
+
+/// How fast the log is being filled.
+#[derive(Debug, Default)]
+pub(super) struct Demand {
+    since: Option<Instant>,
+    bytes: u64,
+    /// Bytes a second, smoothed.
+    rate: u64,
+}
+
+impl Demand {
+    /// So much more was logged. Looks at the clock once a megabyte.
+    pub fn note(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        if self.bytes < DEMAND_BYTES {
+            return;
+        }
+        let now = time::now();
+        if let Some(since) = self.since {
+            let nanos = (now - since).as_nanos().max(1);
+            let rate = u128::from(self.bytes) * 1_000_000_000 / nanos;
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+            self.rate = self.rate / 2 + rate / 2;
+        }
+        self.since = Some(now);
+        self.bytes = 0;
+    }
+
+    /// Bytes that should be ready for it.
+    fn ready(&self) -> u64 {
+        (self.rate / LEAD_PER_SECOND).min(MOST_READY)
+    }
+}
 
 /// Kept for each file since the log was opened.
 #[derive(Clone, Debug, Default)]
@@ -93,10 +135,31 @@ impl Log {
 }
 
 impl State {
+    /// Bytes that should be ready before anybody needs them.
+    fn target(&self) -> u64 {
+        self.demand
+            .ready()
+            .max(self.vlfs[self.current].header.size / 2)
+    }
+
+    /// Whether less is ready, beyond what is reserved: time to grow.
+    pub fn runs_short(&self) -> bool {
+        !self.has_room(self.target(), 0)
+    }
+
     /// Somebody waits for the growth that is under way, or soon will.
     fn needs_growth(&self) -> bool {
-        let quarter = self.vlfs[self.current].header.size / 4;
-        self.growth_waiters > 0 || self.closed || !self.has_room(quarter, 0)
+        self.growth_waiters > 0 || self.closed || !self.has_room(self.target() / 2, 0)
+    }
+
+    /// How many increments the next growth is of: twice as many whenever somebody had to wait, and what is ready while
+    /// the log is filled faster than that would last.
+    pub(super) fn increments(&self, increment: u64) -> u64 {
+        let hurried = match self.has_room(self.demand.ready(), 0) {
+            true => 1,
+            false => self.unreserved() / increment.max(1),
+        };
+        self.ahead.max(hurried)
     }
 
     /// Somebody has waited for `file` to grow.
@@ -149,7 +212,7 @@ impl State {
                 prepares: self.native(),
                 running,
                 ready: reusable.map(|v| v.header.size).sum::<u64>() + left,
-                target: current.header.size / 2,
+                target: self.target(),
                 next: self.growth_of(i),
                 max_size: f.spec.max_size,
                 disk_free: None,

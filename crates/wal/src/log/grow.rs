@@ -5,10 +5,9 @@
 //! space, and no byte in it can pass for a block. The 2022 profile skips the stamp for automatic growths up to 64 MB, as
 //! that version does; its space reads as zeros, which no block begins with.
 //!
-//! The native profile grows in the background when the last VLF is half full, so that nobody waits; and whenever somebody
-//! had to wait all the same, the next growths are of twice as many increments (together at most 64 MB): a log that is
-//! filled at a gigabyte a second must not stop every millisecond because its growth was set to 1 MB. What it prepared, at
-//! which pace, and who had to wait all the same: [`super::ahead`].
+//! The native profile grows in the background before the room is needed, by as many increments at once as the pace of the
+//! log asks for; and whenever somebody had to wait all the same, the next growths are of twice as many (together at most
+//! 64 MB). How much is prepared and when, and who had to wait: [`super::ahead`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -92,18 +91,23 @@ impl Log {
     /// Grows in the background, when that is still needed.
     pub(super) fn prepare_growth(&self) {
         let mut s = self.lock();
-        s.note_shortage();
-        if s.growing || s.check().is_err() || !s.runs_short() {
-            s.prepare = false;
-            return;
-        }
-        // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
-        match s.plan_growth() {
-            Some(mut plan) => {
-                plan.background = true;
-                drop(self.grow_by(s, plan));
+        loop {
+            s.note_shortage();
+            if s.growing || s.check().is_err() || !s.runs_short() {
+                s.prepare = false;
+                return;
             }
-            None => s.note_no_growth(),
+            // Without a plan, or when the disk is full, `prepare` stays set: the next who needs the room is told.
+            let Some(mut plan) = s.plan_growth() else {
+                s.note_no_growth();
+                return;
+            };
+            plan.background = true;
+            let (now, result) = self.grow_by(s, plan);
+            if result.is_err() {
+                return;
+            }
+            s = now;
         }
     }
 
@@ -302,7 +306,8 @@ impl State {
         let file = &self.files[index];
         let mut growth = file.spec.growth.increment(file.bytes)?;
         if self.native() {
-            growth = growth.max(growth.saturating_mul(self.ahead).min(INSTANT_GROWTH));
+            let more = growth.saturating_mul(self.increments(growth));
+            growth = growth.max(more.min(INSTANT_GROWTH));
         }
         if let Some(max) = file.spec.max_size {
             let left = max.saturating_sub(file.bytes) / 8192 * 8192;
@@ -348,7 +353,8 @@ impl State {
 
     fn install(&mut self, plan: Plan, added: u64) {
         self.files[plan.file].bytes += added;
-        self.prepare = false;
+        // Who grows in the background looks itself whether that was enough.
+        self.prepare &= plan.background;
         let at = self
             .vlfs
             .iter()

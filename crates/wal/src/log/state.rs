@@ -7,7 +7,8 @@ use duramen_base::Lsn;
 use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Demand};
+use super::gather::Gather;
 use super::head::{Head, Sealer};
 use super::sleepers::Sleepers;
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
@@ -153,6 +154,8 @@ pub(super) struct State {
     pub waiters: usize,
     /// Threads that wait for durability, first come first.
     pub sleepers: Sleepers,
+    /// Who of them will be back soon.
+    pub gather: Gather,
     /// The flusher has to be told of something by whoever holds the mutex.
     pub wake_flusher: bool,
     /// Threads that write along with the flusher.
@@ -175,6 +178,7 @@ pub(super) struct State {
     pub start_growth: bool,
     /// Increments per growth: doubles whenever somebody had to wait for one.
     pub ahead: u64,
+    pub demand: Demand,
     pub reuse_reason: &'static str,
     pub holds: LogHolds,
     pub poisoned: Option<LogError>,
@@ -211,6 +215,7 @@ impl State {
             wanted: Lsn::NULL,
             waiters: 0,
             sleepers: Sleepers::new(),
+            gather: Gather::default(),
             wake_flusher: false,
             helpers: 0,
             free_bytes: 0,
@@ -224,6 +229,7 @@ impl State {
             prepare: false,
             start_growth: false,
             ahead: 1,
+            demand: Demand::default(),
             reuse_reason: "NOTHING",
             holds: LogHolds::default(),
             poisoned: None,
@@ -335,6 +341,13 @@ impl State {
         self.budget() >= need + self.head().used() as u64 + reserved + reserved / 8
     }
 
+    /// Bytes that are left beyond what is used and reserved.
+    pub fn unreserved(&self) -> u64 {
+        let reserved = self.head().reserved();
+        let taken = self.head().used() as u64 + reserved + reserved / 8;
+        self.budget().saturating_sub(taken)
+    }
+
     /// Makes room for `need` bytes in a fresh block. False when a new VLF is needed and there is none.
     fn next_block(&mut self, need: usize) -> bool {
         self.close_block();
@@ -387,6 +400,7 @@ impl State {
         self.cache.push_back(sealed.clone());
         self.queue.push_back(Item::Block(sealed));
         self.offset += bytes as u64;
+        self.demand.note(bytes as u64);
         if self.queue_bytes > EAGER_BYTES {
             self.wake_flusher = true;
             self.wanted = self.wanted.max(self.last_sealed);
@@ -396,11 +410,6 @@ impl State {
             self.start_growth = true;
             self.wake_flusher = true;
         }
-    }
-
-    /// Whether less than half a VLF is left beyond what is reserved: time to grow, before anybody must wait for it.
-    pub fn runs_short(&self) -> bool {
-        !self.has_room(self.vlfs[self.current].header.size / 2, 0)
     }
 
     /// Moves the write head to the next reusable VLF: the next in physical order, else the first from the front.
