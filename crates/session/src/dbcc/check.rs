@@ -155,9 +155,7 @@ pub fn table(call: &Call<'_>) -> SqlResult<Report> {
             let found = i32::try_from(*id).ok();
             let snapshot = db.catalog.snapshot()?;
             let table = found.and_then(|id| snapshot.table(ObjectId(id)).cloned());
-            let table = table.ok_or_else(|| {
-                SqlError::new(&messages::DBCC_NO_SUCH_TABLE, &[&format!("ID {id}")])
-            })?;
+            let table = table.ok_or_else(|| SqlError::new(&messages::DBCC_NO_SUCH_TABLE, &[id]))?;
             (db, table)
         }
         _ => return Err(incorrect()),

@@ -95,6 +95,16 @@ const MESSAGES: &[(i32, &str)] = &[
     (17809, "needs 32,000 connections"),
 ];
 
+/// What DBCC finds in damaged databases, which no script has: `check_planted` has them. Places and counts that depend on
+/// everything else as well.
+fn is_finding(number: i32) -> bool {
+    matches!(
+        number,
+        2508 | 2511 | 2512 | 2531 | 2533 | 2534 | 2537..=2539 | 2570 | 2574..=2579 | 3853
+            | 8903..=8914 | 8927..=8998
+    )
+}
+
 /// What BACKUP and RESTORE say has its own tests, with files to read: `session::backups`.
 fn is_of_backup(number: i32) -> bool {
     matches!(number, 927 | 1834 | 3000..3300 | 4035 | 4200..4400)
@@ -187,7 +197,7 @@ fn every_error_is_in_a_golden_script() {
             continue;
         };
         let can = code.contains(name) || raised.contains(number.to_string().as_str());
-        if is_of_backup(number) {
+        if is_of_backup(number) || is_finding(number) {
             continue;
         }
         let excepted = MESSAGES.iter().any(|(n, _)| *n == number);

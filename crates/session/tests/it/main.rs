@@ -7,6 +7,7 @@ mod backups;
 mod backups_altered;
 mod bulk_logged;
 mod check_database;
+mod check_planted;
 mod commit_wait;
 mod compressed_backups;
 mod constraints;

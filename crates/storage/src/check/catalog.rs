@@ -201,6 +201,7 @@ pub(super) fn check_counts(
         let args: [&dyn Display; 6] = [&what, &name, &whose.index, &whose.partition, &id, &kind];
         Finding {
             object: (whose.object != 0).then_some(whose.object),
+            unit: Some((whose.index, whose.partition, id)),
             ..of_nobody(&messages::CHECK_WRONG_COUNT, Some(at), &args)
         }
     };

@@ -399,8 +399,9 @@ impl Shared {
             return false;
         }
         if let Some(only) = &self.only {
-            let owner = maps.owner_of(n);
-            return owner.is_some_and(|o| only.contains(&o.unit)) && maps.is_allocated(n);
+            let unit = maps.owner_of(n).map(|o| o.unit);
+            let unit = unit.or_else(|| maps.iams.get(&n).copied());
+            return unit.is_some_and(|u| only.contains(&u)) && maps.is_allocated(n);
         }
         match fixed_type(file, n) {
             Some(_) => true,

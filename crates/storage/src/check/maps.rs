@@ -27,6 +27,8 @@ pub(super) struct Maps {
     pub extents: BTreeMap<u32, Owner>,
     /// Pages of mixed extents.
     pub singles: BTreeMap<u32, Owner>,
+    /// IAM pages, which nobody lists.
+    pub iams: BTreeMap<u32, AllocUnitId>,
 }
 
 /// Who says so, and for whom.
@@ -180,6 +182,7 @@ pub(super) fn read_owners(
                 iam: id,
             };
             seen.insert(id, owner.unit);
+            maps[f].iams.insert(n, owner.unit);
             sequences.insert(id, iam.sequence());
             previous.insert(id, PageRef::new(&page).prev_page());
             if let Some(other) = intervals.insert((owner.unit, iam.start()), id) {

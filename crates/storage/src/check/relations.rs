@@ -107,6 +107,14 @@ impl Tree<'_> {
         for page in pages {
             let r = refs.get(&page.id).copied().unwrap_or_default();
             self.references(page, r);
+            // A link into no file is not what the end of a chain has, and a root has no neighbours.
+            let root = self.shape.root == page.id;
+            for link in [page.prev, page.next] {
+                if !link.is_null() && (link.file == 0 || root) {
+                    let args: [&dyn Display; 4] = [&page.id, &link, &link, &PageId::NULL];
+                    self.say(&messages::CHECK_CHAIN_LINKAGE, page.id, &args);
+                }
+            }
             self.neighbour(page, &refs);
             self.children(page);
         }
