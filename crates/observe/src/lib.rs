@@ -20,6 +20,7 @@ mod latches;
 mod reads;
 mod session;
 mod waits;
+mod work;
 
 pub use activity::{Activity, activity, note_activity};
 pub use counters::{
@@ -34,6 +35,7 @@ pub use waits::{
     IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,
     record_wait, wait, wait_on, wait_stats,
 };
+pub use work::{ThreadWork, count_page_dirtied, count_page_read, thread_work};
 
 #[cfg(test)]
 mod tests;

@@ -131,6 +131,7 @@ impl Drop for WaitGuard {
             _ => 0,
         };
         add(self.wait_type, waited, signal);
+        crate::work::waited(waited);
         if let Some(pending) = self.pending.take() {
             pending.end(waited, signal);
         }

@@ -181,6 +181,11 @@ impl Activity {
         });
     }
 
+    /// The program of the request at hand, or of the last one.
+    pub fn program(&self) -> Option<Arc<Program>> {
+        self.program.read(Clone::clone)
+    }
+
     /// The text of the request at hand, or of the last one.
     pub fn text(&self) -> Option<String> {
         self.program.read(|p| p.as_ref().map(|p| p.text.clone()))

@@ -39,6 +39,7 @@ mod settings;
 mod sink;
 mod spill;
 mod startup;
+mod statement_stats;
 mod statistics;
 mod stored;
 mod table_types;

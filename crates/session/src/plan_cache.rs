@@ -32,6 +32,15 @@ struct Entry {
     schema: Option<u64>,
 }
 
+/// An entry as others may see it.
+#[derive(Debug)]
+pub struct Cached {
+    pub key: String,
+    pub program: Arc<Program>,
+    /// About how many bytes it takes.
+    pub bytes: usize,
+}
+
 #[derive(Default)]
 struct State {
     entries: BTreeMap<String, Entry>,
@@ -124,6 +133,17 @@ impl PlanCache {
         if state.bytes > BYTES_LIMIT {
             state.make_room();
         }
+    }
+
+    /// All that is kept, in the order of the keys.
+    pub fn all(&self) -> Vec<Cached> {
+        let state = self.state.lock();
+        let cached = |(key, entry): (&String, &Entry)| Cached {
+            key: key.clone(),
+            program: entry.program.clone(),
+            bytes: weight(key),
+        };
+        state.entries.iter().map(cached).collect()
     }
 
     /// About how many bytes all entries take.

@@ -69,6 +69,8 @@ pub struct Step {
 pub struct Program {
     /// The batch.
     pub text: String,
+    /// What its statements have taken.
+    pub stats: crate::statement_stats::ProgramStats,
     pub steps: Vec<Step>,
     pub variables: Vec<Variable>,
     /// Table variables; each run has tables of its own. Those of table-valued parameters come first.
@@ -215,6 +217,7 @@ pub fn compile_typed(
     Ok(Program {
         parse_only: parse_only(&c.steps),
         text: text.to_owned(),
+        stats: Default::default(),
         temporary: names_temporary(text),
         steps: c.steps,
         variables: c.variables,

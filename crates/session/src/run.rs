@@ -60,6 +60,7 @@ use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
 use crate::sink::{Done, ResultSink, Scope};
+use crate::statement_stats::{Running, has_plan};
 
 /// Where to go on.
 enum Next {
@@ -184,6 +185,7 @@ impl<'r> Run<'r> {
             return self.show();
         }
         let caught = self.session.state.caught.len();
+        let whole = Running::begin();
         let mut at = 0;
         let ended = loop {
             if at >= self.program.steps.len() {
@@ -193,10 +195,19 @@ impl<'r> Run<'r> {
                 break Ended::Stopped;
             }
             self.line = self.program.steps[at].line as i32;
+            let counted = has_plan(&self.program.steps[at]).then(Running::begin);
             let step = match telling::statements_are_wanted() {
                 false => self.measured_or_not(at),
                 true => self.told(at),
             };
+            if let Some(running) = counted {
+                let rows = match &step {
+                    Ok(_) => self.session.state.rowcount,
+                    Err(_) => 0,
+                };
+                let stats = &self.program.stats;
+                stats.ended(at, self.program.steps.len(), &running, rows);
+            }
             let next = match step {
                 Ok(next) => next,
                 Err(error) => self.failed(at, error),
@@ -210,6 +221,7 @@ impl<'r> Run<'r> {
             };
         };
         self.session.state.caught.truncate(caught);
+        self.program.stats.ran(&whole);
         ended
     }
 

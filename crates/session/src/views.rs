@@ -24,11 +24,13 @@ mod log_preparation;
 mod log_space;
 mod log_stats;
 mod messages;
+mod no_rows;
 mod objects;
 mod os;
 mod parameters;
 mod principals;
 mod properties;
+mod query_stats;
 mod recovery_status;
 mod spaces;
 mod stats;
@@ -191,6 +193,9 @@ const VIEWS: &[&View] = &[
     &trace::CATEGORIES,
     &trace::FIELDS,
     &trace::SUBCLASSES,
+    &query_stats::QUERY_STATS,
+    &query_stats::CACHED_PLANS,
+    &query_stats::PROCEDURE_STATS,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -204,6 +209,19 @@ const FUNCTIONS: &[&View] = &[
     &os::VOLUMES,
     &trace::TABLE,
     &trace::INFO,
+    &query_stats::SQL_TEXT,
+    &query_stats::PLAN,
+    &query_stats::PLAN_TEXT,
+    &no_rows::CURSORS,
+    &no_rows::XML_HANDLES,
+    &no_rows::MISSING_COLUMNS,
+    &no_rows::INCREMENTAL,
+    &no_rows::DISABLED,
+    &no_rows::KEYWORDS,
+    &no_rows::KEYWORDS_BY_DOCUMENT,
+    &no_rows::NODES,
+    &no_rows::DRIVES,
+    &no_rows::FILE_STATS,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -40,7 +40,8 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
 use duramen_observe::{
-    Counter, LatchClass, WaitType, count, latch_wait, metering_reads, note_page_read, wait_on,
+    Counter, LatchClass, WaitType, count, count_page_dirtied, count_page_read, latch_wait,
+    metering_reads, note_page_read, wait_on,
 };
 use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use duramen_os::{ArenaPage, PageArena};
@@ -348,6 +349,7 @@ impl Pool {
             };
             if guard.valid {
                 let read = PageRead { guard };
+                count_page_read(from_disk);
                 if metering_reads() {
                     note_read(store.id, read.page(), from_disk);
                 }
@@ -384,6 +386,9 @@ impl Pool {
                 }
                 Found::Missing => match self.load(store, page, read.then_some(true))? {
                     Some(loaded) => {
+                        if read {
+                            count_page_read(true);
+                        }
                         if read && metering_reads() {
                             note_read(store.id, loaded.page(), true);
                         }
@@ -398,6 +403,9 @@ impl Pool {
                     frame,
                     pool: self,
                 };
+                if read {
+                    count_page_read(false);
+                }
                 if read && metering_reads() {
                     note_read(store.id, write.page(), false);
                 }
@@ -518,6 +526,7 @@ impl Pool {
     fn dirtied(&self, frame: &Frame) {
         let tick = self.replacer.tick();
         if !frame.dirty.swap(true, Ordering::SeqCst) {
+            count_page_dirtied();
             let db = db_of(frame.key.load(Ordering::SeqCst));
             frame.dirty_since.store(tick, Ordering::Relaxed);
             self.dirty[usize::from(db) % MAX_DATABASES].fetch_add(1, Ordering::Relaxed);

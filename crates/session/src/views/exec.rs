@@ -184,7 +184,9 @@ mod requests {
         "start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
         "status", T::nvarchar(30), NOT_NULL, |s| text(s.status());
         "command", T::nvarchar(32), NOT_NULL, |s| text(s.now.command);
-        "sql_handle", T::varbinary(64), NULL, |_| Value::Null;
+        "sql_handle", T::varbinary(64), NULL, |s| {
+            s.who.program().map_or(Value::Null, |p| super::super::query_stats::text_handle(&p))
+        };
         "statement_start_offset", T::INT, NULL, |_| Value::Null;
         "statement_end_offset", T::INT, NULL, |_| Value::Null;
         "plan_handle", T::varbinary(64), NULL, |_| Value::Null;
@@ -315,7 +317,9 @@ mod connections {
         "local_tcp_port", T::INT, NULL, |_| Value::Null;
         "connection_id", T::GUID, NOT_NULL, |s| Value::Guid(s.who.connection);
         "parent_connection_id", T::GUID, NULL, |_| Value::Null;
-        "most_recent_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
+        "most_recent_sql_handle", T::varbinary(64), NULL, |s| {
+            s.who.program().map_or(Value::Null, |p| super::super::query_stats::text_handle(&p))
+        };
     }
 
     pub const CONNECTIONS: View = View::new("dm_exec_connections", COLUMNS, |cx, _| {

@@ -1,12 +1,15 @@
 //! `sys.dm_io_virtual_file_stats(database_id, file_id)`: what has been read from and written to each file since it was
 //! opened.
 
+use duramen_base::SqlResult;
 use duramen_catalog::FileKind;
 use duramen_observe::FileIoSnapshot;
+use duramen_query::Row;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use crate::host::Context;
 
 pub struct Source {
     io: FileIoSnapshot,
@@ -32,7 +35,9 @@ columns! { Source;
     "file_handle", T::varbinary(8), NOT_NULL, |_| Value::Binary(vec![0; 8]);
 }
 
-pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, |cx, args| {
+pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, rows);
+
+pub(super) fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let wanted = |i: usize| args.get(i).and_then(Value::as_i64);
     let stats = duramen_observe::file_io_stats();
     let sample_ms = duramen_os::time::now().nanos() / 1_000_000;
@@ -64,4 +69,4 @@ pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, |cx, args|
         }
     }
     Ok(rows)
-});
+}

@@ -25,6 +25,7 @@ mod isolation;
 mod logins;
 mod plan_cache;
 mod plans;
+mod query_stats;
 mod recovering;
 mod reference;
 mod samples;

@@ -1,0 +1,68 @@
+//! What the calling thread has done since it began: pages and waits. Cells of its own, always counted, so cheap that nobody
+//! asks whether somebody wants to know.
+
+use std::cell::Cell;
+
+/// Totals of a thread, or the difference of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ThreadWork {
+    pub waited_nanos: u64,
+    /// Pages that the buffer pool was asked for, and those of them that came from the disk.
+    pub logical_reads: u64,
+    pub physical_reads: u64,
+    /// Pages that became dirty.
+    pub logical_writes: u64,
+}
+
+thread_local! {
+    static WORK: Cell<ThreadWork> = const { Cell::new(ThreadWork {
+        waited_nanos: 0,
+        logical_reads: 0,
+        physical_reads: 0,
+        logical_writes: 0,
+    }) };
+}
+
+impl ThreadWork {
+    /// What has been done since `earlier`.
+    pub fn since(&self, earlier: &ThreadWork) -> ThreadWork {
+        ThreadWork {
+            waited_nanos: self.waited_nanos - earlier.waited_nanos,
+            logical_reads: self.logical_reads - earlier.logical_reads,
+            physical_reads: self.physical_reads - earlier.physical_reads,
+            logical_writes: self.logical_writes - earlier.logical_writes,
+        }
+    }
+}
+
+/// The thread's totals.
+#[inline]
+pub fn thread_work() -> ThreadWork {
+    WORK.get()
+}
+
+#[inline]
+fn change(f: impl FnOnce(&mut ThreadWork)) {
+    let mut work = WORK.get();
+    f(&mut work);
+    WORK.set(work);
+}
+
+/// The pool has given this thread a page.
+#[inline]
+pub fn count_page_read(from_disk: bool) {
+    change(|w| {
+        w.logical_reads += 1;
+        w.physical_reads += u64::from(from_disk);
+    });
+}
+
+/// This thread has made a page dirty.
+#[inline]
+pub fn count_page_dirtied() {
+    change(|w| w.logical_writes += 1);
+}
+
+pub(crate) fn waited(nanos: u64) {
+    change(|w| w.waited_nanos += nanos);
+}

@@ -1,0 +1,439 @@
+//! `sys.dm_exec_query_stats`, `dm_exec_procedure_stats`, `dm_exec_cached_plans`, and the functions that make texts of their
+//! handles: `dm_exec_sql_text`, `dm_exec_query_plan`, `dm_exec_text_query_plan`.
+//!
+//! Handles hold the number of a program, behind the byte that SQL Server's begin with (2 a text's, 5 a procedure's plan, 6
+//! another plan). Plans are not written as XML: `query_plan` is NULL, as SQL Server's is of plans that it cannot show.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use duramen_base::SqlResult;
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use crate::host::Context;
+use crate::plan_cache::Cached;
+use crate::program::Program;
+use crate::statement_stats::StatementStats;
+
+const HANDLE: T = T::varbinary(64);
+const TEXT: T = T::NVARCHAR_MAX;
+
+fn time(nanos: i64) -> Value {
+    unix_time(i128::from(nanos))
+}
+
+/// What a key of the plan cache says: the id of the database, a procedure's object id.
+struct Origin {
+    database: Option<u16>,
+    procedure: Option<i32>,
+    prepared: bool,
+}
+
+impl Origin {
+    fn of(cx: &Context, key: &str) -> Origin {
+        let key = key.rsplit_once('\u{2}').map_or(key, |(_, rest)| rest);
+        let parts: Vec<&str> = key.splitn(4, '\u{1}').collect();
+        let databases = &cx.instance.databases;
+        match parts.as_slice() {
+            [db, object, _, "true" | "false"] => Origin {
+                database: db.parse().ok(),
+                procedure: object.parse().ok(),
+                prepared: false,
+            },
+            [name, _, declarations, _] => Origin {
+                database: databases.find(name).map(|d| d.db.id.0),
+                procedure: None,
+                prepared: !declarations.is_empty(),
+            },
+            _ => Origin {
+                database: None,
+                procedure: None,
+                prepared: false,
+            },
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match (self.procedure, self.prepared) {
+            (Some(_), _) => "Proc",
+            (None, true) => "Prepared",
+            (None, false) => "Adhoc",
+        }
+    }
+}
+
+fn handle(first: u8, program: &Program) -> Value {
+    let mut bytes = vec![first, 0, 0, 0];
+    bytes.extend(program.stats.id.to_be_bytes());
+    bytes.resize(20, 0);
+    Value::Binary(bytes)
+}
+
+fn plan_handle(origin: &Origin, program: &Program) -> Value {
+    handle(if origin.procedure.is_some() { 5 } else { 6 }, program)
+}
+
+/// The number in a handle.
+fn program_of(handle: &Value) -> Option<u64> {
+    let Value::Binary(bytes) = handle else {
+        return None;
+    };
+    let id = bytes.get(4..12)?.try_into().ok()?;
+    matches!(bytes.first(), Some(2 | 5 | 6)).then(|| u64::from_be_bytes(id))
+}
+
+/// Bytes of UTF-16 before a place of a text.
+fn offset(text: &str, at: usize) -> i64 {
+    let before = text.get(..at).unwrap_or(text);
+    before.encode_utf16().count() as i64 * 2
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> Value {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Value::Binary(hash.to_be_bytes().to_vec())
+}
+
+pub use statements::QUERY_STATS;
+
+mod statements {
+    use super::*;
+
+    pub struct Source<'a> {
+        program: &'a Program,
+        origin: &'a Origin,
+        stats: &'a StatementStats,
+        span: (usize, usize),
+    }
+
+    fn worker(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.worker.values(1000)[i])
+    }
+    fn elapsed(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.elapsed.values(1000)[i])
+    }
+    fn logical(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.logical_reads.values(1)[i])
+    }
+    fn physical(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.physical_reads.values(1)[i])
+    }
+    fn writes(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.logical_writes.values(1)[i])
+    }
+    fn rows(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.rows.values(1)[i])
+    }
+
+    columns! { Source<'_>;
+        "sql_handle", HANDLE, NOT_NULL, |s| handle(2, s.program);
+        "statement_start_offset", T::INT, NOT_NULL, |s| int(offset(&s.program.text, s.span.0));
+        "statement_end_offset", T::INT, NOT_NULL, |s| int(offset(&s.program.text, s.span.1));
+        "plan_generation_num", T::BIGINT, NOT_NULL, |_| big(1);
+        "plan_handle", HANDLE, NOT_NULL, |s| plan_handle(s.origin, s.program);
+        "creation_time", T::DATETIME, NOT_NULL, |s| time(s.program.stats.created);
+        "last_execution_time", T::DATETIME, NOT_NULL, |s| time(s.stats.last_at.load(Relaxed));
+        "execution_count", T::BIGINT, NOT_NULL, |s| big(s.stats.executions.load(Relaxed));
+        "total_worker_time", T::BIGINT, NOT_NULL, |s| worker(s, 0);
+        "last_worker_time", T::BIGINT, NOT_NULL, |s| worker(s, 1);
+        "min_worker_time", T::BIGINT, NOT_NULL, |s| worker(s, 2);
+        "max_worker_time", T::BIGINT, NOT_NULL, |s| worker(s, 3);
+        "total_physical_reads", T::BIGINT, NOT_NULL, |s| physical(s, 0);
+        "last_physical_reads", T::BIGINT, NOT_NULL, |s| physical(s, 1);
+        "min_physical_reads", T::BIGINT, NOT_NULL, |s| physical(s, 2);
+        "max_physical_reads", T::BIGINT, NOT_NULL, |s| physical(s, 3);
+        "total_logical_writes", T::BIGINT, NOT_NULL, |s| writes(s, 0);
+        "last_logical_writes", T::BIGINT, NOT_NULL, |s| writes(s, 1);
+        "min_logical_writes", T::BIGINT, NOT_NULL, |s| writes(s, 2);
+        "max_logical_writes", T::BIGINT, NOT_NULL, |s| writes(s, 3);
+        "total_logical_reads", T::BIGINT, NOT_NULL, |s| logical(s, 0);
+        "last_logical_reads", T::BIGINT, NOT_NULL, |s| logical(s, 1);
+        "min_logical_reads", T::BIGINT, NOT_NULL, |s| logical(s, 2);
+        "max_logical_reads", T::BIGINT, NOT_NULL, |s| logical(s, 3);
+        // There is no common language runtime.
+        "total_clr_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "last_clr_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "min_clr_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "max_clr_time", T::BIGINT, NOT_NULL, |_| big(0);
+        "total_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 0);
+        "last_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 1);
+        "min_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 2);
+        "max_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 3);
+        // Of the statement's text as it is: SQL Server leaves literals out.
+        "query_hash", T::binary(8), NULL, |s| hash(s.program.text.get(s.span.0..s.span.1).unwrap_or(""));
+        "query_plan_hash", T::binary(8), NULL, |_| Value::Null;
+        "total_rows", T::BIGINT, NULL, |s| rows(s, 0);
+        "last_rows", T::BIGINT, NULL, |s| rows(s, 1);
+        "min_rows", T::BIGINT, NULL, |s| rows(s, 2);
+        "max_rows", T::BIGINT, NULL, |s| rows(s, 3);
+        "statement_sql_handle", HANDLE, NULL, |_| Value::Null;
+        "statement_context_id", T::BIGINT, NULL, |_| Value::Null;
+        // What follows is not measured statement by statement.
+        "total_dop", T::BIGINT, NULL, |_| Value::Null;
+        "last_dop", T::BIGINT, NULL, |_| Value::Null;
+        "min_dop", T::BIGINT, NULL, |_| Value::Null;
+        "max_dop", T::BIGINT, NULL, |_| Value::Null;
+        "total_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "last_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "min_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "max_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "total_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "last_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "min_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "max_used_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "total_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "last_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "min_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "max_ideal_grant_kb", T::BIGINT, NULL, |_| Value::Null;
+        "total_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
+        "last_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
+        "min_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
+        "max_reserved_threads", T::BIGINT, NULL, |_| Value::Null;
+        "total_used_threads", T::BIGINT, NULL, |_| Value::Null;
+        "last_used_threads", T::BIGINT, NULL, |_| Value::Null;
+        "min_used_threads", T::BIGINT, NULL, |_| Value::Null;
+        "max_used_threads", T::BIGINT, NULL, |_| Value::Null;
+        "total_spills", T::BIGINT, NULL, |_| Value::Null;
+        "last_spills", T::BIGINT, NULL, |_| Value::Null;
+        "min_spills", T::BIGINT, NULL, |_| Value::Null;
+        "max_spills", T::BIGINT, NULL, |_| Value::Null;
+    }
+
+    pub const QUERY_STATS: View = View::new("dm_exec_query_stats", COLUMNS, |cx, _| {
+        let mut out = Vec::new();
+        for cached in allowed(cx)? {
+            let origin = Origin::of(cx, &cached.key);
+            for (at, stats) in cached.program.stats.statements() {
+                let span = cached.program.steps.get(at).map_or((0, 0), |s| s.span);
+                out.push(row(&Source {
+                    program: &cached.program,
+                    origin: &origin,
+                    stats,
+                    span,
+                }));
+            }
+        }
+        Ok(out)
+    });
+}
+
+/// What is in the cache, for who has VIEW SERVER STATE: 300 for others.
+fn allowed(cx: &Context) -> SqlResult<Vec<Cached>> {
+    match cx.who.server_may(&cx.instance, "VWSS")? {
+        true => Ok(cx.instance.plans.all()),
+        false => Ok(Vec::new()),
+    }
+}
+
+pub use procedures::PROCEDURE_STATS;
+
+mod procedures {
+    use super::*;
+
+    pub struct Source {
+        program: Arc<Program>,
+        database: u16,
+        object: i32,
+    }
+
+    fn micros(
+        s: &Source,
+        of: fn(&StatementStats) -> &crate::statement_stats::Measure,
+        i: usize,
+    ) -> Value {
+        big(of(&s.program.stats.whole).values(1000)[i])
+    }
+    fn pages(
+        s: &Source,
+        of: fn(&StatementStats) -> &crate::statement_stats::Measure,
+        i: usize,
+    ) -> Value {
+        big(of(&s.program.stats.whole).values(1)[i])
+    }
+
+    columns! { Source;
+        "database_id", T::INT, NOT_NULL, |s| int(s.database);
+        "object_id", T::INT, NOT_NULL, |s| int(s.object);
+        "type", T::char(2), NOT_NULL, |_| Value::varchar("P ");
+        "type_desc", DESC, NULL, |_| text("SQL_STORED_PROCEDURE");
+        "sql_handle", HANDLE, NOT_NULL, |s| handle(2, &s.program);
+        "plan_handle", HANDLE, NOT_NULL, |s| handle(5, &s.program);
+        "cached_time", T::DATETIME, NULL, |s| time(s.program.stats.created);
+        "last_execution_time", T::DATETIME, NULL, |s| time(s.program.stats.whole.last_at.load(Relaxed));
+        "execution_count", T::BIGINT, NOT_NULL, |s| big(s.program.stats.whole.executions.load(Relaxed));
+        "total_worker_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.worker, 0);
+        "last_worker_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.worker, 1);
+        "min_worker_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.worker, 2);
+        "max_worker_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.worker, 3);
+        "total_physical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.physical_reads, 0);
+        "last_physical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.physical_reads, 1);
+        "min_physical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.physical_reads, 2);
+        "max_physical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.physical_reads, 3);
+        "total_logical_writes", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_writes, 0);
+        "last_logical_writes", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_writes, 1);
+        "min_logical_writes", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_writes, 2);
+        "max_logical_writes", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_writes, 3);
+        "total_logical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_reads, 0);
+        "last_logical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_reads, 1);
+        "min_logical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_reads, 2);
+        "max_logical_reads", T::BIGINT, NOT_NULL, |s| pages(s, |m| &m.logical_reads, 3);
+        "total_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 0);
+        "last_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 1);
+        "min_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 2);
+        "max_elapsed_time", T::BIGINT, NOT_NULL, |s| micros(s, |m| &m.elapsed, 3);
+        "total_spills", T::BIGINT, NULL, |_| Value::Null;
+        "last_spills", T::BIGINT, NULL, |_| Value::Null;
+        "min_spills", T::BIGINT, NULL, |_| Value::Null;
+        "max_spills", T::BIGINT, NULL, |_| Value::Null;
+    }
+
+    pub const PROCEDURE_STATS: View = View::new("dm_exec_procedure_stats", COLUMNS, |cx, _| {
+        let source = |cached: Cached| {
+            let origin = Origin::of(cx, &cached.key);
+            let (database, object) = origin.database.zip(origin.procedure)?;
+            Some(row(&Source {
+                program: cached.program,
+                database,
+                object,
+            }))
+        };
+        Ok(allowed(cx)?.into_iter().filter_map(source).collect())
+    });
+}
+
+pub use plans::CACHED_PLANS;
+
+mod plans {
+    use super::*;
+
+    pub struct Source {
+        cached: Cached,
+        origin: Origin,
+    }
+
+    columns! { Source;
+        "bucketid", T::INT, NOT_NULL, |_| int(0);
+        "refcounts", T::INT, NOT_NULL, |s| int(Arc::strong_count(&s.cached.program) as i64 - 1);
+        "usecounts", T::INT, NOT_NULL, |s| int(s.cached.program.stats.whole.executions.load(Relaxed) as i64);
+        "size_in_bytes", T::INT, NOT_NULL, |s| int(s.cached.bytes as i64);
+        "memory_object_address", T::varbinary(8), NOT_NULL, |s| {
+            Value::Binary(s.cached.program.stats.id.to_be_bytes().to_vec())
+        };
+        "cacheobjtype", T::nvarchar(50), NOT_NULL, |_| text("Compiled Plan");
+        "objtype", T::nvarchar(20), NOT_NULL, |s| text(s.origin.kind());
+        "plan_handle", HANDLE, NOT_NULL, |s| plan_handle(&s.origin, &s.cached.program);
+        "pool_id", T::INT, NOT_NULL, |_| int(2);
+        "parent_plan_handle", HANDLE, NULL, |_| Value::Null;
+    }
+
+    pub const CACHED_PLANS: View = View::new("dm_exec_cached_plans", COLUMNS, |cx, _| {
+        let source = |cached: Cached| {
+            row(&Source {
+                origin: Origin::of(cx, &cached.key),
+                cached,
+            })
+        };
+        Ok(allowed(cx)?.into_iter().map(source).collect())
+    });
+}
+
+pub use texts::{PLAN, PLAN_TEXT, SQL_TEXT};
+
+mod texts {
+    use super::*;
+
+    pub struct Source {
+        origin: Option<Origin>,
+        text: String,
+    }
+
+    fn find(cx: &Context, args: &[Value]) -> SqlResult<Option<Source>> {
+        let Some(id) = args.first().and_then(program_of) else {
+            return Ok(None);
+        };
+        let cached = allowed(cx)?;
+        if let Some(found) = cached.into_iter().find(|c| c.program.stats.id == id) {
+            return Ok(Some(Source {
+                origin: Some(Origin::of(cx, &found.key)),
+                text: found.program.text.clone(),
+            }));
+        }
+        // What runs now, and could not be kept.
+        let running = cx.instance.sessions().into_iter();
+        let found = running
+            .filter_map(|s| s.program())
+            .find(|p| p.stats.id == id);
+        Ok(found.map(|p| Source {
+            origin: None,
+            text: p.text.clone(),
+        }))
+    }
+
+    fn database(s: &Source) -> Value {
+        let id = s.origin.as_ref().and_then(|o| o.database);
+        id.map_or(Value::Null, small)
+    }
+
+    fn object(s: &Source) -> Value {
+        let id = s.origin.as_ref().and_then(|o| o.procedure);
+        id.map_or(Value::Null, int)
+    }
+
+    columns! { Source;
+        "dbid", T::SMALLINT, NULL, |s| match s.origin.as_ref().and_then(|o| o.procedure) {
+            // A batch's is NULL.
+            Some(_) => database(s),
+            None => Value::Null,
+        };
+        "objectid", T::INT, NULL, object;
+        "number", T::SMALLINT, NULL, |_| Value::Null;
+        "encrypted", T::BIT, NOT_NULL, |_| bit(false);
+        "text", TEXT, NULL, |s| text(&s.text);
+    }
+
+    pub const SQL_TEXT: View = View::new("dm_exec_sql_text", COLUMNS, |cx, args| {
+        Ok(find(cx, args)?.iter().map(row).collect())
+    });
+
+    mod plan {
+        use super::*;
+
+        columns! { Source;
+            "dbid", T::SMALLINT, NULL, database;
+            "objectid", T::INT, NULL, object;
+            "number", T::SMALLINT, NULL, |_| Value::Null;
+            "encrypted", T::BIT, NOT_NULL, |_| bit(false);
+            "query_plan", T::XML, NULL, |_| Value::Null;
+        }
+    }
+
+    pub const PLAN: View = View::new("dm_exec_query_plan", plan::COLUMNS, |cx, args| {
+        Ok(find(cx, args)?.iter().map(plan::row).collect())
+    });
+
+    mod plan_text {
+        use super::*;
+
+        columns! { Source;
+            "dbid", T::SMALLINT, NULL, database;
+            "objectid", T::INT, NULL, object;
+            "number", T::SMALLINT, NULL, |_| Value::Null;
+            "encrypted", T::BIT, NOT_NULL, |_| bit(false);
+            "query_plan", TEXT, NULL, |_| Value::Null;
+        }
+    }
+
+    pub const PLAN_TEXT: View =
+        View::new("dm_exec_text_query_plan", plan_text::COLUMNS, |cx, args| {
+            Ok(find(cx, args)?.iter().map(plan_text::row).collect())
+        });
+}
+
+/// The handle of the text that a request runs: `sys.dm_exec_requests.sql_handle`.
+pub(super) fn text_handle(program: &Program) -> Value {
+    handle(2, program)
+}
