@@ -91,6 +91,7 @@ messages! {
     TYPE_ALREADY_EXISTS = 219, 16, "The type '%.*ls' already exists, or you do not have permission to create it.";
     ARITHMETIC_OVERFLOW_VALUE = 220, 16, "Arithmetic overflow error for data type %ls, value = %ld.";
     NOT_IN_MULTI_STATEMENT_TRANSACTION = 226, 16, "%ls statement not allowed within multi-statement transaction.";
+    NOT_A_METHOD = 227, 15, "\"%.*ls\" is not a valid function, property, or field.";
     OBJECT_PERMISSION_DENIED = 229, 14, "The %ls permission was denied on the object '%.*ls', database '%.*ls', schema '%.*ls'.";
     COLUMN_PERMISSION_DENIED = 230, 14, "The %ls permission was denied on the column '%.*ls' of the object '%.*ls', database '%.*ls', schema '%.*ls'.";
     ARITHMETIC_OVERFLOW_FLOAT = 232, 16, "Arithmetic overflow error for type %ls, value = %f.";
@@ -108,6 +109,7 @@ messages! {
     RECURSIVE_CTE_NO_UNION_ALL = 252, 16, "Recursive common table expression '%.*ls' does not contain a top-level UNION ALL operator.";
     FUNCTION_TYPE_INVALID = 256, 16, "The data type %ls is invalid for the %ls function. Allowed types are: char/varchar, nchar/nvarchar, and binary/varbinary.";
     IMPLICIT_CONVERSION_NOT_ALLOWED = 257, 16, "Implicit conversion from data type %ls to %ls is not allowed. Use the CONVERT function to run this query.";
+    NO_METHODS = 258, 15, "Cannot call methods on %ls.";
     CATALOG_UPDATE_NOT_ALLOWED = 259, 16, "Ad hoc updates to system catalogs are not allowed.";
     IMPLICIT_CONVERSION_COLUMN = 260, 16, "Disallowed implicit conversion from data type %ls to data type %ls, table '%.*ls', column '%.*ls'. Use the CONVERT function to run this query.";
     DATABASE_PERMISSION_DENIED = 262, 14, "%ls permission denied in database '%.*ls'.";
@@ -164,6 +166,7 @@ messages! {
     RECURSIVE_IN_SUBQUERY = 465, 16, "Recursive references are not allowed in subqueries.";
     RECURSIVE_AGGREGATE = 467, 16, "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table expression '%.*ls'.";
     COLLATION_CONFLICT = 468, 16, "Cannot resolve the collation conflict between \"%.*ls\" and \"%.*ls\" in the %ls operation.";
+    NODES_COLUMN = 493, 16, "The column '%.*ls' that was returned from the nodes() method cannot be used directly. It can only be used with one of the four XML data type methods, exist(), nodes(), query(), and value(), or in IS NULL and IS NOT NULL checks.";
     TVP_COLUMN_COUNT = 500, 16, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).";
     INVALID_ESCAPE = 506, 16, "The invalid escape character \"%.*ls\" was specified in a %ls predicate.";
     ROW_TOO_LARGE = 511, 16, "Cannot create a row of size %d which is greater than the allowable maximum row size of %d.";
@@ -288,6 +291,11 @@ messages! {
     MODULE_DEPENDS_ON_MISSING = 2007, 10, "The module '%.*ls' depends on the missing object '%.*ls'. The module will still be created; however, it cannot run successfully until the object exists.";
     ALTER_WRONG_KIND = 2010, 16, "Cannot perform alter on '%.*ls' because it is an incompatible object type.";
     TRIGGER_OTHER_TABLE = 2110, 15, "Cannot alter trigger '%.*ls' on '%.*ls' because this trigger does not belong to this object.";
+    XQUERY_SYNTAX = 2209, 16, "%hsSyntax error near '%ls'";
+    XQUERY_NO_NAMESPACE = 2229, 16, "%hsThe name \"%ls\" does not denote a namespace.";
+    XQUERY_SINGLETON = 2389, 16, "%hs'%ls' requires a singleton (or empty sequence), found operand of type '%ls'";
+    XQUERY_NO_FUNCTION = 2395, 16, "%hsThere is no function '%ls()'";
+    XQUERY_LONE_ATTRIBUTE = 2396, 16, "%hsAttribute may not appear outside of an element";
     DBCC_OBJECT_NOT_FOUND = 2501, 16, "Cannot find a table or object with the name \"%.*ls\". Check the system catalog.";
     CHECK_WRONG_COUNT = 2508, 16, "The %.*ls count for object \"%.*ls\", index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls) is incorrect. Run DBCC UPDATEUSAGE.";
     CHECK_KEY_ORDER = 2511, 16, "Table error: Object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type %.*ls). Keys out of order on page %S_PGID, slots %d and %d.";
@@ -631,6 +639,7 @@ messages! {
     INSERT_EXEC_NESTED = 8164, 16, "An INSERT EXEC statement cannot be nested.";
     GUID_CONVERSION_FAILED = 8169, 16, "Conversion failed when converting from a character string to uniqueidentifier.";
     GUID_RESULT_SPACE = 8170, 16, "Insufficient result space to convert uniqueidentifier value to char.";
+    XML_ARGUMENT_LITERAL = 8172, 16, "The argument %d of the XML data type method \"%ls\" must be a string literal.";
     QUERY_PARAMETER_NOT_SUPPLIED = 8178, 16, "The parameterized query '%.*ls' expects the parameter '%.*ls', which was not supplied.";
     PREPARED_HANDLE_NOT_FOUND = 8179, 16, "Could not find prepared statement with handle %d.";
     COULD_NOT_PREPARE = 8180, 16, "Statement(s) could not be prepared.";

@@ -252,6 +252,13 @@ pub enum CompareOp {
     Ge,
 }
 
+/// The first part of a call's name when it is a method of an xml value that is no column: `@x.value(...)`. The value is
+/// the first argument. Methods of columns come as functions, `c.value(...)`: only binding can tell.
+pub const XML_METHOD: &str = "\0xml";
+
+/// The methods of xml values; their letter case counts.
+pub const XML_METHODS: &[&str] = &["exist", "modify", "nodes", "query", "value"];
+
 /// `name(args)`. Functions spelt without parentheses (CURRENT_TIMESTAMP, SESSION_USER, ...) come with no args, as do
 /// COALESCE, NULLIF, LEFT, RIGHT, TRIM (`TRIM(a FROM b)` is TRIM(b, a)), IDENTITY(type, seed, step). IIF comes as CASE.
 #[derive(Clone, PartialEq, Debug)]

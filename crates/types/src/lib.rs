@@ -27,6 +27,7 @@ pub mod temporal;
 mod value;
 mod wide;
 pub mod xml;
+pub mod xquery;
 
 pub use collation::CollationId;
 pub use compare::{compare, compare_decimals, guid_key, hash_key};

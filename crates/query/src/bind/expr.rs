@@ -40,7 +40,7 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         match &e.kind {
             ExprKind::Literal(l) => Ok(self.literal(l)),
-            ExprKind::Column(name) => column(name, scope),
+            ExprKind::Column(name) => super::xml::used_directly(column(name, scope)?, name),
             ExprKind::Variable(name) => match super::module::parameter(name, scope) {
                 Some(bound) => Ok(bound),
                 None => self.variable(name),
@@ -127,7 +127,7 @@ impl Binder<'_> {
             }
             ExprKind::Not(inner) => Kind::Not(self.boxed(inner, scope, agg)?),
             ExprKind::IsNull { expr, negated } => Kind::IsNull {
-                input: self.boxed(expr, scope, agg)?,
+                input: Box::new(self.of_any_kind(expr, scope, agg)?),
                 negated: *negated,
             },
             ExprKind::Between {
@@ -458,6 +458,11 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
+        if call.name.parts[0] == ast::XML_METHOD
+            && let Some((input, args)) = call.args.split_first()
+        {
+            return self.xml_method(input, call.name.name(), args, scope, agg);
+        }
         let name = call.name.name().to_ascii_lowercase();
         if call.over.is_some() {
             return self.window(call, line, scope, agg);
@@ -576,8 +581,9 @@ impl Binder<'_> {
                 if let Some(function) = self.host.scalar_function(&call.name)? {
                     return self.user_function(function, call, args);
                 }
-                if ["value", "query", "nodes", "exist", "modify"].contains(&name.as_str()) {
-                    return Err(unsupported(&format!("the xml method {name}()"), line));
+                if ast::XML_METHODS.contains(&call.name.name()) {
+                    let input = super::xml::column_of(&call.name, line);
+                    return self.xml_method(&input, call.name.name(), &call.args, scope, agg);
                 }
                 let shown = call.name.display();
                 Err(SqlError::new(

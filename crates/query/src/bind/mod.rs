@@ -13,6 +13,7 @@ mod select;
 mod source;
 mod types;
 mod window;
+mod xml;
 
 pub(crate) use collation::COLLATE;
 pub(crate) use select::wrap;

@@ -414,6 +414,9 @@ impl Binder<'_> {
                             .enumerate()
                             .filter(|(_, c)| !c.name.starts_with('\0'))
                         {
+                            if super::xml::is_nodes(&c.ty) {
+                                return Err(super::xml::nodes_column(&c.name));
+                            }
                             items.push(Item {
                                 expr: Expr::column(source.offset + i, c.ty, c.nullable),
                                 name: c.name.clone(),

@@ -58,9 +58,14 @@ impl Binder<'_> {
                 name,
                 args,
                 alias,
+                columns,
                 line,
                 ..
             } => {
+                if let Some(plan) = self.nodes(name, args, columns, outer)? {
+                    let alias = alias.clone().unwrap_or_default();
+                    return self.expose(plan, &alias, &[], scope);
+                }
                 if let Some(function) = self.host.inline_function(name)? {
                     return self.inline(&function, args, alias.as_deref(), (scope, outer));
                 }
@@ -381,7 +386,7 @@ fn scan_plan(table: Arc<dyn Table>, alias: &str, lock: ScanLock, locators: bool)
     }
 }
 
-fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
+pub(super) fn virtual_plan(table: Arc<dyn VirtualTable>, args: Vec<Expr>) -> Plan {
     let columns = table
         .columns()
         .iter()

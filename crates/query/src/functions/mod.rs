@@ -13,6 +13,7 @@ mod format;
 mod math;
 mod misc;
 mod text;
+pub(crate) mod xml;
 
 use std::fmt;
 

@@ -419,6 +419,9 @@ impl Parser<'_> {
                     kind: ExprKind::AtTimeZone { expr: inner, zone },
                     line,
                 };
+            } else if self.is_xml_method() && !expr.kind.is_condition() {
+                self.grow(1)?;
+                expr = super::function::call_expr(self.xml_method(expr)?);
             } else {
                 return Ok(expr);
             }
@@ -436,7 +439,7 @@ impl Parser<'_> {
         let kind = match self.kind() {
             Tok::Variable => {
                 let name = self.variable()?;
-                if self.is_op('.') {
+                if self.is_op('.') && !self.is_xml_method() {
                     return Err(self.not_supported("method calls"));
                 }
                 ExprKind::Variable(name)

@@ -167,6 +167,11 @@ impl Parser<'_> {
         }
         if *self.kind() == Tok::Variable {
             let name = self.variable()?;
+            if self.is_xml_method() {
+                let kind = ExprKind::Variable(name);
+                let call = self.xml_method(Expr { kind, line })?;
+                return self.called_table(call.name, call.args, line);
+            }
             if self.is_op('.') {
                 return Err(self.not_supported("method calls"));
             }
@@ -243,6 +248,16 @@ impl Parser<'_> {
             args = self.list(Self::expr_or_default)?;
         }
         self.expect_op(')')?;
+        self.called_table(name, args, line)
+    }
+
+    /// What follows the call of a table-valued function.
+    fn called_table(
+        &mut self,
+        name: ObjectName,
+        args: Vec<Expr>,
+        line: u32,
+    ) -> SqlResult<TableSource> {
         let mut with_columns = Vec::new();
         if self.is_word("WITH") && self.is_op_at(1, '(') {
             self.advance();

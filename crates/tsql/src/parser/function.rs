@@ -126,10 +126,25 @@ impl Parser<'_> {
     /// The arguments and the windows after a function's name.
     pub(super) fn call(&mut self, name: ObjectName) -> SqlResult<Expr> {
         let call = self.function_call(name)?;
-        if self.is_op('.') {
+        if self.is_op('.') && !self.is_xml_method() {
             return Err(self.not_supported("method calls"));
         }
         Ok(call_expr(call))
+    }
+
+    /// Whether `.value(` or another method of xml values is here.
+    pub(super) fn is_xml_method(&self) -> bool {
+        self.is_op('.') && self.is_op_at(2, '(') && XML_METHODS.contains(&self.text(1))
+    }
+
+    /// `.value(...)` behind `input`.
+    pub(super) fn xml_method(&mut self, input: Expr) -> SqlResult<FunctionCall> {
+        self.expect_op('.')?;
+        let line = self.line();
+        let parts = vec![XML_METHOD.to_owned(), self.name()?];
+        let mut call = self.function_call(ObjectName { parts, line })?;
+        call.args.insert(0, input);
+        Ok(call)
     }
 
     pub(super) fn function_call(&mut self, name: ObjectName) -> SqlResult<FunctionCall> {
@@ -432,7 +447,7 @@ pub(super) fn new_call(name: ObjectName) -> FunctionCall {
     }
 }
 
-fn call_expr(call: FunctionCall) -> Expr {
+pub(super) fn call_expr(call: FunctionCall) -> Expr {
     let line = call.name.line;
     Expr {
         kind: ExprKind::Function(Box::new(call)),
