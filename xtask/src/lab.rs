@@ -1,11 +1,11 @@
 //! The lab as its user has it: a small run of several experiments, its record read again, two runs compared, and the
-//! report opened in a browser (headless Chromium), which must draw every picture.
+//! report opened in a browser (headless Chromium), which must draw every picture. The dashboard too, logged in to.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::server::scratch;
+use crate::server::{PASSWORD, Server, free_port, scratch};
 use crate::target_dir;
 use crate::test::Tally;
 
@@ -77,6 +77,11 @@ fn all(install: bool, dir: &Path, tally: &mut Tally) -> Result<(), String> {
                 }
                 tally.step("lab: a page in Chromium", drawn.is_ok());
             }
+            let drawn = dashboard(&browser, dir);
+            if let Err(e) = &drawn {
+                println!("dashboard: {e}");
+            }
+            tally.step("the dashboard in Chromium", drawn.is_ok());
         }
         Err(why) => tally
             .skipped
@@ -156,6 +161,36 @@ fn open(browser: &Path, page: &Path, dir: &Path) -> Result<(), String> {
     match size > 40_000 {
         true => Ok(()),
         false => Err(format!("the photograph has {size} bytes: nothing is on it")),
+    }
+}
+
+/// A server's live page, reached by the form as a person would, which must move while nobody touches it.
+fn dashboard(browser: &Path, dir: &Path) -> Result<(), String> {
+    let address = format!("127.0.0.1:{}", free_port()?);
+    let server = Server::start_with(&dir.join("dashboard"), &["--dashboard", &address])?;
+    // A page that fills the dashboard's form in: the browser has no hands.
+    let form = dir.join("form.html");
+    let text = format!(
+        "<form method=post action=\"http://{address}/login\"><input name=user value=sa><input name=password value=\"{PASSWORD}\">\
+         </form><script>document.forms[0].submit()</script>"
+    );
+    std::fs::write(&form, text).map_err(|e| e.to_string())?;
+    let profile = format!("--user-data-dir={}", dir.join("visitor").display());
+    let url = format!("file://{}", form.display());
+    let common = ["--headless", "--no-sandbox", "--disable-gpu", &profile];
+    // Some looks at the server, a second each.
+    let dom = browse(browser, &common, &["--timeout=7000", "--dump-dom", &url])?;
+    drop(server);
+    let wanted = [
+        "id=\"live\"",
+        "Log flushed",
+        "class=\"line",
+        "Log of master",
+        "Waits of the last minute",
+    ];
+    match wanted.iter().find(|w| !dom.contains(**w)) {
+        Some(missing) => Err(format!("the page in the browser has no {missing}")),
+        None => Ok(()),
     }
 }
 

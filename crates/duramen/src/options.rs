@@ -1,4 +1,4 @@
-//! The flags of `duramen serve`. Every flag of the design parses; what is not there yet is refused by name.
+//! The flags of `duramen serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ usage: duramen serve [OPTIONS]
   --log-profile PROFILE    2012, 2014, 2019, 2022 or native    (default native)
   --log-sector SIZE        auto, 512 or 4096                   (default auto)
   --instant-file-init on|off                                   (default on)
-  --dashboard ADDR:PORT|off                                    (default off)
+  --dashboard ADDR:PORT|off  a live page for browsers          (default off)
 ";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +39,8 @@ pub struct Options {
     /// `None`: the device's.
     pub sector: Option<u32>,
     pub instant_file_init: bool,
+    /// Where browsers find the live page.
+    pub dashboard: Option<SocketAddr>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +63,7 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         profile: LogProfile::Native,
         sector: None,
         instant_file_init: true,
+        dashboard: None,
     };
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -168,9 +171,9 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
             }
         }
         "--dashboard" => {
-            if value != "off" {
-                listen(&value).ok_or_else(|| bad("not ADDR:PORT or off"))?;
-                return Err(bad("the dashboard is not in this version"));
+            options.dashboard = match value.as_str() {
+                "off" => None,
+                _ => Some(listen(&value).ok_or_else(|| bad("not ADDR:PORT or off"))?),
             }
         }
         _ => return Err(format!("unknown option '{flag}'")),
@@ -233,7 +236,7 @@ mod tests {
             "--instant-file-init",
             "off",
             "--dashboard",
-            "off",
+            "127.0.0.1:8433",
         ]) else {
             panic!("all flags parse");
         };
@@ -247,6 +250,7 @@ mod tests {
         assert_eq!(options.profile, LogProfile::V2012);
         assert_eq!(options.sector, Some(512));
         assert!(!options.instant_file_init);
+        assert_eq!(options.dashboard.map(|d| d.port()), Some(8433));
         assert_eq!(run(&["--help"]), Ok(Parsed::Help));
     }
 
@@ -262,7 +266,7 @@ mod tests {
             &["--max-memory", "99999999999T"],
             &["--log-profile", "2008"],
             &["--log-sector", "1024"],
-            &["--dashboard", "127.0.0.1:80"],
+            &["--dashboard", "here"],
         ] {
             let message = run(args).expect_err("refused");
             assert!(message.contains(args[0]), "{message}");

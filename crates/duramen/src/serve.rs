@@ -1,9 +1,11 @@
 //! `duramen serve`: from flags to a running server and back.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_lab::dashboard::Dashboard;
 use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
@@ -91,6 +93,7 @@ fn serve(options: &Options) -> Result<(), String> {
         }
     }));
     let address = server.address();
+    let dashboard = dashboard(options.dashboard, address)?;
     // Whoever comes before finds master, and the others RECOVERING.
     instance.databases.wait_until_open();
     for database in instance.databases.unavailable() {
@@ -109,10 +112,27 @@ fn serve(options: &Options) -> Result<(), String> {
         say(&format!("password of sa, shown this once: {password}"));
     }
     server.wait();
+    if let Some(dashboard) = dashboard {
+        dashboard.stop();
+    }
     instance.shutdown().map_err(|e| text(&e))?;
     drop(log);
     say("SQL Server is terminating; all databases are closed.");
     Ok(())
+}
+
+/// The live page, which asks the server at `server`.
+fn dashboard(listen: Option<SocketAddr>, server: SocketAddr) -> Result<Option<Dashboard>, String> {
+    let Some(listen) = listen else {
+        return Ok(None);
+    };
+    let started = Dashboard::start(listen, server);
+    let dashboard = started.map_err(|e| format!("--dashboard {listen}: {e}"))?;
+    say(&format!("dashboard: http://{}/", dashboard.address()));
+    if !listen.ip().is_loopback() {
+        say("The dashboard is reached from other machines; passwords go there unencrypted.");
+    }
+    Ok(Some(dashboard))
 }
 
 /// Two servers over one directory would destroy it. The lock goes with the process, however it ends.

@@ -18,6 +18,7 @@
 mod advise;
 mod args;
 pub mod calibrate;
+pub mod dashboard;
 mod embedded;
 mod experiment;
 mod experiments;

@@ -1,7 +1,7 @@
 //! The report: one HTML file that needs nothing else, made from a record alone.
 
 mod compare;
-mod page;
+pub(crate) mod page;
 mod trial;
 
 use duramen_plot::{Bar, Bars, Lines, Series};

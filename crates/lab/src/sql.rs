@@ -30,13 +30,18 @@ pub struct Sql {
 
 impl Sql {
     pub fn connect(address: &Address, database: &str) -> Result<Sql, String> {
+        Sql::connect_as(address, database, "duramen lab")
+    }
+
+    /// Under another program's name.
+    pub fn connect_as(address: &Address, database: &str, app: &str) -> Result<Sql, String> {
         let options = ConnectOptions {
             host: address.host.clone(),
             port: address.port,
             user: address.user.clone(),
             password: address.password.clone(),
             database: database.to_owned(),
-            app: "duramen lab".to_owned(),
+            app: app.to_owned(),
             trust: Trust::Any,
             connect_timeout: Some(Duration::from_secs(15)),
             ..ConnectOptions::default()

@@ -91,7 +91,7 @@ fn every_flag_is_honoured() {
 #[test]
 fn what_is_not_there_is_refused_by_name() {
     for (args, name) in [
-        (&["--dashboard", "127.0.0.1:8080"][..], "--dashboard"),
+        (&["--dashboard", "nowhere"][..], "--dashboard"),
         (&["--log-profile", "2008"], "--log-profile"),
         (&["--max-memory", "1KB"], "--max-memory"),
         (&["--frobnicate", "1"], "--frobnicate"),

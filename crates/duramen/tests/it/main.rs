@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod connections;
+mod dashboard;
 mod first_article;
 mod flags;
 mod full_disk;

@@ -201,7 +201,7 @@ impl Drop for Scratch {
     }
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     socket.local_addr().expect("bound").port()
 }

@@ -28,6 +28,18 @@ impl Page {
         }
     }
 
+    /// A part of a document that is there already.
+    pub fn part() -> Page {
+        Page {
+            text: String::new(),
+        }
+    }
+
+    /// What was written, without an end.
+    pub fn text_of_part(self) -> String {
+        self.text
+    }
+
     /// Markup as it is.
     pub fn raw(&mut self, markup: &str) {
         self.text.push_str(markup);
