@@ -22,8 +22,14 @@ impl Server {
 
     /// The same with more arguments of `serve`.
     pub fn start_with(dir: &Path, arguments: &[&str]) -> Result<Server, String> {
+        let binary = target_dir().join("release").join("duramen");
+        Server::start_binary(&binary, dir, arguments)
+    }
+
+    /// The same of another build.
+    pub fn start_binary(binary: &Path, dir: &Path, arguments: &[&str]) -> Result<Server, String> {
         let port = free_port()?;
-        let mut child = Command::new(target_dir().join("release").join("duramen"))
+        let mut child = Command::new(binary)
             .args([
                 "serve",
                 "--listen",

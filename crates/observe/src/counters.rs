@@ -172,6 +172,9 @@ static DATABASES: Global<BTreeMap<DbId, Arc<DbCells>>> = Global::new(BTreeMap::n
 /// Adds to a counter of the server.
 #[inline]
 pub fn count(counter: Counter, n: u64) {
+    if !crate::RECORDS {
+        return;
+    }
     SERVER[counter as usize].0.fetch_add(n as i64, Relaxed);
 }
 
@@ -215,6 +218,9 @@ impl DbCounters {
 
     #[inline]
     pub fn gauge(&self, counter: DbCounter, by: i64) {
+        if !crate::RECORDS {
+            return;
+        }
         self.0.0[counter as usize].fetch_add(by, Relaxed);
     }
 }

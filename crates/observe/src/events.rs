@@ -230,13 +230,13 @@ pub fn emit<E: EventData>(make: impl FnOnce() -> E) {
 /// Whether somebody listens to such events: what costs something to know is found out only then.
 #[inline]
 pub fn is_wanted(id: EventId) -> bool {
-    ENABLED.load(Relaxed) & id.bit() != 0
+    crate::RECORDS && ENABLED.load(Relaxed) & id.bit() != 0
 }
 
 /// The same for several: the bits of [`EventId::bit`].
 #[inline]
 pub fn are_wanted(mask: u64) -> bool {
-    ENABLED.load(Relaxed) & mask != 0
+    crate::RECORDS && ENABLED.load(Relaxed) & mask != 0
 }
 
 /// A wait begins.

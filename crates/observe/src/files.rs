@@ -56,12 +56,18 @@ pub fn file_io_stats() -> Vec<FileIoSnapshot> {
 
 impl FileIo {
     pub fn read(&self, bytes: u64, took: Duration) {
+        if !crate::RECORDS {
+            return;
+        }
         self.reads.fetch_add(1, Relaxed);
         self.bytes_read.fetch_add(bytes, Relaxed);
         self.read_nanos.fetch_add(took.as_nanos() as u64, Relaxed);
     }
 
     pub fn write(&self, bytes: u64, took: Duration) {
+        if !crate::RECORDS {
+            return;
+        }
         self.writes.fetch_add(1, Relaxed);
         self.bytes_written.fetch_add(bytes, Relaxed);
         self.write_nanos.fetch_add(took.as_nanos() as u64, Relaxed);

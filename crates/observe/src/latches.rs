@@ -68,7 +68,9 @@ pub struct LatchGuard {
 /// Starts a wait for a latch. `resource` is what `wait_resource` shows: `5:1:103` for a page; the class otherwise
 /// (when empty).
 pub fn latch_wait(class: LatchClass, wait_type: WaitType, resource: &str) -> LatchGuard {
-    TOTALS[class as usize].requests.fetch_add(1, Relaxed);
+    if crate::RECORDS {
+        TOTALS[class as usize].requests.fetch_add(1, Relaxed);
+    }
     let resource = if resource.is_empty() {
         class.name()
     } else {
@@ -82,6 +84,9 @@ pub fn latch_wait(class: LatchClass, wait_type: WaitType, resource: &str) -> Lat
 
 impl Drop for LatchGuard {
     fn drop(&mut self) {
+        if !crate::RECORDS {
+            return;
+        }
         let waited = u64::try_from(self.wait.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let totals = &TOTALS[self.class as usize];
         totals.nanos.fetch_add(waited, Relaxed);

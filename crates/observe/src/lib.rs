@@ -37,5 +37,8 @@ pub use waits::{
 };
 pub use work::{ThreadWork, count_page_dirtied, count_page_read, thread_work};
 
+/// False in a build that measures what recording costs (feature `silent`).
+const RECORDS: bool = !cfg!(feature = "silent");
+
 #[cfg(test)]
 mod tests;

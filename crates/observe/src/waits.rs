@@ -84,6 +84,18 @@ pub fn on_wait(begins: fn(), ends: fn()) {
 }
 
 fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -> WaitGuard {
+    if !crate::RECORDS {
+        // Pools of threads depend on being told.
+        if let Some(listener) = LISTENER.get() {
+            (listener.begins)();
+        }
+        return WaitGuard {
+            wait_type,
+            start: Instant::ZERO,
+            signalled: None,
+            pending: None,
+        };
+    }
     TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
     if let Some(listener) = LISTENER.get() {
         (listener.begins)();
@@ -100,6 +112,9 @@ fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -
 
 /// Records a wait that has already happened, for example one that no thread sat through (a packet in the gate).
 pub fn record_wait(wait_type: WaitType, waited: Duration, signal: Duration) {
+    if !crate::RECORDS {
+        return;
+    }
     TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
     let (waited, signal) = (nanos(waited), nanos(signal));
     add(wait_type, waited, signal);
@@ -124,6 +139,12 @@ impl WaitGuard {
 
 impl Drop for WaitGuard {
     fn drop(&mut self) {
+        if !crate::RECORDS {
+            if let Some(listener) = LISTENER.get() {
+                (listener.ends)();
+            }
+            return;
+        }
         let end = time::now();
         let waited = nanos(end - self.start);
         let signal = match self.signalled {

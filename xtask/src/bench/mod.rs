@@ -15,6 +15,7 @@ mod disk;
 mod duramen;
 mod log;
 mod noise;
+mod overhead;
 mod plot;
 mod postgres;
 mod restart;
@@ -219,6 +220,11 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     if sessions::is_wanted(only) {
         table.push_str(&sessions::figures(&dir, options.rounds, options.seconds)?);
+        table.push('\n');
+    }
+    if overhead::is_wanted(only) {
+        let figures = overhead::figures(&dir, options.rounds, options.seconds, options.built)?;
+        table.push_str(&figures);
         table.push('\n');
     }
     if checkpoint::is_wanted(only) {

@@ -158,7 +158,12 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
 }
 
 /// Requests a second, and the fairness among the clients.
-fn load(server: &Server, kind: &str, clients: usize, seconds: f64) -> Result<(f64, f64), String> {
+pub fn load(
+    server: &Server,
+    kind: &str,
+    clients: usize,
+    seconds: f64,
+) -> Result<(f64, f64), String> {
     let program = target_dir().join("release").join("examples").join("load");
     let told = crate::sql::finish(
         Command::new(program)
