@@ -81,7 +81,7 @@ fn the_dashboard_shows_what_its_visitor_may_see() {
             "sh&lt;op",
             "Log of sh&lt;op",
             "Log flushed",
-            "FULL",
+            "ONLINE",
             "up 0 d",
         ],
     );

@@ -261,7 +261,8 @@ fn scripts_flags_and_exit_codes() {
     let (code, text) = check(&data);
     assert_eq!(code, 1, "{text}");
     assert!(
-        text.contains(&format!("824: Page (1:{last}): incorrect checksum")),
+        text.contains("8939: Table error")
+            && text.contains(&format!("page (1:{last}). Test (IS_OFF")),
         "{text}"
     );
 }
