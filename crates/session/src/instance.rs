@@ -119,6 +119,12 @@ impl Instance {
             xe,
             trace: Default::default(),
         });
+        let weak = Arc::downgrade(&instance);
+        instance.locks.set_on_deadlock(Box::new(move |report| {
+            crate::xe::deadlock::tell(report, || {
+                weak.upgrade().map_or(Vec::new(), |i| i.sessions())
+            });
+        }));
         instance.start_settings()?;
         instance.start_event_sessions()?;
         // Without an msdb that can be written there is no history, and everything else.
@@ -185,8 +191,9 @@ impl Instance {
     /// that is not there or not open to it. All have state 1 here, as clients see them.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
         let session = self.let_in(request);
-        if let Err(error) = &session {
-            self.tell_refused(request, error);
+        match &session {
+            Ok(session) => session.tell_login(),
+            Err(error) => self.tell_refused(request, error),
         }
         session
     }

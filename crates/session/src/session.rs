@@ -185,6 +185,9 @@ impl Session {
             let result = work(self, sink);
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
             if self.activity.end(open.as_ref(), rows, &self.options) {
+                if cancel.is_set() {
+                    self.tell_attention();
+                }
                 return Some(result);
             }
             if let Err(e) = self.rollback_all() {
@@ -479,6 +482,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         count(Counter::Logouts, 1);
+        self.tell_logout();
         if self.activity.is_dead() {
             // Whoever ended it has rolled back.
             self.transaction = None;

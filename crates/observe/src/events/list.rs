@@ -211,10 +211,9 @@ events! {
         statement: String,
     }
     Login "sqlserver" "login" "A session was opened." {
+        /// A connection of a pool that is used again; those are not told of.
         is_cached: bool,
         database_id: u64,
-        packet_size: u64,
-        options_text: String,
     }
     Logout "sqlserver" "logout" "A session was closed." {
         is_cached: bool,

@@ -2,8 +2,9 @@
 
 use duramen_base::SqlResult;
 use duramen_observe::events::{
-    self, EventId, Outcome, RpcCompleted, RpcStarting, SpStatementCompleted, SqlBatchCompleted,
-    SqlBatchStarting, SqlStatementCompleted, SqlStatementStarting, emit,
+    self, Attention, EventId, Login, Logout, Outcome, RpcCompleted, RpcStarting,
+    SpStatementCompleted, SqlBatchCompleted, SqlBatchStarting, SqlStatementCompleted,
+    SqlStatementStarting, emit,
 };
 
 use super::{Next, Run, Stopwatch};
@@ -38,6 +39,12 @@ fn offset(text: &str, at: usize) -> u64 {
     before.encode_utf16().count() as u64 * 2
 }
 
+/// Since nanoseconds of the wall clock.
+fn micros_since(start: i64) -> u64 {
+    let now = duramen_os::time::wall().unix_nanos() as i64;
+    u64::try_from((now - start) / 1000).unwrap_or(0)
+}
+
 impl Session {
     fn outcome(&self, cancel: &CancelToken) -> Outcome {
         match (cancel.is_set(), self.state.error) {
@@ -45,6 +52,30 @@ impl Session {
             (false, 0) => Outcome::Ok,
             (false, _) => Outcome::Error,
         }
+    }
+
+    pub(crate) fn tell_login(&self) {
+        let _working = crate::origin::work_for(&self.activity);
+        emit(|| Login {
+            is_cached: false,
+            database_id: u64::from(self.activity.database()),
+        });
+    }
+
+    pub(crate) fn tell_logout(&self) {
+        let _working = crate::origin::work_for(&self.activity);
+        emit(|| Logout {
+            is_cached: false,
+            duration: micros_since(self.activity.login_time),
+        });
+    }
+
+    /// The client, or KILL, has ended the request at hand.
+    pub(crate) fn tell_attention(&self) {
+        emit(|| Attention {
+            duration: micros_since(self.activity.glance().started),
+            request_id: 0,
+        });
     }
 
     /// A batch between its two events.

@@ -11,6 +11,7 @@
 //! 1. Nothing is written to a file before the logs of all databases are durable up to what the events tell of.
 //! 2. In a simulation no session runs by itself: what happens in other worlds of the process must not be seen there.
 
+pub(crate) mod deadlock;
 pub(crate) mod definition;
 pub(crate) mod file;
 pub(crate) mod objects;

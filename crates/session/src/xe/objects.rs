@@ -108,32 +108,19 @@ const BATCH_TEXT: &[Collect] = &[Collect {
     field: "batch_text",
     default: true,
 }];
-const LOGIN: &[Collect] = &[
-    Collect {
-        name: "collect_database_name",
-        field: "database_name",
-        default: false,
-    },
-    Collect {
-        name: "collect_options_text",
-        field: "options_text",
-        default: false,
-    },
-];
-
 pub fn customizable(event: EventId) -> &'static [Collect] {
     match event {
         EventId::DatabaseFileSizeChange
         | EventId::ObjectCreated
         | EventId::ObjectAltered
-        | EventId::ObjectDeleted => NAME_OFF,
+        | EventId::ObjectDeleted
+        | EventId::Login => NAME_OFF,
         EventId::SqlBatchStarting | EventId::SqlBatchCompleted => BATCH_TEXT,
         EventId::SqlStatementStarting
         | EventId::SqlStatementCompleted
         | EventId::SpStatementCompleted
         | EventId::RpcStarting
         | EventId::RpcCompleted => STATEMENT,
-        EventId::Login => LOGIN,
         _ => &[],
     }
 }

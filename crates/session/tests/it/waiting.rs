@@ -128,6 +128,15 @@ fn an_attention_ends_a_wait() {
 fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
     for (low_first, seed) in [(true, 1), (false, 2)] {
         world(seed, move |instance| {
+            let mut listener = session(instance);
+            run(
+                &mut listener,
+                "CREATE EVENT SESSION d ON SERVER ADD EVENT sqlserver.xml_deadlock_report ADD TARGET package0.ring_buffer",
+            );
+            run(
+                &mut listener,
+                "ALTER EVENT SESSION d ON SERVER STATE = START",
+            );
             let work = |low: bool, a: u8, b: u8| {
                 let mut s = session(instance);
                 thread::spawn("session", move || {
@@ -158,6 +167,12 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
                 "{victim:?}"
             );
             assert_eq!(victim.1, "0");
+            let graph = "SELECT g.x.value('count(//deadlock/process-list/process)', 'int'), g.x.value('count(//keylock)', 'int'),
+                    g.x.value('(//process[@id=//victimProcess/@id]/@priority)[1]', 'int'),
+                    g.x.exist('//inputbuf[contains(., \"UPDATE t\")]')
+                FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
+                    ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x)";
+            assert_eq!(run(&mut listener, graph)[1], "2 | 2 | -5 | 1");
             assert_eq!(winner, (vec!["rows 1".to_owned()], "1".to_owned()));
             let mut s = session(instance);
             assert_eq!(run(&mut s, "SELECT SUM(v) FROM t")[1], "5");
