@@ -795,6 +795,7 @@ messages! {
     OBJECT_NOT_IN_DATABASE = 15009, 16, "The object '%s' does not exist in database '%s' or is invalid for this operation.";
     DATABASE_NAME_NOT_FOUND = 15010, 16, "The database '%s' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
     ROLE_NOT_THERE = 15014, 16, "The role '%s' does not exist in the current database.";
+    SERVER_NOT_THERE = 15015, 16, "The server '%s' does not exist. Use sp_helpserver to show available servers.";
     INVALID_PARAMETER_VALUE = 15021, 16, "Invalid value given for parameter %s. Specify a valid parameter value.";
     PRINCIPAL_ALREADY_EXISTS = 15023, 16, "User, group, or role '%s' already exists in the current database.";
     LOGIN_ALREADY_EXISTS = 15025, 16, "The server principal '%s' already exists.";
@@ -830,6 +831,7 @@ messages! {
     TRANSFER_OWNED_BY_PARENT = 15347, 16, "Cannot transfer an object that is owned by a parent object.";
     TRANSFER_SCHEMA_BOUND = 15348, 16, "Cannot transfer a schemabound object.";
     SPECIAL_PRINCIPAL = 15405, 11, "Cannot use the special principal '%s'.";
+    NOT_A_ROLE = 15409, 16, "'%s' is not a role.";
     ROLE_MEMBER_OF_ITSELF = 15413, 11, "Cannot make a role a member of itself.";
     SID_LENGTH = 15419, 16, "Supplied parameter sid should be binary(16).";
     SID_IN_USE = 15433, 16, "Supplied parameter sid is in use.";

@@ -38,6 +38,7 @@ const FILES: &[&str] = &[
     include_str!("resource/more_views.sql"),
     include_str!("resource/rowsets.sql"),
     include_str!("resource/help_people.sql"),
+    include_str!("resource/remote.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.
