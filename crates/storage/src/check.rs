@@ -1,25 +1,23 @@
-//! The offline check of a data directory: every data file page by page, every log file block by block.
+//! The check of databases: every data file page by page, every log file block by block.
 //!
-//! Nothing is opened as a database, nothing is written, no catalog is needed: what is checked is what files say about
-//! themselves and about one another.
+//! There are two doors. [`check_directory`] and [`check_files`] look at the files of a stopped server; [`check_database`] at
+//! those of a [`Snapshot`], a copy of a database in use (DBCC). Nothing is written, and no catalog is opened: what it says is
+//! read off its pages (`schema`).
 //!
-//! | what | number |
+//! | module | finds |
 //! |---|---|
-//! | a read fails | 823 |
-//! | checksum or torn bits wrong, or a page of ours without protection | 824 |
-//! | a page says that it is another page, or was never written | 8909 |
-//! | a page's slots, records and counts contradict each other | 8939 |
-//! | a file header, a boot page or an allocation map is not one | 5172, 8946 |
-//! | an interval could not be checked because its map is damaged | 8998 |
-//! | extents and pages: two owners (8904, 8910), free and owned (8903, 8904), nobody's (8905, 8906) | |
-//! | a page's type contradicts its PFS byte | 8948 |
-//! | a page of an extent belongs to another allocation unit than the extent | 2533 |
-//! | an IAM chain goes where no IAM page is, or counts wrongly; a unit of the catalog has no IAM page | 2575, 2577 |
-//! | an IAM chain that no unit of the catalog begins | 8906 |
-//! | a closed database's `rcrows` is not the number of rows, `pcused` or `pcdata` not that of pages | 2508 |
-//! | a page of ours has changed since the differential base, and the DIFF map does not say so | 8946 |
-//! | a heap or text page's free space in the PFS is wrong | 8914 |
-//! | log file: tiling, blocks, records | 9004 |
+//! | `source` | pages that cannot be read, were never written, are another page, or do not fit their checksum: 823, 8909, 8939, 8928 |
+//! | `maps` | owners: 2575, 2577, 2579, 8904, 8910, 8946, 8947, 8948, 8959, 8969, 8998 |
+//! | `data` | extents and pages against their owners: 2533, 2534, 8903 to 8906, 8938, 8946, 8948 |
+//! | `rows` | slots, records, columns, keys of a page: 2511, 2512, 2537, 2570, 2574, 8927, 8938 to 8944, 8960, 8962, 8970 |
+//! | `relations` | trees, forwarded rows, values outside rows: 2531, 8929, 8931 to 8937, 8961, 8964, 8965, 8971 to 8981, 8993, 8994 |
+//! | `matching` | tables against their indexes: 8951, 8952, 8955, 8956 |
+//! | `catalog` | counts, chains and rows of base tables: 2508, 2575, 8906, 8914, 8992 |
+//! | here | log files: 824, 9004; a file header that is none: 5172 |
+//!
+//! 1. What a page says of others is remembered (`facts`) and judged when all pages have been seen.
+//! 2. What hangs on something that could not be read is not judged: damage is found where it is.
+//! 3. Rows, keys and relations are looked at in files of ours only; of those of others, pages and maps are.
 //!
 //! A database that was not shut down cleanly has pages that recovery is still going to write: its findings say little,
 //! which is why the log file's report tells how the log ends.

@@ -1,6 +1,9 @@
 //! DBCC CHECKDB and its like: nothing is said of databases that are whole, whatever was done to them, and of damage
 //! everything that SQL Server's users would look for.
 
+// What is measured is measured on the real disk.
+#![allow(clippy::disallowed_methods)]
+
 use duramen_session::Session;
 
 use super::*;
@@ -94,4 +97,155 @@ fn healthy_databases_are_never_reported() {
         "BACKUP DATABASE w TO DISK = '/data/w.bak'; RESTORE DATABASE v FROM DISK = '/data/w.bak' WITH MOVE 'w' TO '/data/v.mdf', MOVE 'w2' TO '/data/v2.ndf', MOVE 'w3' TO '/data/v3.ndf', MOVE 'w_log' TO '/data/v.ldf'",
     );
     assert_eq!(check(&mut s, "v"), nothing);
+}
+
+/// Inserts, updates that move rows and values, deletes, rollbacks, loads and rebuilds, by eight sessions at once.
+#[test]
+fn nothing_is_reported_while_eight_sessions_write() {
+    let env = SimDisk::new(9).env();
+    let mut s = made(&env);
+    let writers: Vec<_> = (0..8)
+        .map(|n| {
+            let mut s = login(&s.instance);
+            duramen_os::thread::spawn("writer", move || {
+                quiet(&mut s, "USE w");
+                let work = format!(
+                    "SET NOCOUNT ON; SET DEADLOCK_PRIORITY LOW; DECLARE @i int = 0, @k int;
+WHILE @i < 30 BEGIN
+  SET @k = @i * 8 + {n};
+  BEGIN TRY
+    BEGIN TRAN;
+    INSERT t (n, word, pad) VALUES (@k % 7, CONCAT('s{n}_', @i), REPLICATE(CAST('x' AS varchar(max)), @i * 700));
+    UPDATE t SET n = n + 1, word = word + 'q' WHERE id = @k;
+    UPDATE t SET pad = REPLICATE(CAST('y' AS varchar(max)), 9000 + @k) WHERE id = @k + 1;
+    INSERT h (id, pad, n) VALUES (@k, REPLICATE('p', @k * 3), N'new');
+    UPDATE h SET pad = REPLICATE('z', 2800 - @k) WHERE id = @k;
+    DELETE h WHERE id = @k - 80;
+    DELETE t WHERE id = @k - 16;
+    INSERT c (k, v) VALUES (CONCAT('s', @i % 5), @k);
+    DELETE c WHERE v = @k - 24;
+    IF @i % 4 = 3 ROLLBACK ELSE COMMIT;
+  END TRY
+  BEGIN CATCH
+    IF @@TRANCOUNT > 0 ROLLBACK;
+  END CATCH;
+  IF {n} = 3 AND @i % 10 = 5 CHECKPOINT;
+  SET @i += 1;
+END"
+                );
+                run(&mut s, &work)
+            })
+        })
+        .collect();
+    let mut checks = 0;
+    while writers.iter().any(|w| !w.is_finished()) {
+        assert_eq!(check(&mut s, "w"), Vec::<String>::new(), "check {checks}");
+        checks += 1;
+    }
+    for w in writers {
+        assert_eq!(w.join().unwrap(), Vec::<String>::new());
+    }
+    assert_eq!(check(&mut s, "w"), Vec::<String>::new());
+    assert!(checks > 1, "{checks} checks while sessions wrote");
+}
+
+/// What a user sees of damage: the table's findings in its place, then the sums, and how to repair it.
+#[test]
+fn damage_is_told_table_by_table() {
+    let disk = SimDisk::new(4);
+    let mut s = made(&disk.env());
+    quiet(&mut s, "CHECKPOINT");
+    let file = "SELECT TOP 1 a.first_page FROM sys.system_internals_allocation_units a JOIN sys.partitions p ON p.hobt_id = a.container_id WHERE p.object_id = OBJECT_ID('o')";
+    let page = run(&mut s, file);
+    // 0x, then page number and file number, little-endian.
+    let hex = page[1].trim_start_matches("0x");
+    let byte = |i: usize| u64::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap();
+    let number = byte(0) | byte(1) << 8;
+    assert_eq!(byte(4), 4, "{page:?}: the filegroup's file");
+    disk.damage(
+        std::path::Path::new("/data/w3.ndf"),
+        number * 8192 + 4000,
+        b"rot",
+    )
+    .unwrap();
+    let lines = check(&mut s, "w");
+    let has = |text: &str| lines.iter().any(|l| l.contains(text));
+    assert!(has("Msg 8928, Level 16, State 1"), "{lines:#?}");
+    assert!(has(&format!(
+        "Page (4:{number}) could not be processed.  See other errors for details."
+    )));
+    assert!(has("Msg 8939, Level 16, State 1"), "{lines:#?}");
+    assert!(has("Test (IS_OFF (BUF_IOERR, pBUF->bstat)) failed."));
+    assert!(has("CHECKDB found 0 allocation errors and ") && has("in database 'w'."));
+    assert!(has(
+        "repair_allow_data_loss is the minimum repair level for the errors found by DBCC CHECKDB (w)."
+    ));
+    assert!(!lines.iter().any(|l| l.contains("in table 't'")));
+    let sound = run(
+        &mut s,
+        "DBCC CHECKTABLE(t) WITH NO_INFOMSGS; DBCC CHECKFILEGROUP(1) WITH NO_INFOMSGS",
+    );
+    assert_eq!(sound, Vec::<String>::new());
+    let damaged = run(&mut s, "DBCC CHECKFILEGROUP(other) WITH NO_INFOMSGS");
+    assert!(damaged.iter().any(|l| l.contains("8939")), "{damaged:?}");
+    // A check that finds something is not the last good one.
+    let last = "SELECT CASE WHEN CAST(DATABASEPROPERTYEX('w', 'LastGoodCheckDbTime') AS datetime) > '20000101' THEN 1 ELSE 0 END AS checked";
+    assert_eq!(run(&mut s, last)[1], "0");
+}
+
+/// MB/s of a CHECKDB beside those of a plain read. `cargo test --release ... -- --ignored checkdb_of_a_gigabyte --nocapture`
+#[test]
+#[ignore = "measures; a gigabyte of disk"]
+fn checkdb_of_a_gigabyte() {
+    let dir = std::env::temp_dir().join(format!("duramen-checkdb-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut config = config(Default::default());
+    config.storage.data_dir = dir.clone();
+    config.storage.memory = 256 << 20;
+    let instance = Started(Instance::start(&Env::real(), config).unwrap());
+    let mut s = login(&instance);
+    let path = dir.display();
+    quiet(
+        &mut s,
+        &format!(
+            "CREATE DATABASE g ON (NAME = g, FILENAME = '{path}/g.mdf', SIZE = 1200MB) LOG ON (NAME = gl, FILENAME = '{path}/g.ldf', SIZE = 200MB)"
+        ),
+    );
+    quiet(
+        &mut s,
+        "USE g; CREATE TABLE t (id int NOT NULL PRIMARY KEY, n int NOT NULL, d datetime2 NOT NULL, v decimal(18, 2) NOT NULL, word varchar(60) NOT NULL, pad char(80) NOT NULL); CREATE INDEX i ON t (n)",
+    );
+    quiet(
+        &mut s,
+        "WITH a AS (SELECT TOP 1000 ROW_NUMBER() OVER (ORDER BY (SELECT 1)) AS i FROM sys.all_objects) INSERT t WITH (TABLOCK) SELECT x.i * 5000 + y.i * 5 + z.i, x.i * y.i % 99991, '2020-01-01', x.i, REPLICATE('w', y.i % 50 + 5), 'pad' FROM a x CROSS JOIN a y CROSS JOIN (SELECT TOP 5 i - 1 AS i FROM a ORDER BY i) z",
+    );
+    quiet(&mut s, "CHECKPOINT");
+    let used = run(&mut s, "SELECT SUM(used_pages) FROM sys.allocation_units");
+    let pages: f64 = used[1].parse().unwrap();
+    let mb = pages / 128.0;
+    for options in [
+        "PHYSICAL_ONLY, NO_INFOMSGS",
+        "NO_INFOMSGS",
+        "NO_INFOMSGS, MAXDOP = 1",
+    ] {
+        let started = duramen_os::time::now();
+        let lines = run(&mut s, &format!("DBCC CHECKDB(g) WITH {options}"));
+        let took = started.elapsed().as_secs_f64();
+        println!(
+            "{mb:.0} MB WITH {options}: {took:.1} s, {:.0} MB/s, {lines:?}",
+            mb / took
+        );
+    }
+    let started = duramen_os::time::now();
+    let mut file = std::fs::File::open(dir.join("g.mdf")).unwrap();
+    let mut buf = vec![0; 1 << 20];
+    let mut bytes = 0;
+    while let Ok(n @ 1..) = std::io::Read::read(&mut file, &mut buf) {
+        bytes += n;
+    }
+    let took = started.elapsed().as_secs_f64();
+    println!("plain read: {:.0} MB/s", bytes as f64 / 1e6 / took);
+    drop(s);
+    drop(instance);
+    std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -377,3 +377,47 @@ fn a_full_log_is_error_9002_and_rolls_back() {
         db.close().unwrap();
     });
 }
+
+/// The count of ghosts in a page's header follows from what is logged: over a row in a ghost's place, the undo of that,
+/// a split that moves ghosts, and a crash. It was kept beside the log once, and cleanup went past pages that had some.
+#[test]
+fn pages_know_how_many_ghosts_they_have() {
+    let disk = Simulation::new(3).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let key = |id: i32| RowLocator::Key(vec![Value::Int(id)]);
+        let tx = begin(&engine, 51);
+        for id in 0..60 {
+            table.insert(&tx, &row(id * 2, 100, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        let tx = begin(&engine, 51);
+        for id in 20..50 {
+            assert!(table.delete(&tx, &key(id * 2)).unwrap());
+        }
+        engine.commit(&tx, None).unwrap();
+        // In the places of ghosts, and taken back.
+        let tx = begin(&engine, 51);
+        for id in 20..26 {
+            table.insert(&tx, &row(id * 2, 90, Some(1))).unwrap();
+        }
+        engine.rollback(&tx, None).unwrap();
+        let tx = begin(&engine, 51);
+        table.insert(&tx, &row(60, 100, Some(1))).unwrap();
+        // Splits among ghosts.
+        for id in 0..20 {
+            table.insert(&tx, &row(id * 2 + 1, 700, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        db.log().unwrap().flush_all().unwrap();
+        sim.disk()
+    });
+    Simulation::new(4).on_disk(disk.crash(1)).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        open(&engine).unwrap().close().unwrap();
+        sound(&*sim.disk());
+    });
+}
