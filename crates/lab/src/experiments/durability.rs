@@ -140,7 +140,7 @@ impl Trial for Durability {
             return Err(format!("{there} rows of {rows} are there"));
         }
         Ok(Work {
-            figures: vec![Figure::new("rows", rows as f64, "rows")],
+            figures: vec![Figure::new("inserted", rows as f64, "rows")],
             ..Work::default()
         })
     }

@@ -117,7 +117,7 @@ impl Trial for Growth {
             return Err(format!("{rows} rows of {} are there", self.rows));
         }
         Ok(Work {
-            figures: vec![Figure::new("rows", rows, "rows")],
+            figures: vec![Figure::new("inserted", rows, "rows")],
             ..Work::default()
         })
     }

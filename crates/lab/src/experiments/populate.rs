@@ -231,7 +231,7 @@ impl Trial for Populate {
             return Err(format!("{rows} rows of {} are there", self.inserted()));
         }
         let seconds = work.elapsed.map_or(0.0, |e| e.as_secs_f64());
-        figures.push(Figure::new("rows", rows, "rows"));
+        figures.push(Figure::new("inserted", rows, "rows"));
         figures.push(Figure::new("rate", times(rows, seconds), "rows/s"));
         work.figures = figures;
         // The time of a whole connection is no latency.
