@@ -45,7 +45,7 @@ pub struct Options {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed {
-    Run(Options),
+    Run(Box<Options>),
     Help,
 }
 
@@ -91,7 +91,7 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
     if options.tls_cert.is_some() != options.tls_key.is_some() {
         return Err("--tls-cert and --tls-key go together".to_owned());
     }
-    Ok(Parsed::Run(options))
+    Ok(Parsed::Run(Box::new(options)))
 }
 
 const FLAGS: [&str; 12] = [

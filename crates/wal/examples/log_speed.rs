@@ -34,8 +34,14 @@ fn main() {
     let log = create(&env, &path, 512 * MB);
     append_alone(&log, &record);
     append_together(&log, &record);
-    let write = calibrate(&env, &dir);
+    let write = calibrate(&env, &dir, Duration::ZERO);
     tell("durable 4 KB write, median", &format!("{write} us"), "-");
+    // What a client that computes between its commits gets of the same disk.
+    for pause in [20, 50, 200] {
+        let after = calibrate(&env, &dir, Duration::from_micros(pause));
+        let what = format!("the same, {pause} us after the one before");
+        tell(&what, &format!("{after} us"), "-");
+    }
     commits(&log, &record, write);
     end(&env, &log, &path);
     bandwidth(&env, &dir, &path);
@@ -294,12 +300,17 @@ fn end(env: &Env, log: &Log, path: &Path) {
     env.disk.remove(path).expect("our own file");
 }
 
-fn calibrate(env: &Env, dir: &Path) -> u128 {
+/// Microseconds of a durable write that begins so long after the last one has ended, with the processor awake.
+fn calibrate(env: &Env, dir: &Path, pause: Duration) -> u128 {
     let path = dir.join("log_speed.calibrate");
     let file = open(env, &path);
     file.write_durable_at(&vec![1; 4 << 20], 0).expect("room");
     let mut waits: Vec<u128> = (0..1000)
         .map(|i| {
+            let ended = time::now();
+            while ended.elapsed() < pause {
+                std::hint::spin_loop();
+            }
             let started = time::now();
             file.write_durable_at(&[2; 4096], i * 4096).expect("room");
             started.elapsed().as_nanos()

@@ -307,6 +307,10 @@ impl Definition {
                     return Err(SqlError::new(&messages::EVENT_ATTRIBUTE_TYPE, &args));
                 }
             };
+            if known.name == "occurrence_number" && setting != Setting::Number(0) {
+                let what = format!("SET {} of the target {shown}", f.name);
+                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+            }
             settings.push((known.name, setting));
         }
         let missing = |p: &&objects::Parameter| {
