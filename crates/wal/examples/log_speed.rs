@@ -31,7 +31,8 @@ fn main() {
         .xdes(XdesId(1))
         .finish(&[&[7; 100]]);
 
-    let log = create(&env, &path, 512 * MB);
+    // As large as all that follows: a growth would be in the figures.
+    let log = create(&env, &path, 2048 * MB);
     append_alone(&log, &record);
     append_together(&log, &record);
     let write = calibrate(&env, &dir, Duration::ZERO);

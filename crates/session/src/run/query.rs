@@ -171,7 +171,7 @@ impl Run<'_> {
             self.session.transaction = Some(t);
         }
         let admission = self.session.instance.admission.clone();
-        let admitted = admission.enter(self.session.spid);
+        let _admitted = admission.enter(self.session.spid);
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
@@ -200,8 +200,6 @@ impl Run<'_> {
         if !succeeded && open {
             self.session.instance.rollback(&transaction, Some(&point))?;
         }
-        // Who waits for its commit to be hardened changes nothing meanwhile.
-        drop(admitted);
         self.end_statement(transaction.clone(), succeeded)?;
         if own && open {
             self.session.transaction = None;

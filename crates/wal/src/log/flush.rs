@@ -50,8 +50,7 @@ impl State {
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let crowded = self.writing >= DEPTH
             || self.writing > 0 && self.queue_bytes + self.head().used() < self.parallel_bytes;
-        let held = self.gather.holds() && self.queue_bytes < self.parallel_bytes;
-        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded || held {
+        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded {
             return None;
         }
         if self.queue_bytes < BATCH_BYTES
@@ -127,7 +126,6 @@ impl Log {
         lsn: Lsn,
     ) -> Result<(), LogError> {
         s.wanted = s.wanted.max(lsn);
-        s.gather.back(time::now());
         loop {
             if s.durable >= lsn {
                 return Ok(());
@@ -136,14 +134,8 @@ impl Log {
                 return Err(e.clone());
             }
             match s.take_batch() {
-                Some(batch) => s = self.write_batch(s, batch, lsn),
-                None => {
-                    let watch = s.gather.watch();
-                    s.sleep_until(lsn, watch);
-                    if watch.is_some() {
-                        s.gather.watched(time::now());
-                    }
-                }
+                Some(batch) => s = self.write_batch(s, batch),
+                None => s.sleep_until(lsn),
             }
         }
     }
@@ -156,7 +148,7 @@ impl Log {
         let _wait = wait(WaitType::LOGBUFFER);
         s.wanted = s.wanted.max(s.last());
         match s.take_batch() {
-            Some(batch) => self.write_batch(s, batch, Lsn::MAX),
+            Some(batch) => self.write_batch(s, batch),
             None => {
                 if s.poisoned.is_none() && !s.closed {
                     s.waiters += 1;
@@ -168,12 +160,11 @@ impl Log {
         }
     }
 
-    /// Makes a batch ready, writes it, and moves the durable prefix. The caller waits for `own`, or for nothing (`MAX`).
+    /// Makes a batch ready, writes it, and moves the durable prefix.
     pub(super) fn write_batch<'a>(
         &'a self,
         mut s: MutexGuard<'a, State>,
         batch: Batch,
-        own: Lsn,
     ) -> MutexGuard<'a, State> {
         let id = s.next_flight;
         s.next_flight += 1;
@@ -242,7 +233,7 @@ impl Log {
             .count(DbCounter::LogBytesFlushed, buf.len() as u64);
         let wrote = took.as_millis() as u64;
         self.counters.count(DbCounter::LogFlushWriteTimeMs, wrote);
-        self.complete(id, took, own, result)
+        self.complete(id, result)
     }
 
     /// Copies the blocks into one aligned buffer and seals them there, chain and all.
@@ -321,13 +312,7 @@ impl Log {
     }
 
     /// A write has ended: moves the durable prefix, or poisons the log.
-    fn complete(
-        &self,
-        id: u64,
-        took: Duration,
-        own: Lsn,
-        result: Result<(), IoError>,
-    ) -> MutexGuard<'_, State> {
+    fn complete(&self, id: u64, result: Result<(), IoError>) -> MutexGuard<'_, State> {
         let mut s = self.lock();
         s.writing -= 1;
         let before = s.durable;
@@ -348,18 +333,10 @@ impl Log {
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
         let mut bells = s.served_sleepers();
-        let served = bells.len() + usize::from(own <= s.durable);
-        s.gather.begin(time::now(), took, served);
         let work = s.has_work();
-        let held = s.gather.holds();
-        let leader = if work && !held {
-            s.next_sleeper()
-        } else {
-            None
-        };
-        // What is held the flusher watches over, for those who sleep since before.
-        let wake_flusher = std::mem::take(&mut s.wake_flusher)
-            || work && leader.is_none() && (s.waiters == 0 || held);
+        let leader = if work { s.next_sleeper() } else { None };
+        let wake_flusher =
+            std::mem::take(&mut s.wake_flusher) || work && leader.is_none() && s.waiters == 0;
         let wake_waiters = s.waiters > 0;
         drop(s);
         // Who writes next first: the disk is idle until then.
@@ -434,7 +411,7 @@ impl Log {
             let mut s = log.lock();
             while !s.closed && s.poisoned.is_none() && s.has_much() {
                 match s.take_batch() {
-                    Some(batch) => s = log.write_batch(s, batch, Lsn::MAX),
+                    Some(batch) => s = log.write_batch(s, batch),
                     None => {
                         // Somebody makes a batch ready, or there are writes enough.
                         s.waiters += 1;
@@ -477,18 +454,12 @@ impl Log {
         if s.has_work()
             && let Some(batch) = s.take_batch()
         {
-            drop(self.write_batch(s, batch, Lsn::MAX));
+            drop(self.write_batch(s, batch));
             return true;
         }
         if s.has_work() {
-            // Others write; a completion wakes us when it leaves work behind. Or it is held.
-            match s.gather.watch() {
-                Some(deadline) => {
-                    self.work.wait_until(&mut s, deadline);
-                    s.gather.watched(time::now());
-                }
-                None => drop(self.work.wait_for(&mut s, harden_after)),
-            }
+            // Others write; a completion wakes us when it leaves work behind.
+            self.work.wait_for(&mut s, harden_after);
         } else if s.last() > s.durable {
             let goal = s.last();
             if self.work.wait_for(&mut s, harden_after) {

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::Lsn;
 use duramen_os::sync::{Condvar, MutexGuard};
-use duramen_os::time::Instant;
 
 use super::state::State;
 
@@ -33,23 +32,16 @@ pub(super) type Sleepers = VecDeque<(Lsn, Arc<Bell>)>;
 
 /// Waiting gives the mutex up, so it needs the guard.
 pub(super) trait Sleep {
-    /// Until somebody rings, or the deadline; `lsn` may or may not be durable then.
-    fn sleep_until(&mut self, lsn: Lsn, deadline: Option<Instant>);
+    /// Until somebody rings; `lsn` may or may not be durable then.
+    fn sleep_until(&mut self, lsn: Lsn);
 }
 
 impl Sleep for MutexGuard<'_, State> {
-    fn sleep_until(&mut self, lsn: Lsn, deadline: Option<Instant>) {
+    fn sleep_until(&mut self, lsn: Lsn) {
         let bell = Arc::new(Bell::default());
         self.sleepers.push_back((lsn, bell.clone()));
         while !bell.rung.load(Ordering::Relaxed) {
-            let Some(deadline) = deadline else {
-                bell.condition.wait(self);
-                continue;
-            };
-            if bell.condition.wait_until(self, deadline) {
-                self.sleepers.retain(|(_, b)| !Arc::ptr_eq(b, &bell));
-                return;
-            }
+            bell.condition.wait(self);
         }
     }
 }
