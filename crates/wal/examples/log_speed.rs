@@ -309,9 +309,7 @@ fn calibrate(env: &Env, dir: &Path, pause: Duration) -> u128 {
     let mut waits: Vec<u128> = (0..1000)
         .map(|i| {
             let ended = time::now();
-            while ended.elapsed() < pause {
-                std::hint::spin_loop();
-            }
+            while ended.elapsed() < pause {}
             let started = time::now();
             file.write_durable_at(&[2; 4096], i * 4096).expect("room");
             started.elapsed().as_nanos()
