@@ -221,6 +221,8 @@ pub struct StringLiteral {
     pub value: String,
     /// Written `N'...'`.
     pub national: bool,
+    /// Of an argument of what may be a method of xml: the declarations of WITH XMLNAMESPACES, to stand before it.
+    pub namespaces: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

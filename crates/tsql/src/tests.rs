@@ -110,6 +110,7 @@ fn literals_get_their_kind() {
         Literal::String(StringLiteral {
             value: value.into(),
             national,
+            namespaces: String::new(),
         })
     };
     assert_eq!(kind("N'it''s'"), literal(text("it's", true)));

@@ -6,11 +6,49 @@ use super::*;
 pub struct CreateTable {
     pub name: ObjectName,
     pub elements: Vec<TableElement>,
-    /// Filegroup or partition scheme.
-    pub on: Option<String>,
+    pub on: Option<DataSpace>,
     pub textimage_on: Option<String>,
     /// `WITH (DATA_COMPRESSION = PAGE, ...)`.
     pub options: Vec<NamedOption>,
+}
+
+/// What follows ON: a filegroup, or a partition scheme with the columns whose values decide.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataSpace {
+    pub name: String,
+    pub columns: Vec<String>,
+}
+
+/// CREATE, ALTER and DROP of partition functions and schemes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PartitionStmt {
+    CreateFunction {
+        name: String,
+        types: Vec<DataType>,
+        /// RANGE RIGHT: a boundary belongs to the partition above it.
+        right: bool,
+        values: Vec<Expr>,
+    },
+    CreateScheme {
+        name: String,
+        function: String,
+        /// ALL TO
+        all: bool,
+        filegroups: Vec<String>,
+    },
+    /// SPLIT RANGE (value) or MERGE RANGE (value).
+    AlterFunction {
+        name: String,
+        split: bool,
+        value: Option<Expr>,
+    },
+    /// NEXT USED [filegroup]
+    AlterScheme {
+        name: String,
+        next_used: Option<String>,
+    },
+    DropFunction(String),
+    DropScheme(String),
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -82,7 +120,7 @@ pub enum ConstraintKind {
         clustered: Option<bool>,
         columns: Vec<IndexColumn>,
         options: Vec<NamedOption>,
-        on: Option<String>,
+        on: Option<DataSpace>,
     },
     Check {
         expr: Expr,
@@ -154,7 +192,15 @@ pub enum AlterTableAction {
         names: Option<Vec<String>>,
     },
     Rebuild {
+        /// `PARTITION = n`; `None`: ALL, or nothing said.
+        partition: Option<Expr>,
         options: Vec<NamedOption>,
+    },
+    /// `SWITCH [PARTITION n] TO table [PARTITION n]`.
+    Switch {
+        partition: Option<Expr>,
+        target: ObjectName,
+        target_partition: Option<Expr>,
     },
     Set {
         options: Vec<NamedOption>,
@@ -175,7 +221,7 @@ pub struct CreateIndex {
     pub filter: Option<Expr>,
     pub filter_source: Option<Span>,
     pub options: Vec<NamedOption>,
-    pub on: Option<String>,
+    pub on: Option<DataSpace>,
     pub line: u32,
 }
 
@@ -185,6 +231,8 @@ pub struct AlterIndex {
     pub name: Option<String>,
     pub table: ObjectName,
     pub action: AlterIndexAction,
+    /// `PARTITION = n`; `None`: ALL, or nothing said.
+    pub partition: Option<Expr>,
     pub options: Vec<NamedOption>,
 }
 

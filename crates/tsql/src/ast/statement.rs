@@ -26,6 +26,8 @@ pub enum StatementKind {
     Merge(Box<MergeStmt>),
     TruncateTable {
         table: ObjectName,
+        /// `WITH (PARTITIONS (n, a TO b))`; empty: the whole table.
+        partitions: Vec<(Expr, Option<Expr>)>,
     },
 
     // Definitions: see `ddl` and `database`.
@@ -61,6 +63,7 @@ pub enum StatementKind {
         class: Option<String>,
         name: ObjectName,
     },
+    Partition(Box<PartitionStmt>),
     CreateSequence(Box<CreateSequence>),
     CreateType(Box<CreateType>),
     CreateSynonym {

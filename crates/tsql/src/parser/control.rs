@@ -75,6 +75,7 @@ impl Parser<'_> {
 
     fn statement(&mut self, first: bool) -> SqlResult<Statement> {
         let (line, start) = (self.line(), self.start());
+        self.namespaces.clear();
         let kind = self.nested(|p| p.statement_kind(first))?;
         let span = self.span_from(start);
         Ok(Statement { kind, line, span })

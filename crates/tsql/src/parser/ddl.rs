@@ -12,10 +12,8 @@ impl Parser<'_> {
         if self.eat_word("TRUNCATE") {
             self.expect_word("TABLE")?;
             let table = self.object_name()?;
-            if self.is_word("WITH") && self.is_op_at(1, '(') {
-                return Err(self.not_supported("TRUNCATE TABLE ... WITH (PARTITIONS)"));
-            }
-            return Ok(StatementKind::TruncateTable { table });
+            let partitions = self.truncated_partitions()?;
+            return Ok(StatementKind::TruncateTable { table, partitions });
         }
         if self.eat_word("DROP") {
             return self.drop();
@@ -103,6 +101,7 @@ impl Parser<'_> {
                 self.expect_words(&["EVENT", "SESSION"])?;
                 self.create_event_session()
             }
+            "PARTITION" => self.create_partition(),
             "LOGIN" | "USER" | "ROLE" => self.principal(false),
             "SERVER" if self.is_word_at(1, "ROLE") => self.principal(false),
             _ => self.refuse("CREATE"),
@@ -128,7 +127,6 @@ impl Parser<'_> {
             "FULLTEXT",
             "MASTER",
             "MESSAGE",
-            "PARTITION",
             "PRIMARY",
             "QUEUE",
             "RESOURCE",
@@ -173,6 +171,7 @@ impl Parser<'_> {
                 self.expect_words(&["EVENT", "SESSION"])?;
                 self.alter_event_session()
             }
+            "PARTITION" => self.alter_partition(),
             "LOGIN" | "USER" | "ROLE" => self.principal(true),
             "SERVER" if self.is_word_at(1, "ROLE") => self.principal(true),
             "SCHEMA" => {
@@ -220,6 +219,7 @@ impl Parser<'_> {
                 self.advance();
                 return self.drop_index();
             }
+            "PARTITION" => return self.drop_partition(),
             "EVENT" => {
                 self.expect_words(&["EVENT", "SESSION"])?;
                 let name = self.name()?;
@@ -375,16 +375,17 @@ impl Parser<'_> {
         self.with_options()
     }
 
-    /// `ON filegroup`; partition schemes are refused.
-    pub(super) fn on_filegroup(&mut self) -> SqlResult<Option<String>> {
+    /// `ON filegroup` or `ON scheme (column)`.
+    pub(super) fn on_filegroup(&mut self) -> SqlResult<Option<DataSpace>> {
         if !self.eat_word("ON") {
             return Ok(None);
         }
         let name = self.filegroup_name()?;
-        if self.is_op('(') {
-            return Err(self.not_supported("partition schemes"));
-        }
-        Ok(Some(name))
+        let columns = match self.is_op('(') {
+            true => self.name_list()?,
+            false => Vec::new(),
+        };
+        Ok(Some(DataSpace { name, columns }))
     }
 
     pub(super) fn filegroup_name(&mut self) -> SqlResult<String> {
@@ -413,12 +414,7 @@ impl Parser<'_> {
             () if self.eat_word("SET") => AlterIndexAction::Set,
             () => return Err(self.unexpected()),
         };
-        if self.eat_word("PARTITION") {
-            self.expect_op('=')?;
-            if !self.eat_word("ALL") {
-                return Err(self.not_supported("PARTITION = n"));
-            }
-        }
+        let partition = self.which_partition()?;
         let options = match action {
             AlterIndexAction::Set => self.option_list()?,
             _ => self.with_options()?,
@@ -427,6 +423,7 @@ impl Parser<'_> {
             name,
             table,
             action,
+            partition,
             options,
         })))
     }

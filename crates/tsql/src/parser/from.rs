@@ -246,6 +246,7 @@ impl Parser<'_> {
         let mut args = Vec::new();
         if !self.is_op(')') {
             args = self.list(Self::expr_or_default)?;
+            self.with_namespaces(&name, &mut args);
         }
         self.expect_op(')')?;
         self.called_table(name, args, line)

@@ -171,6 +171,7 @@ impl Parser<'_> {
             }
             if !self.is_op(')') {
                 call.args = self.list(Self::expr_or_default)?;
+                self.with_namespaces(&call.name, &mut call.args);
             }
         }
         self.expect_op(')')?;

@@ -17,8 +17,10 @@ mod expr;
 mod from;
 mod function;
 mod module;
+mod namespaces;
 mod odbc;
 mod options;
+mod partition;
 mod security;
 mod select;
 mod session;
@@ -106,6 +108,8 @@ pub(crate) struct Parser<'a> {
     loops: usize,
     labels: Vec<(String, u32)>,
     gotos: Vec<(String, u32)>,
+    /// What WITH XMLNAMESPACES has declared in the statement at hand, as a query's prolog.
+    namespaces: String,
 }
 
 impl<'a> Parser<'a> {
@@ -120,6 +124,7 @@ impl<'a> Parser<'a> {
             loops: 0,
             labels: Vec::new(),
             gotos: Vec::new(),
+            namespaces: String::new(),
         })
     }
 
@@ -438,7 +443,11 @@ impl<'a> Parser<'a> {
             _ => return Err(self.unexpected()),
         };
         self.advance();
-        Ok(crate::ast::StringLiteral { value, national })
+        Ok(crate::ast::StringLiteral {
+            value,
+            national,
+            namespaces: String::new(),
+        })
     }
 
     /// A name, or a string used as one (`NAME = N'x'`).

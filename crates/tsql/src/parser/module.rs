@@ -105,6 +105,7 @@ impl Parser<'_> {
             let literal = StringLiteral {
                 value: self.name()?,
                 national: true,
+                namespaces: String::new(),
             };
             return Ok(Expr {
                 kind: ExprKind::Literal(Literal::String(literal)),

@@ -433,8 +433,11 @@ impl Parser<'_> {
     /// `WITH name [(columns)] AS (query), ...`.
     pub(super) fn ctes(&mut self) -> SqlResult<Vec<Cte>> {
         self.expect_word("WITH")?;
-        if self.is_word("XMLNAMESPACES") {
-            return Err(self.not_supported("XMLNAMESPACES"));
+        if self.is_word("XMLNAMESPACES") && self.is_op_at(1, '(') {
+            self.xml_namespaces()?;
+            if !self.eat_op(',') {
+                return Ok(Vec::new());
+            }
         }
         self.list(|p| {
             let line = p.line();
@@ -505,6 +508,7 @@ impl Parser<'_> {
             false => Some(Literal::String(StringLiteral {
                 value: texts.join(","),
                 national: false,
+                namespaces: String::new(),
             })),
         };
         Ok(QueryHint { name, value })

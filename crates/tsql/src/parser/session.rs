@@ -315,6 +315,7 @@ impl Parser<'_> {
         let literal = StringLiteral {
             value,
             national: true,
+            namespaces: String::new(),
         };
         Ok(Expr {
             kind: ExprKind::Literal(Literal::String(literal)),
@@ -490,6 +491,7 @@ impl Parser<'_> {
             let literal = StringLiteral {
                 value,
                 national: true,
+                namespaces: String::new(),
             };
             return Ok(Expr {
                 kind: ExprKind::Literal(Literal::String(literal)),

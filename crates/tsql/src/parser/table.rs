@@ -409,21 +409,18 @@ impl Parser<'_> {
             return Ok(AlterTableAction::Trigger { enable, names });
         }
         if self.eat_word("REBUILD") {
-            if self.eat_words(&["PARTITION"]) {
-                self.expect_op('=')?;
-                self.expect_word("ALL")?;
-            }
+            let partition = self.which_partition()?;
             return self
                 .with_options()
-                .map(|options| AlterTableAction::Rebuild { options });
+                .map(|options| AlterTableAction::Rebuild { partition, options });
         }
         if self.eat_word("SET") {
             return self
                 .option_list()
                 .map(|options| AlterTableAction::Set { options });
         }
-        if self.is_word("SWITCH") {
-            return Err(self.not_supported("ALTER TABLE ... SWITCH"));
+        if self.eat_word("SWITCH") {
+            return self.switch();
         }
         Err(self.unexpected())
     }
