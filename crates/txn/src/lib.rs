@@ -21,6 +21,7 @@ pub mod log;
 pub mod table;
 #[cfg(test)]
 mod testing;
+mod told;
 pub mod transaction;
 pub mod txlog;
 pub mod versioning;
@@ -29,12 +30,14 @@ pub mod view;
 
 pub use commits::CommitTracker;
 pub use durability::{CommitWait, DelayedDurability, Durability, decide};
+pub use hash::FixedHashMap;
 pub use lock::{
     Acquired, Entity, LockDuration, LockError, LockInfo, LockManager, LockMode, LockOutcome,
     LockOwner, Resource,
 };
 pub use log::RecordLog;
 pub use table::TxnTable;
+pub use told::appending;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
 pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};
 pub use versioning::{SnapshotState, Versioning};

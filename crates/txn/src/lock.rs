@@ -10,18 +10,23 @@
 //! partition is locked, and an uncontended grant is one insertion. A request that must wait sleeps on its own
 //! [`Waiter`](table::Waiter); whoever releases grants to those it unblocks and wakes exactly them.
 //!
-//! Order of the mutexes: owner's `held`, partition (one; all of them in order for the deadlock search), owner's
-//! `waiting`, waiter's state. None is held while sleeping.
+//! Order of the mutexes: owner's `turn` (held while sleeping; see [`helper`]), owner's `held`, partition (one; all of
+//! them in order for the deadlock search), owner's `waiting`, waiter's state. None of the others is held while sleeping.
 //!
 //! Deadlocks are found by the blocked themselves. The last request that closes a cycle finds it when it has waited for
 //! [`DEADLOCK_FIRST_LOOK`]; a cycle cannot close in any other way, because a lock is only ever granted to an owner that
 //! then runs. SQL Server's monitor looks every 5 seconds; this one is sooner, on the same rules for the victim.
 
+mod blocked;
 mod deadlock;
+mod held;
+mod helper;
+mod intents;
 mod mode;
 mod owner;
 mod resource;
 mod table;
+mod told;
 mod waits;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,12 +39,18 @@ use duramen_observe::{Counter, count};
 use duramen_os::sync::{Mutex, MutexGuard};
 use duramen_os::time;
 
+pub use blocked::BlockedReport;
 pub use deadlock::{DeadlockProcess, DeadlockReport};
+pub use helper::{Helping, help};
 pub use mode::LockMode;
 pub use owner::{ESCALATION_FIRST, ESCALATION_STEP, Entity, LockDuration, LockOwner};
 pub use resource::Resource;
 
-use owner::{HeldLock, Waiting};
+use blocked::BlockedHook;
+use held::HeldLock;
+use intents::{Intents, is_strong, is_weak};
+use owner::Waiting;
+use resource::Key;
 use table::{Ask, Table, WaitState, Waiter};
 
 /// How long a request has waited when it first looks for a deadlock, and how often it looks again.
@@ -129,6 +140,17 @@ pub struct LockStats {
     pub escalations: u64,
 }
 
+/// How a request came to be granted.
+#[derive(Clone, Copy, Default)]
+struct Granted {
+    /// The owner slept for it.
+    waited: bool,
+    /// No table was asked; see [`intents`].
+    private: bool,
+    /// It is counted among the strong ones.
+    strong: bool,
+}
+
 /// A point in the sequence of an owner's locks; see [`LockManager::release_to`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockMark(u64);
@@ -148,7 +170,11 @@ pub struct LockManager {
     escalations: AtomicU64,
     /// Key-range locks held: while there are none, an insert asks nobody about ranges.
     ranges: AtomicU64,
+    intents: Intents,
     on_deadlock: OnceLock<DeadlockHook>,
+    /// Milliseconds; 0: blocked requests are not reported.
+    blocked_after: AtomicU64,
+    on_blocked: OnceLock<BlockedHook>,
 }
 
 impl std::fmt::Debug for LockManager {
@@ -175,7 +201,10 @@ impl LockManager {
             deadlocks: AtomicU64::new(0),
             escalations: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
+            intents: Intents::new(),
             on_deadlock: OnceLock::new(),
+            blocked_after: AtomicU64::new(0),
+            on_blocked: OnceLock::new(),
         }
     }
 
@@ -189,9 +218,8 @@ impl LockManager {
         let _ = self.on_deadlock.set(hook);
     }
 
-    fn partition(&self, resource: &Resource) -> MutexGuard<'_, Table> {
-        let at = (resource.hash64() >> 40) as usize % PARTITIONS;
-        self.partitions[at].0.lock()
+    fn partition(&self, key: &Key) -> MutexGuard<'_, Table> {
+        self.partitions[partition_of(key)].0.lock()
     }
 
     /// Locks `resource` for `owner`, waiting while others are in the way: for ever with `timeout` `None`, not at all
@@ -237,6 +265,7 @@ impl LockManager {
         mode: LockMode,
         duration: LockDuration,
     ) -> Option<LockOutcome> {
+        let key = Key::of(resource);
         let mut held = owner.0.held.lock();
         if held.is_covered(entity, resource, mode) {
             return Some(LockOutcome {
@@ -245,17 +274,53 @@ impl LockManager {
                 escalate: false,
             });
         }
-        let before = held.map.get(resource).map(|h| h.mode);
-        let target = before.map_or(mode, |b| b.join(mode));
-        let covered = before == Some(target);
-        if !covered {
-            let ask = ask(owner, entity, resource, mode, duration, before);
+        let mut before = held.locks.get(&key).copied();
+        let target = before.map_or(mode, |b| b.mode.join(mode));
+        if let Some(b) = before
+            && b.mode == target
+            && duration != LockDuration::Session
+        {
+            return Some(LockOutcome {
+                acquired: match duration {
+                    LockDuration::Instant => Acquired::Instant,
+                    _ => Acquired::Already,
+                },
+                waited: false,
+                escalate: false,
+            });
+        }
+        let mut how = Granted::default();
+        if before.is_none_or(|b| b.mode != target) {
             count(Counter::LockRequests, 1);
-            if !self.partition(resource).try_grant(&ask) {
-                return None;
+            how.private = duration == LockDuration::Normal
+                && is_weak(resource, target)
+                && before.is_none_or(|b| b.private)
+                && self.intents.is_open(&key, owner, &mut held);
+            if !how.private {
+                how.strong = is_strong(resource, target);
+                if how.strong {
+                    drop(held);
+                    self.announce(&key);
+                    held = owner.0.held.lock();
+                    // Another thread of the owner may have been faster.
+                    before = held.locks.get(&key).copied();
+                } else if before.is_some() {
+                    self.publish(owner, &mut held, &key);
+                }
+                let ask = ask(owner, entity, &key, mode, duration, before.map(|b| b.mode));
+                if !self.partition(&key).try_grant(&ask) {
+                    if how.strong {
+                        self.intents.withdraw(&key);
+                    }
+                    return None;
+                }
             }
         }
-        Some(self.record(&mut held, entity, resource, mode, duration, false))
+        let outcome = self.record(&mut held, entity, &key, mode, duration, how);
+        if outcome.acquired != Acquired::Already {
+            tell_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
+        }
+        Some(outcome)
     }
 
     /// Whether anybody holds a key-range lock. Ask with the page latched that the new key goes to: who takes range
@@ -264,11 +329,20 @@ impl LockManager {
         self.ranges.load(Ordering::SeqCst) > 0
     }
 
-    /// A lock goes from its owner's list.
-    fn dropped(&self, held: &mut owner::Held, resource: &Resource, mode: LockMode) {
-        held.changed(resource, Some(mode), None);
-        if mode.is_range() {
+    /// Gives back what went from its owner's list.
+    fn give_back(&self, held: &mut owner::Held, owner: &LockOwner, key: &Key, lock: &HeldLock) {
+        if told::releases_are_wanted() {
+            told::released(owner, &key.resource, lock);
+        }
+        held.changed(&key.resource, Some(lock.mode), None);
+        if lock.mode.is_range() {
             self.ranges.fetch_sub(1, Ordering::SeqCst);
+        }
+        if !lock.private {
+            self.partition(key).release(key, owner);
+        }
+        if lock.strong {
+            self.intents.withdraw(key);
         }
     }
 
@@ -281,62 +355,85 @@ impl LockManager {
         duration: LockDuration,
         timeout: Option<Duration>,
     ) -> Result<LockOutcome, LockError> {
-        let before = owner.holds(resource);
-        let ask = ask(owner, entity, resource, mode, duration, before);
-        let waiter = {
-            let mut table = self.partition(resource);
-            if table.try_grant(&ask) {
-                None
-            } else {
-                if let Some(why) = table.kept(&ask) {
-                    return Err(LockError::Kept(Box::new(why)));
-                }
-                let (waiter, blocker) = table.enqueue(&ask, time::now());
-                *owner.0.waiting.lock() = Some(Waiting {
-                    resource: *resource,
-                    waiter: waiter.clone(),
-                });
-                Some((waiter, blocker))
-            }
-        };
-        let waited = waiter.is_some();
-        if let Some((waiter, blocker)) = waiter {
-            self.waits.fetch_add(1, Ordering::Relaxed);
-            if let Some(hook) = owner.0.before_wait.get() {
-                hook();
-            }
-            let mut timed = waits::start(mode, resource, blocker.map(|b| b.spid()));
-            let result = self.sleep(owner, resource, &waiter, timeout);
-            timed.woken(waiter.ended.get().copied());
-            result?;
+        let _turn = owner.0.turn.lock();
+        let key = Key::of(resource);
+        let before = owner.mode_on(&key);
+        let ask = ask(owner, entity, &key, mode, duration, before);
+        let strong = is_strong(resource, ask.mode);
+        if strong {
+            self.announce(&key);
         }
+        let began = told::grants_are_wanted().then(time::now);
+        let result = self.wait_for(&ask, timeout);
+        if strong && result.is_err() {
+            self.intents.withdraw(&key);
+        }
+        let how = Granted {
+            waited: result?,
+            private: false,
+            strong,
+        };
         let mut held = owner.0.held.lock();
-        Ok(self.record(&mut held, entity, resource, mode, duration, waited))
+        let outcome = self.record(&mut held, entity, &key, mode, duration, how);
+        let took = began.map_or(Duration::ZERO, |at| at.elapsed());
+        tell_grant(owner, entity, &key, (mode, duration), took);
+        Ok(outcome)
+    }
+
+    /// Waits until the table grants it; whether that took a sleep.
+    fn wait_for(&self, ask: &Ask<'_>, timeout: Option<Duration>) -> Result<bool, LockError> {
+        let (owner, key) = (ask.owner, ask.key);
+        let (waiter, blocker) = {
+            let mut table = self.partition(key);
+            if table.try_grant(ask) {
+                return Ok(false);
+            }
+            if let Some(why) = table.kept(ask) {
+                return Err(LockError::Kept(Box::new(why)));
+            }
+            let (waiter, blocker) = table.enqueue(ask, time::now());
+            *owner.0.waiting.lock() = Some(Waiting {
+                key: *key,
+                waiter: waiter.clone(),
+            });
+            (waiter, blocker)
+        };
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        if let Some(hook) = owner.0.before_wait.get() {
+            hook();
+        }
+        let mut timed = waits::start(ask.mode, &key.resource, blocker.map(|b| b.spid()));
+        let result = self.sleep(owner, key, &waiter, timeout);
+        timed.woken(waiter.ended.get().copied());
+        result.map(|()| true)
     }
 
     fn sleep(
         &self,
         owner: &LockOwner,
-        resource: &Resource,
+        key: &Key,
         waiter: &Arc<Waiter>,
         timeout: Option<Duration>,
     ) -> Result<(), LockError> {
         let deadline = timeout.map(|limit| time::now() + limit);
         let mut next_look = time::now() + DEADLOCK_FIRST_LOOK;
+        let mut reported = 0;
         let attention = owner.0.attention.lock().clone();
+        let stop = helper::stop_flag();
         loop {
             if owner.0.cancelled.load(Ordering::SeqCst)
-                || attention.as_ref().is_some_and(|a| a.load(Ordering::SeqCst))
+                || helper::is_set(attention.as_ref())
+                || helper::is_set(stop.as_ref())
             {
-                self.partition(resource)
-                    .withdraw(resource, waiter, WaitState::Cancelled);
+                self.partition(key)
+                    .withdraw(key, waiter, WaitState::Cancelled);
             }
             let state = {
                 let mut state = waiter.state.lock();
                 if *state == WaitState::Waiting {
                     let mut until = deadline.map_or(next_look, |d| d.min(next_look));
                     let now = time::now();
-                    if attention.is_some() {
+                    if attention.is_some() || stop.is_some() {
                         until = until.min(now + ATTENTION_LOOK);
                     }
                     if until > now {
@@ -356,8 +453,8 @@ impl LockManager {
             if deadline.is_some_and(|d| d <= now) {
                 // Granted in the meantime? Then `withdraw` finds nothing and the loop sees the state.
                 if self
-                    .partition(resource)
-                    .withdraw(resource, waiter, WaitState::Cancelled)
+                    .partition(key)
+                    .withdraw(key, waiter, WaitState::Cancelled)
                 {
                     self.timeouts.fetch_add(1, Ordering::Relaxed);
                     count(Counter::LockTimeouts, 1);
@@ -367,6 +464,7 @@ impl LockManager {
             } else if next_look <= now {
                 next_look = now + DEADLOCK_NEXT_LOOK;
                 self.search_deadlock(owner);
+                self.report_blocked(owner, key, waiter, &mut reported);
             }
         }
     }
@@ -374,76 +472,66 @@ impl LockManager {
     /// Gives back one lock taken with outcome `New` before the transaction ends (read committed, a row that did not
     /// qualify). Nothing happens when the owner meanwhile holds another mode.
     pub fn unlock(&self, owner: &LockOwner, resource: &Resource, mode: LockMode) {
+        let key = Key::of(resource);
         let mut held = owner.0.held.lock();
-        let Some(lock) = held.map.get(resource) else {
+        let Some(lock) = held.locks.get(&key).copied() else {
             return;
         };
         if lock.mode != mode || lock.session.is_some() {
             return;
         }
-        let object = lock.entity.object;
-        held.map.remove(resource);
-        self.dropped(&mut held, resource, mode);
-        if object.0 != 0 && resource.is_fine() {
-            held.uncount_fine(resource.db(), object);
+        held.locks.remove(&key);
+        if lock.entity.object.0 != 0 && resource.is_fine() {
+            held.uncount_fine(resource.db(), lock.entity.object);
         }
-        self.partition(resource).release(resource, owner);
+        self.give_back(&mut held, owner, &key, &lock);
     }
 
     /// Gives back what the session holds beyond its transactions on `resource`; what the running transaction needs of
     /// it stays until its end.
     pub fn unlock_session(&self, owner: &LockOwner, resource: &Resource, in_transaction: bool) {
+        let key = Key::of(resource);
         let mut held = owner.0.held.lock();
-        let Some(lock) = held.map.get_mut(resource) else {
+        let Some(lock) = held.locks.get_mut(&key) else {
             return;
         };
-        let mode = lock.mode;
         if lock.session.take().is_none() || in_transaction {
             return;
         }
-        held.map.remove(resource);
-        self.dropped(&mut held, resource, mode);
-        self.partition(resource).release(resource, owner);
+        if let Some(lock) = held.locks.remove(&key) {
+            self.give_back(&mut held, owner, &key, &lock);
+        }
     }
 
     /// The end of a transaction: everything goes but what the session keeps.
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
-        if held.map.is_empty() || owner.kept_for_ever().is_some() {
+        if held.locks.is_empty() || owner.kept_for_ever().is_some() {
             return;
         }
-        let mut kept = Vec::new();
-        let mut map = std::mem::take(&mut held.map);
-        for (resource, mut lock) in map.drain() {
-            match lock.session {
-                None => {
-                    self.dropped(&mut held, &resource, lock.mode);
-                    self.partition(&resource).release(&resource, owner);
-                }
-                Some(mode) => {
-                    if mode != lock.mode {
-                        held.changed(&resource, Some(lock.mode), Some(mode));
-                        lock.mode = mode;
-                        self.partition(&resource).demote(&resource, owner, mode);
-                    }
-                    kept.push((resource, lock));
-                }
+        let mut locks = std::mem::take(&mut held.locks);
+        locks.drain(|key, lock| {
+            let Some(mode) = lock.session else {
+                self.give_back(&mut held, owner, &key, &lock);
+                return None;
+            };
+            if mode != lock.mode {
+                held.changed(&key.resource, Some(lock.mode), Some(mode));
+                self.partition(&key).demote(&key, owner, mode);
             }
-        }
-        if map.capacity() <= 4096 {
-            held.map = map;
-        }
-        held.map.extend(kept);
+            Some(HeldLock { mode, ..lock })
+        });
+        held.locks = locks;
     }
 
     /// What `owner` holds stays held until the process ends: what it protects is in doubt, and only a restart can tell.
     /// Whoever waits for any of it, and who comes to wait, gets `why` as the error.
     pub fn keep_for_ever(&self, owner: &LockOwner, why: &SqlError) {
         let _ = owner.0.for_ever.set(why.clone());
-        let held: Vec<Resource> = owner.0.held.lock().map.keys().copied().collect();
-        for resource in held {
-            self.partition(&resource).refuse_waiters(&resource);
+        let held: Vec<Key> = owner.0.held.lock().locks.iter().map(|l| *l.0).collect();
+        for key in held {
+            self.partition(&key).refuse_waiters(&key);
         }
     }
 
@@ -454,10 +542,11 @@ impl LockManager {
         if owner.kept_for_ever().is_some() {
             return;
         }
-        for (resource, lock) in std::mem::take(&mut held.map) {
-            self.dropped(&mut held, &resource, lock.mode);
-            self.partition(&resource).release(&resource, owner);
-        }
+        let mut locks = std::mem::take(&mut held.locks);
+        locks.drain(|key, lock| {
+            self.give_back(&mut held, owner, &key, &lock);
+            None
+        });
     }
 
     /// The point to which a rollback to a savepoint may give locks back.
@@ -481,9 +570,9 @@ impl LockManager {
         let mode = {
             let held = owner.0.held.lock();
             let write = held
-                .map
+                .locks
                 .iter()
-                .any(|(r, l)| mine(r, l) && !LockMode::S.covers_below(l.mode));
+                .any(|(k, l)| mine(&k.resource, l) && !LockMode::S.covers_below(l.mode));
             if write { LockMode::X } else { LockMode::S }
         };
         let table = Resource::Object(db, object);
@@ -516,16 +605,15 @@ impl LockManager {
         owner: &LockOwner,
         which: impl Fn(&Resource, &HeldLock) -> bool,
     ) -> usize {
-        let going: Vec<(Resource, LockMode)> = held
-            .map
+        let going: Vec<(Key, HeldLock)> = held
+            .locks
             .iter()
-            .filter(|(resource, lock)| which(resource, lock))
-            .map(|(resource, lock)| (*resource, lock.mode))
+            .filter(|(key, lock)| which(&key.resource, lock))
+            .map(|(key, lock)| (*key, *lock))
             .collect();
-        for (resource, mode) in &going {
-            held.map.remove(resource);
-            self.dropped(held, resource, *mode);
-            self.partition(resource).release(resource, owner);
+        for (key, lock) in &going {
+            held.locks.remove(key);
+            self.give_back(held, owner, key, lock);
         }
         going.len()
     }
@@ -535,59 +623,64 @@ impl LockManager {
         &self,
         held: &mut owner::Held,
         entity: &Entity,
-        resource: &Resource,
+        key: &Key,
         mode: LockMode,
         duration: LockDuration,
-        waited: bool,
+        how: Granted,
     ) -> LockOutcome {
-        use std::collections::hash_map::Entry;
+        let resource = &key.resource;
         let mut outcome = LockOutcome {
             acquired: Acquired::New,
-            waited,
+            waited: how.waited,
             escalate: false,
         };
         if duration == LockDuration::Instant {
+            if how.strong {
+                self.intents.withdraw(key);
+            }
             outcome.acquired = Acquired::Instant;
             return outcome;
         }
         let session = duration == LockDuration::Session;
         held.sequence += 1;
-        let sequence = held.sequence;
-        match held.map.entry(*resource) {
-            Entry::Occupied(mut occupied) => {
-                let lock = occupied.get_mut();
-                let from = lock.mode;
-                lock.mode = from.join(mode);
-                if session {
-                    lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
-                }
-                let to = lock.mode;
-                outcome.acquired = if to == from {
-                    Acquired::Already
-                } else {
-                    if to.is_range() && !from.is_range() {
-                        self.ranges.fetch_add(1, Ordering::SeqCst);
-                    }
-                    held.changed(resource, Some(from), Some(to));
-                    Acquired::Converted { from }
-                };
+        let Some(lock) = held.locks.get_mut(key) else {
+            let lock = HeldLock {
+                mode,
+                session: session.then_some(mode),
+                entity: *entity,
+                sequence: held.sequence,
+                private: how.private,
+                strong: how.strong,
+            };
+            held.locks.insert(*key, lock);
+            held.changed(resource, None, Some(mode));
+            if mode.is_range() {
+                self.ranges.fetch_add(1, Ordering::SeqCst);
             }
-            Entry::Vacant(vacant) => {
-                vacant.insert(HeldLock {
-                    mode,
-                    session: session.then_some(mode),
-                    entity: *entity,
-                    sequence,
-                });
-                held.changed(resource, None, Some(mode));
-                if mode.is_range() {
-                    self.ranges.fetch_add(1, Ordering::SeqCst);
-                }
-                if entity.object.0 != 0 && resource.is_fine() {
-                    outcome.escalate = held.count_fine(resource.db(), entity.object);
-                }
+            if entity.object.0 != 0 && resource.is_fine() {
+                outcome.escalate = held.count_fine(resource.db(), entity.object);
             }
+            return outcome;
+        };
+        let from = lock.mode;
+        lock.mode = from.join(mode);
+        if session {
+            lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
         }
+        // A lock counts once, however often it became stronger.
+        if how.strong && std::mem::replace(&mut lock.strong, true) {
+            self.intents.withdraw(key);
+        }
+        let to = lock.mode;
+        outcome.acquired = if to == from {
+            Acquired::Already
+        } else {
+            if to.is_range() && !from.is_range() {
+                self.ranges.fetch_add(1, Ordering::SeqCst);
+            }
+            held.changed(resource, Some(from), Some(to));
+            Acquired::Converted { from }
+        };
         outcome
     }
 
@@ -596,18 +689,18 @@ impl LockManager {
         owner.0.cancelled.store(true, Ordering::SeqCst);
         let waiting = owner.0.waiting.lock().clone();
         if let Some(w) = waiting {
-            self.partition(&w.resource)
-                .withdraw(&w.resource, &w.waiter, WaitState::Cancelled);
+            self.partition(&w.key)
+                .withdraw(&w.key, &w.waiter, WaitState::Cancelled);
         }
     }
 
-    /// Every lock and every request. Partitions are copied one after the other.
+    /// Every lock and every request. Owners and partitions are copied one after the other.
     pub fn snapshot(&self) -> Vec<LockInfo> {
         let now = time::now();
-        let mut all = Vec::new();
+        let mut all = self.private();
         for partition in &self.partitions {
             let table = partition.0.lock();
-            for (resource, holders) in &table.map {
+            for (Key { resource, .. }, holders) in &table.map {
                 all.extend(holders.grants().map(|g| LockInfo {
                     resource: *resource,
                     mode: g.mode,
@@ -635,6 +728,8 @@ impl LockManager {
             }
         }
         all.sort_by_key(|l| (l.resource, l.owner));
+        // One that was entered into a table meanwhile is there twice.
+        all.dedup_by_key(|l| (l.resource, l.owner, l.status == LockStatus::Grant));
         all
     }
 
@@ -648,10 +743,39 @@ impl LockManager {
     }
 }
 
+/// Tells of a lock that was granted.
+#[inline]
+fn tell_grant(
+    owner: &LockOwner,
+    entity: &Entity,
+    key: &Key,
+    how: (LockMode, LockDuration),
+    waited: Duration,
+) {
+    if told::grants_are_wanted() {
+        told::acquired(owner, entity, &key.resource, how, waited);
+    }
+    if how.1 == LockDuration::Instant && told::releases_are_wanted() {
+        let lock = HeldLock {
+            mode: how.0,
+            session: None,
+            entity: *entity,
+            sequence: 0,
+            private: false,
+            strong: false,
+        };
+        told::released(owner, &key.resource, &lock);
+    }
+}
+
+fn partition_of(key: &Key) -> usize {
+    (key.hash >> 40) as usize % PARTITIONS
+}
+
 fn ask<'a>(
     owner: &'a LockOwner,
     entity: &Entity,
-    resource: &'a Resource,
+    key: &'a Key,
     mode: LockMode,
     duration: LockDuration,
     before: Option<LockMode>,
@@ -659,7 +783,7 @@ fn ask<'a>(
     let instant = duration == LockDuration::Instant;
     Ask {
         owner,
-        resource,
+        key,
         mode: match before {
             Some(before) if !instant => before.join(mode),
             _ => mode,

@@ -157,8 +157,12 @@ impl Transaction {
         name: &str,
         isolation: IsolationLevel,
     ) -> Transaction {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        if kind != TxnKind::System {
+            owner.set_transaction(id);
+        }
         Transaction {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             owner: owner.clone(),
             name: name.to_owned(),
             kind,

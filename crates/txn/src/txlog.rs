@@ -25,14 +25,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, SqlResult, XdesId};
 use duramen_observe::{DbCounter, DbCounters};
-use duramen_os::time;
-use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns};
+use duramen_os::time::{self, WallTime};
+use duramen_wal::record::{Lcx, Lop, RecordBuilder, datetime_from_unix_ns, recycle};
 
 use crate::commits::CommitTracker;
 use crate::durability::{CommitWait, DelayedDurability, Durability, decide};
 use crate::lock::LockMark;
 use crate::log::RecordLog;
 use crate::table::TxnTable;
+use crate::told::on_behalf_of;
 use crate::transaction::{DbPart, State, Transaction, TxnKind};
 use crate::versioning::Versioning;
 
@@ -100,7 +101,19 @@ impl Decision {
 }
 
 fn now() -> [u8; 8] {
-    datetime_from_unix_ns(u64::try_from(time::wall().unix_nanos()).unwrap_or(0))
+    datetime(time::wall())
+}
+
+fn datetime(at: WallTime) -> [u8; 8] {
+    datetime_from_unix_ns(u64::try_from(at.unix_nanos()).unwrap_or(0))
+}
+
+/// When a transaction that writes its first record began: one that nobody began by name has existed for an instant.
+fn began(tx: &Transaction) -> [u8; 8] {
+    match tx.kind {
+        TxnKind::Autocommit => datetime(tx.started),
+        _ => now(),
+    }
 }
 
 /// Puts the transaction's fields into a record that was built without them.
@@ -161,8 +174,9 @@ impl TransactionLog {
             return Ok(&mut state.parts[at]);
         }
         let active = self.table.begin(self.log.last_lsn());
-        let record = RecordBuilder::begin_xact(active.xdes, tx.spid().0, now(), &tx.name, &tx.sid);
-        let lsn = match self.log.append(&record, ABORT_RESERVE) {
+        let record =
+            RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, &tx.sid);
+        let lsn = match on_behalf_of(tx.id, || self.log.append(&record, ABORT_RESERVE)) {
             Ok(lsn) => lsn,
             Err(error) => {
                 self.table.end(active.xdes);
@@ -170,9 +184,11 @@ impl TransactionLog {
             }
         };
         active.began(lsn);
+        let bytes = record.len() as u64;
+        recycle(record);
         // Those that only read have no record here; SQL Server does not count single SELECTs either.
         self.counters.count(DbCounter::Transactions, 1);
-        tx.owner.add_log_used(record.len() as u64);
+        tx.owner.add_log_used(bytes);
         state.parts.push(DbPart {
             db: self.db,
             xdes: active.xdes,
@@ -181,7 +197,7 @@ impl TransactionLog {
             spid: tx.spid(),
             reserved: ABORT_RESERVE as u64,
             records: 1,
-            bytes: record.len() as u64,
+            bytes,
             log: Arc::clone(self),
             active,
         });
@@ -206,7 +222,7 @@ impl TransactionLog {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
         stamp(record, part.last_lsn, part.xdes);
-        let lsn = self.log.append(record, undo_reserve)?;
+        let lsn = on_behalf_of(tx.id, || self.log.append(record, undo_reserve))?;
         note(tx, part, lsn, record.len(), undo_reserve);
         Ok(lsn)
     }
@@ -226,7 +242,7 @@ impl TransactionLog {
         let given = part.reserved.min(undone as u64);
         part.reserved -= given;
         self.log.release_reserve(given);
-        let lsn = self.log.append(record, 0)?;
+        let lsn = on_behalf_of(tx.id, || self.log.append(record, 0))?;
         note(tx, part, lsn, record.len(), 0);
         Ok(lsn)
     }
@@ -261,7 +277,8 @@ impl TransactionLog {
                 RecordBuilder::marked_commit_xact(part.xdes, part.begin_lsn, now(), mark)
             }
         };
-        let lsn = self.log.append(&record, 0)?;
+        let lsn = on_behalf_of(tx.id, || self.log.append(&record, 0))?;
+        recycle(record);
         if durability == Durability::Full {
             self.commits.note(lsn);
         }
@@ -291,7 +308,7 @@ impl TransactionLog {
             part.begin_lsn,
             &decision.to_bytes(),
         );
-        let lsn = self.log.append(&record, 0)?;
+        let lsn = on_behalf_of(tx.id, || self.log.append(&record, 0))?;
         note(tx, part, lsn, record.len(), 0);
         part.active.prepared();
         Ok(lsn)
@@ -321,7 +338,7 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
         let mut state = tx.state.lock();
         for part in &mut state.parts {
             let record = RecordBuilder::savepoint(part.xdes, part.last_lsn, name);
-            let lsn = part.log.log.append(&record, 0)?;
+            let lsn = on_behalf_of(tx.id, || part.log.log.append(&record, 0))?;
             note(tx, part, lsn, record.len(), 0);
         }
     }
@@ -364,9 +381,9 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
         commit_two_phase(tx, &mut state, &mut lsns)?;
     } else {
         // The one that survives a restart first: when it is refused, the whole is rolled back; after it nothing is.
-        let (temporary, lasting): (Vec<_>, Vec<_>) =
-            state.parts.iter().partition(|p| p.db == DbId::TEMPDB);
-        for part in lasting.into_iter().chain(temporary) {
+        let lasting = state.parts.iter().filter(|p| p.db != DbId::TEMPDB);
+        let temporary = state.parts.iter().filter(|p| p.db == DbId::TEMPDB);
+        for part in lasting.chain(temporary) {
             match part.log.append_commit(tx, part, durability) {
                 Ok(lsn) => lsns.push((part.db, lsn)),
                 Err(error) if lsns.is_empty() => return Err(error),
@@ -376,14 +393,19 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     }
     let parts = std::mem::take(&mut state.parts);
     let mut hardened = Ok(());
-    let mut ending = Vec::with_capacity(parts.len());
+    let mut unknown = Vec::new();
     for part in &parts {
         tx.owner.sub_log_used(part.bytes);
-        if let Some((_, lsn)) = lsns.iter().find(|(db, _)| *db == part.db) {
-            match part.log.harden(*lsn, durability) {
-                Ok(()) => ending.push(part),
-                Err(e) => hardened = hardened.and(Err(e)),
+        let result = match lsns.iter().find(|(db, _)| *db == part.db) {
+            Some((_, lsn)) => part.log.harden(*lsn, durability),
+            None => {
+                unknown.push(part.db);
+                continue;
             }
+        };
+        if let Err(e) = result {
+            unknown.push(part.db);
+            hardened = hardened.and(Err(e));
         }
     }
     // Whether it is on disk is known after the restart: until then nobody sees it, and its versions stay.
@@ -392,7 +414,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
     {
         writer.commit();
     }
-    for part in ending {
+    for part in parts.iter().filter(|p| !unknown.contains(&p.db)) {
         part.log.table.end(part.xdes);
         part.log.counters.count(DbCounter::WriteTransactions, 1);
     }
@@ -475,7 +497,7 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
         let log = &part.log;
         log.log.release_reserve(part.reserved);
         let record = RecordBuilder::abort_xact(part.xdes, part.begin_lsn, now());
-        if let Ok(lsn) = log.log.append(&record, 0) {
+        if let Ok(lsn) = on_behalf_of(tx.id, || log.log.append(&record, 0)) {
             lsns.push((part.db, lsn));
         }
     }

@@ -12,8 +12,9 @@ use duramen_observe::{Counter, count};
 use duramen_os::sync::MutexGuard;
 use duramen_os::time;
 
+use super::resource::Key;
 use super::table::{Table, WaitState};
-use super::{LockManager, LockMode, LockOwner, PARTITIONS, Resource};
+use super::{LockManager, LockMode, LockOwner, Resource, partition_of};
 
 /// One member of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,8 +41,8 @@ struct Frozen<'a> {
 }
 
 impl Frozen<'_> {
-    fn table(&mut self, resource: &Resource) -> &mut Table {
-        &mut self.tables[(resource.hash64() >> 40) as usize % PARTITIONS]
+    fn table(&mut self, key: &Key) -> &mut Table {
+        &mut self.tables[partition_of(key)]
     }
 
     /// Whom a waiting owner waits for.
@@ -49,7 +50,7 @@ impl Frozen<'_> {
         let Some(waiting) = owner.0.waiting.lock().clone() else {
             return Vec::new();
         };
-        let Some(holders) = self.table(&waiting.resource).map.get(&waiting.resource) else {
+        let Some(holders) = self.table(&waiting.key).map.get(&waiting.key) else {
             return Vec::new();
         };
         let at = holders
@@ -89,7 +90,7 @@ impl Frozen<'_> {
 
     fn process(&mut self, owner: &LockOwner) -> Option<DeadlockProcess> {
         let waiting = owner.0.waiting.lock().clone()?;
-        let holders = self.table(&waiting.resource).map.get(&waiting.resource)?;
+        let holders = self.table(&waiting.key).map.get(&waiting.key)?;
         let request = holders
             .queue
             .iter()
@@ -99,7 +100,7 @@ impl Frozen<'_> {
             owner: owner.id(),
             priority: owner.deadlock_priority(),
             log_used: owner.log_used(),
-            resource: waiting.resource,
+            resource: waiting.key.resource,
             mode: request.mode,
             waited: time::now().since(request.since),
         })
@@ -128,8 +129,8 @@ impl LockManager {
                 let Some(waiting) = victim.0.waiting.lock().clone() else {
                     break;
                 };
-                frozen.table(&waiting.resource).withdraw(
-                    &waiting.resource,
+                frozen.table(&waiting.key).withdraw(
+                    &waiting.key,
                     &waiting.waiter,
                     WaitState::Victim,
                 );

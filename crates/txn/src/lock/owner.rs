@@ -10,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
 use duramen_os::sync::Mutex;
 
+use super::held::HeldLocks;
 use super::mode::LockMode;
-use super::resource::Resource;
+use super::resource::{Key, Resource};
 use super::table::Waiter;
-use crate::hash::FixedHashMap;
 
 /// Locks of one table at which a statement first tries to escalate, and the step after which it tries again.
 pub const ESCALATION_FIRST: u32 = 5000;
@@ -37,19 +37,12 @@ pub enum LockDuration {
     Session,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeldLock {
-    pub mode: LockMode,
-    /// The part of `mode` that the session keeps beyond the transaction.
-    pub session: Option<LockMode>,
-    pub entity: Entity,
-    pub sequence: u64,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    pub map: FixedHashMap<Resource, HeldLock>,
+    pub locks: HeldLocks,
     pub sequence: u64,
+    /// Whether strong requests visit this owner; see [`super::intents`].
+    pub registered: bool,
     /// Table locks that stand for fine locks: while there are none, nobody looks for them.
     coarse: u32,
     counts: Vec<FineCount>,
@@ -116,8 +109,8 @@ impl Held {
             && entity.object.0 != 0
             && resource.is_fine()
             && self
-                .map
-                .get(&Resource::Object(resource.db(), entity.object))
+                .locks
+                .get(&Key::of(&Resource::Object(resource.db(), entity.object)))
                 .is_some_and(|table| table.mode.covers_below(mode))
     }
 
@@ -129,7 +122,7 @@ impl Held {
 /// What an owner is waiting for, as the deadlock search sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    pub resource: Resource,
+    pub key: Key,
     pub waiter: Arc<Waiter>,
 }
 
@@ -138,8 +131,12 @@ pub(super) struct OwnerState {
     pub spid: SessionId,
     pub priority: AtomicI8,
     pub log_used: AtomicU64,
+    /// The session's transaction that runs, or ran last.
+    pub transaction: AtomicU64,
     pub cancelled: AtomicBool,
     pub held: Mutex<Held>,
+    /// Held by the one thread of the owner that waits.
+    pub turn: Mutex<()>,
     /// Set and cleared only under the lock of the partition that holds the request.
     pub waiting: Mutex<Option<Waiting>>,
     pub before_wait: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -160,8 +157,10 @@ impl LockOwner {
             spid,
             priority: AtomicI8::new(0),
             log_used: AtomicU64::new(0),
+            transaction: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             held: Mutex::new(Held::default()),
+            turn: Mutex::new(()),
             waiting: Mutex::new(None),
             before_wait: OnceLock::new(),
             for_ever: OnceLock::new(),
@@ -175,6 +174,15 @@ impl LockOwner {
 
     pub fn spid(&self) -> SessionId {
         self.0.spid
+    }
+
+    /// The id of the transaction that takes locks in this owner's name.
+    pub fn transaction(&self) -> u64 {
+        self.0.transaction.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_transaction(&self, id: u64) {
+        self.0.transaction.store(id, Ordering::Relaxed);
     }
 
     /// SET DEADLOCK_PRIORITY, -10 to 10; the lowest is the first victim.
@@ -239,17 +247,21 @@ impl LockOwner {
 
     /// How many locks are held.
     pub fn held_count(&self) -> usize {
-        self.0.held.lock().map.len()
+        self.0.held.lock().locks.len()
     }
 
     /// The mode held on `resource`.
     pub fn holds(&self, resource: &Resource) -> Option<LockMode> {
-        self.0.held.lock().map.get(resource).map(|h| h.mode)
+        self.mode_on(&Key::of(resource))
+    }
+
+    pub(super) fn mode_on(&self, key: &Key) -> Option<LockMode> {
+        self.0.held.lock().locks.get(key).map(|h| h.mode)
     }
 
     /// What is waited for right now.
     pub fn waiting_for(&self) -> Option<Resource> {
-        self.0.waiting.lock().as_ref().map(|w| w.resource)
+        self.0.waiting.lock().as_ref().map(|w| w.key.resource)
     }
 }
 

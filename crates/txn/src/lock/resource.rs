@@ -120,10 +120,27 @@ impl Resource {
     }
 }
 
-impl std::hash::Hash for Resource {
+/// A resource with its hash, which is computed once for all the places that a request looks into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Key {
+    pub hash: u64,
+    pub resource: Resource,
+}
+
+impl Key {
+    #[inline]
+    pub fn of(resource: &Resource) -> Key {
+        Key {
+            hash: resource.hash64(),
+            resource: *resource,
+        }
+    }
+}
+
+impl std::hash::Hash for Key {
     #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash64());
+        state.write_u64(self.hash);
     }
 }
 

@@ -6,6 +6,8 @@
 //! 3. Conversions stand before new requests; within each class the order is that of arrival.
 //! 4. A resource without grants and requests has no entry.
 //!
+//! Several threads of an owner may ask at once: a grant is joined, never replaced.
+//!
 //! A new request may pass queued ones that it is compatible with: that delays none of them.
 
 use std::collections::VecDeque;
@@ -18,7 +20,7 @@ use duramen_os::time::{self, Instant};
 
 use super::mode::LockMode;
 use super::owner::LockOwner;
-use super::resource::Resource;
+use super::resource::Key;
 use crate::hash::FixedHashMap;
 
 /// How a wait stands.
@@ -172,7 +174,7 @@ impl Holders {
             };
             if !request.instant {
                 match self.grant_of(&request.owner) {
-                    Some(grant) => grant.mode = request.mode,
+                    Some(grant) => grant.mode = grant.mode.join(request.mode),
                     None => self.push(Grant {
                         owner: request.owner.clone(),
                         mode: request.mode,
@@ -189,7 +191,7 @@ impl Holders {
 /// What a request asks for.
 pub(super) struct Ask<'a> {
     pub owner: &'a LockOwner,
-    pub resource: &'a Resource,
+    pub key: &'a Key,
     /// The mode to hold afterwards (joined with what is held).
     pub mode: LockMode,
     pub rowset: RowsetId,
@@ -199,13 +201,22 @@ pub(super) struct Ask<'a> {
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    pub map: FixedHashMap<Resource, Holders>,
+    pub map: FixedHashMap<Key, Holders>,
 }
 
 impl Table {
+    /// Enters what `owner` was granted without this table, and which stands against no grant here.
+    pub fn enter(&mut self, owner: &LockOwner, key: &Key, mode: LockMode, rowset: RowsetId) {
+        self.map.entry(*key).or_default().push(Grant {
+            owner: owner.clone(),
+            mode,
+            rowset,
+        });
+    }
+
     /// Grants at once where possible; never queues.
     pub fn try_grant(&mut self, ask: &Ask<'_>) -> bool {
-        match self.map.entry(*ask.resource) {
+        match self.map.entry(*ask.key) {
             Entry::Vacant(vacant) => {
                 if !ask.instant {
                     vacant.insert(Holders {
@@ -226,7 +237,7 @@ impl Table {
                         || holders.queue.iter().all(|r| r.mode.compatible(ask.mode)));
                 if free && !ask.instant {
                     match holders.grant_of(ask.owner) {
-                        Some(grant) => grant.mode = ask.mode,
+                        Some(grant) => grant.mode = grant.mode.join(ask.mode),
                         None => holders.push(Grant {
                             owner: ask.owner.clone(),
                             mode: ask.mode,
@@ -243,7 +254,7 @@ impl Table {
     /// one of those in the way.
     pub fn enqueue(&mut self, ask: &Ask<'_>, since: Instant) -> (Arc<Waiter>, Option<LockOwner>) {
         let waiter = Waiter::new();
-        let holders = self.map.entry(*ask.resource).or_default();
+        let holders = self.map.entry(*ask.key).or_default();
         let queue = &mut holders.queue;
         let at = if ask.conversion {
             queue.iter().take_while(|r| r.conversion).count()
@@ -268,12 +279,12 @@ impl Table {
 
     /// Why waiting for this would never end, if that is so.
     pub fn kept(&self, ask: &Ask<'_>) -> Option<SqlError> {
-        self.map.get(ask.resource)?.kept(ask.owner, ask.mode)
+        self.map.get(ask.key)?.kept(ask.owner, ask.mode)
     }
 
     /// Ends the waits of all whom a holder is in the way of that never gives back what it has.
-    pub fn refuse_waiters(&mut self, resource: &Resource) {
-        let Some(holders) = self.map.get_mut(resource) else {
+    pub fn refuse_waiters(&mut self, key: &Key) {
+        let Some(holders) = self.map.get_mut(key) else {
             return;
         };
         let mut at = 0;
@@ -287,12 +298,12 @@ impl Table {
                 request.waiter.end(WaitState::Kept(Box::new(why)));
             }
         }
-        self.settle(resource);
+        self.settle(key);
     }
 
     /// Takes a queued request out and ends its wait; false when it is not queued any more.
-    pub fn withdraw(&mut self, resource: &Resource, waiter: &Arc<Waiter>, why: WaitState) -> bool {
-        let Some(holders) = self.map.get_mut(resource) else {
+    pub fn withdraw(&mut self, key: &Key, waiter: &Arc<Waiter>, why: WaitState) -> bool {
+        let Some(holders) = self.map.get_mut(key) else {
             return false;
         };
         let Some(at) = holders
@@ -306,12 +317,12 @@ impl Table {
             *request.owner.0.waiting.lock() = None;
             request.waiter.end(why);
         }
-        self.settle(resource);
+        self.settle(key);
         true
     }
 
-    pub fn release(&mut self, resource: &Resource, owner: &LockOwner) {
-        let Entry::Occupied(mut occupied) = self.map.entry(*resource) else {
+    pub fn release(&mut self, key: &Key, owner: &LockOwner) {
+        let Entry::Occupied(mut occupied) = self.map.entry(*key) else {
             return;
         };
         let holders = occupied.get_mut();
@@ -325,17 +336,17 @@ impl Table {
     }
 
     /// Lowers what `owner` holds.
-    pub fn demote(&mut self, resource: &Resource, owner: &LockOwner, mode: LockMode) {
-        if let Some(holders) = self.map.get_mut(resource) {
+    pub fn demote(&mut self, key: &Key, owner: &LockOwner, mode: LockMode) {
+        if let Some(holders) = self.map.get_mut(key) {
             if let Some(grant) = holders.grant_of(owner) {
                 grant.mode = mode;
             }
-            self.settle(resource);
+            self.settle(key);
         }
     }
 
-    fn settle(&mut self, resource: &Resource) {
-        if let Entry::Occupied(mut occupied) = self.map.entry(*resource) {
+    fn settle(&mut self, key: &Key) {
+        if let Entry::Occupied(mut occupied) = self.map.entry(*key) {
             occupied.get_mut().grant_queued();
             if occupied.get().is_empty() {
                 occupied.remove();
