@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::Lsn;
-use duramen_observe::events::{LogFlushComplete, LogFlushStart, emit};
+use duramen_observe::events::{DatabasesLogFlush, LogFlushComplete, LogFlushStart, emit};
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
-use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
+use duramen_os::{AlignedBuf, DiskFile, IoError, thread};
 
 use super::sleepers::Sleep;
 use super::state::{Flight, Item, Sealed, State};
@@ -213,9 +213,9 @@ impl Log {
             write_size,
             pending_writes,
         });
-        let started = time::now();
+        let transfer = io.begin(offset);
         let result = self.write_once(&*file, &buf, offset);
-        let took = started.elapsed();
+        let took = transfer.has_written(write_size);
         emit(|| LogFlushComplete {
             database_id,
             log_block_id,
@@ -224,7 +224,10 @@ impl Log {
             pending_writes,
             error: result.as_ref().err().map_or(0, error_number),
         });
-        io.write(buf.len() as u64, took);
+        emit(|| DatabasesLogFlush {
+            database_id,
+            count: 1,
+        });
         self.pulse.writes.fetch_add(1, Ordering::Relaxed);
         let nanos = took.as_nanos() as u64;
         self.pulse.nanos.fetch_add(nanos, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::FileId;
 use duramen_observe::events::{
-    DatabaseFileSizeChange, FileType, LogGrowthPrepared, LogGrowthWait, emit,
+    DatabaseFileSizeChange, DatabasesLogGrowth, FileType, LogGrowthPrepared, LogGrowthWait, emit,
 };
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
@@ -235,6 +235,10 @@ impl Log {
         self.progress.notify_all();
         if answer.is_ok() {
             self.counters.count(DbCounter::LogGrowths, 1);
+            emit(|| DatabasesLogGrowth {
+                database_id: u64::from(self.cfg.db_id.0),
+                count: 1,
+            });
             emit(|| DatabaseFileSizeChange {
                 duration: event.duration.as_micros() as u64,
                 database_id: u64::from(self.cfg.db_id.0),
@@ -272,12 +276,15 @@ impl Log {
         let written = allocated.and_then(|()| {
             let _wait = wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
             let since = time::now();
+            let stamp = stamp && !self.cfg.volatile;
+            let end = plan.old_bytes + if stamp { added } else { 0 };
+            let told = duramen_observe::Zeroing::begin(&spec.path, plan.old_bytes, end);
             let mut pace = |bytes| {
+                told.at(bytes);
                 if plan.background {
                     self.keep_rate(since, bytes);
                 }
             };
-            let stamp = stamp && !self.cfg.volatile;
             write_vlfs(&**file, &plan.vlfs, stamp, &mut pace)
         });
         match written {

@@ -57,7 +57,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{FileId, Lsn};
 use duramen_observe::events::{LogTruncation, emit};
-use duramen_observe::{DbCounter, DbCounters, WaitType, wait};
+use duramen_observe::{DbCounter, DbCounters, FileIo, WaitType, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
 
@@ -377,6 +377,13 @@ impl Log {
         let s = self.state.lock();
         let there = s.files.iter().filter(|f| !f.is_gone());
         there.map(|f| (f.spec.file_id, f.bytes)).collect()
+    }
+
+    /// The reads and writes of each file.
+    pub fn file_io(&self) -> Vec<Arc<FileIo>> {
+        let s = self.state.lock();
+        let there = s.files.iter().filter(|f| !f.is_gone());
+        there.map(|f| f.io.clone()).collect()
     }
 
     /// Bytes of log from `lsn` to the write head, headers and padding included.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use duramen_base::Lsn;
-use duramen_observe::{DbCounters, file_io};
+use duramen_observe::{DbCounters, FileIo};
 use duramen_os::sync::{Condvar, Mutex, RwLock};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, time};
 
@@ -207,7 +207,9 @@ pub(super) fn make_file(
     }
     file.allocate(0, offset).map_err(&fail)?;
     file.write_at(header_page, 0).map_err(&fail)?;
-    write_vlfs(&*file, &vlfs, !cfg.volatile, &mut |_| {}).map_err(&fail)?;
+    let filled = if cfg.volatile { HEADER_BYTES } else { offset };
+    let told = duramen_observe::Zeroing::begin(&spec.path, HEADER_BYTES, filled);
+    write_vlfs(&*file, &vlfs, !cfg.volatile, &mut |done| told.at(done)).map_err(&fail)?;
     file.sync().map_err(&fail)?;
     if let (Some(dir), false) = (spec.path.parent(), cfg.volatile) {
         env.disk.sync_dir(dir).map_err(&fail)?;
@@ -216,7 +218,7 @@ pub(super) fn make_file(
         spec: spec.clone(),
         file,
         bytes: offset,
-        io: file_io(cfg.db_id, spec.file_id),
+        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id)),
         ahead: Ahead::default(),
     };
     Ok((state, vlfs))
@@ -309,7 +311,7 @@ fn open_file(
         spec: spec.clone(),
         file,
         bytes: at,
-        io: file_io(cfg.db_id, spec.file_id),
+        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id)),
         ahead: Ahead::default(),
     };
     Ok((state, vlfs))

@@ -1,7 +1,7 @@
 //! Shrinking a log file: VLFs go from its end, as far as they are not in use and at least two stay in the log.
 
 use duramen_base::FileId;
-use duramen_observe::events::{DatabaseFileSizeChange, FileType, emit};
+use duramen_observe::events::{DatabaseFileSizeChange, DatabasesLogShrink, FileType, emit};
 use duramen_os::time;
 
 use super::Log;
@@ -73,6 +73,10 @@ impl Log {
                 self.poison(&mut s, cause.clone());
                 return Err(LogError::Io { path, cause });
             }
+            emit(|| DatabasesLogShrink {
+                database_id: u64::from(self.cfg.db_id.0),
+                count: 1,
+            });
             emit(|| DatabaseFileSizeChange {
                 duration: started.elapsed().as_micros() as u64,
                 database_id: u64::from(self.cfg.db_id.0),

@@ -1,4 +1,7 @@
-//! Building a record: header, fixed part, elements. The buffer can be handed back, so a hot path allocates nothing.
+//! Building a record: header, fixed part, elements. A hot path hands the record back when it is in the log
+//! ([`recycle`]), and the thread's next one takes its memory.
+
+use std::cell::Cell;
 
 use duramen_base::{Lsn, XdesId};
 
@@ -14,16 +17,28 @@ pub struct RecordBuilder {
     op: Lop,
 }
 
+/// What is kept for the next record at most.
+const KEPT_BYTES: usize = 16 << 10;
+
+thread_local! {
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// The memory of a record that nobody needs any more is the thread's next one's.
+pub fn recycle(record: Vec<u8>) {
+    if record.capacity() <= KEPT_BYTES {
+        // An error means that the thread is ending.
+        let _ = SPARE.try_with(|spare| spare.set(record));
+    }
+}
+
 impl RecordBuilder {
     /// A record with the operation's usual fixed length, outside any transaction, flags 0.
     pub fn new(op: Lop, context: Lcx) -> RecordBuilder {
-        RecordBuilder::reuse(Vec::with_capacity(160), op, context)
-    }
-
-    /// The same in a buffer that an earlier record used.
-    pub fn reuse(mut buf: Vec<u8>, op: Lop, context: Lcx) -> RecordBuilder {
+        let mut buf = SPARE.try_with(Cell::take).unwrap_or_default();
         let fixed = op.fixed_length();
         buf.clear();
+        buf.reserve(160);
         buf.resize(usize::from(fixed), 0);
         buf[2..4].copy_from_slice(&fixed.to_le_bytes());
         buf[22] = op.0;
@@ -121,15 +136,17 @@ impl RecordBuilder {
         name: &str,
         sid: &[u8],
     ) -> Vec<u8> {
-        let mut utf16 = Vec::with_capacity(64);
-        for unit in name.encode_utf16().take(32) {
-            utf16.extend_from_slice(&unit.to_le_bytes());
+        let mut utf16 = [0; 64];
+        let mut length = 0;
+        for (place, unit) in utf16.chunks_exact_mut(2).zip(name.encode_utf16()) {
+            place.copy_from_slice(&unit.to_le_bytes());
+            length += 2;
         }
         RecordBuilder::new(Lop::BEGIN_XACT, Lcx::NULL)
             .xdes(xdes)
             .put(24, &spid.to_le_bytes())
             .put(40, &begin_time)
-            .finish(&[&utf16, &sid[..sid.len().min(85)]])
+            .finish(&[&utf16[..length], &sid[..sid.len().min(85)]])
     }
 
     /// LOP_COMMIT_XACT.

@@ -20,7 +20,7 @@ mod names;
 mod tests;
 mod view;
 
-pub use build::{RecordBuilder, datetime_from_unix_ns};
+pub use build::{RecordBuilder, datetime_from_unix_ns, recycle};
 pub use names::{Lcx, Lop};
 pub use view::{ActiveXact, PageFields, RecordView};
 

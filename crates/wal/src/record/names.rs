@@ -191,6 +191,12 @@ impl Lop {
         }
     }
 
+    /// Whether records of this operation are about a page.
+    pub fn is_of_page(self) -> bool {
+        self == Lop::BULK_EXT_ALLOCATION
+            || self.0 <= Lop::ENCRYPT_PAGE.0 && self != Lop::NULL && self != Lop::COUNT_DELTA
+    }
+
     /// Whether records of this operation end with their fixed part: no element count at all.
     pub fn is_bare(self) -> bool {
         matches!(
