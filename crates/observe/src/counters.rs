@@ -21,6 +21,13 @@ pub enum CounterKind {
     Average,
     /// The base of an average or a fraction: 1073939712.
     Base,
+    /// A sum of 100 ns that is read with its base, as seconds each: 805438464 (PERF_AVERAGE_TIMER).
+    AverageTimer,
+    /// The base of one: 1073939458.
+    TimerBase,
+    /// A sum of 100 ns; divided by the time between two looks it is the mean length of a queue: 5571840
+    /// (PERF_COUNTER_100NS_QUEUELEN_TYPE).
+    QueueTime,
 }
 
 impl CounterKind {
@@ -30,11 +37,14 @@ impl CounterKind {
             CounterKind::Bulk => 272_696_576,
             CounterKind::Average => 1_073_874_176,
             CounterKind::Base => 1_073_939_712,
+            CounterKind::AverageTimer => 805_438_464,
+            CounterKind::TimerBase => 1_073_939_458,
+            CounterKind::QueueTime => 5_571_840,
         }
     }
 }
 
-/// `object_name` without its `SQLServer:`.
+/// `object_name` without its `SQLServer:`, which all but LogicalDisk have.
 pub type CounterObject = &'static str;
 
 /// A counter and what it stands at.

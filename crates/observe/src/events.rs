@@ -75,8 +75,10 @@ pub trait EventData {
 }
 
 mod list;
+mod maps;
 
 pub use list::*;
+pub use maps::*;
 
 /// An event in a ring.
 #[derive(Clone, PartialEq, Eq, Debug)]

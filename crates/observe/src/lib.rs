@@ -14,6 +14,7 @@
 
 mod activity;
 mod counters;
+mod disk;
 pub mod events;
 mod files;
 mod latches;
@@ -21,21 +22,29 @@ mod reads;
 mod session;
 mod waits;
 mod work;
+mod zeroing;
 
 pub use activity::{Activity, activity, note_activity};
 pub use counters::{
     Counter, CounterKind, CounterObject, CounterValue, DbCounter, DbCounters, count, count_db,
     counter, counters, db_counter, db_counters, forget_db, gauge,
 };
-pub use files::{FileIo, FileIoSnapshot, file_io, file_io_stats};
+pub use disk::{DISK_COUNTERS, LOGICAL_DISK, disk_counters};
+pub use files::{FileIo, FileIoSnapshot, PendingIo, Transfer};
 pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};
-pub use reads::{UnitReads, meter_reads, metered_reads, metering_reads, note_page_read, note_scan};
-pub use session::{Attached, SessionWaits, WaitingTask, attach, current_session, waiting_tasks};
+pub use reads::{
+    UnitReads, add_metered_reads, meter_reads, metered_reads, metering_reads, note_page_read,
+    note_scan,
+};
+pub use session::{
+    Attached, SessionWaits, WaitingTask, attach, current_session, current_waits, waiting_tasks,
+};
 pub use waits::{
     IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,
     record_wait, wait, wait_on, wait_stats,
 };
-pub use work::{ThreadWork, count_page_dirtied, count_page_read, thread_work};
+pub use work::{ThreadWork, add_thread_work, count_page_dirtied, count_page_read, thread_work};
+pub use zeroing::Zeroing;
 
 /// False in a build that measures what recording costs (feature `silent`).
 const RECORDS: bool = !cfg!(feature = "silent");

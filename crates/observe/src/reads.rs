@@ -81,3 +81,16 @@ pub fn note_page_read(db: DbId, unit: AllocUnitId, lob: bool, from_disk: bool) {
 pub fn note_scan(db: DbId, unit: AllocUnitId, point: bool) {
     note(db, unit, |r| r.scans += u64::from(!point));
 }
+
+/// Reads that another thread has counted for what this one does. Called only while [`metering_reads`].
+pub fn add_metered_reads(reads: &[UnitReads]) {
+    for more in reads {
+        note(more.db, more.unit, |r| {
+            r.scans += more.scans;
+            r.logical += more.logical;
+            r.physical += more.physical;
+            r.lob_logical += more.lob_logical;
+            r.lob_physical += more.lob_physical;
+        });
+    }
+}

@@ -139,6 +139,11 @@ pub fn current_session() -> Option<SessionId> {
     current().map(|(waits, _)| waits.session)
 }
 
+/// Its waits, for a thread that is to help this one.
+pub fn current_waits() -> Option<Arc<SessionWaits>> {
+    current().map(|(waits, _)| waits)
+}
+
 fn current() -> Option<(Arc<SessionWaits>, u32)> {
     CURRENT.try_with(|c| c.borrow().clone()).ok().flatten()
 }

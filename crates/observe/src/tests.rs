@@ -127,12 +127,11 @@ fn counters_count() {
 }
 
 #[test]
-fn file_statistics_live_as_long_as_the_file() {
-    let io = file_io(DbId(30_002), FileId(2));
+fn a_files_reads_and_writes_are_counted() {
+    let io = FileIo::new(DbId(30_002), FileId(2));
     io.write(61_440, Duration::from_millis(3));
     io.read(8192, Duration::from_millis(1));
-    let find = || file_io_stats().into_iter().find(|f| f.db == DbId(30_002));
-    let seen = find().unwrap();
+    let seen = io.snapshot();
     assert_eq!(
         (seen.writes, seen.bytes_written, seen.write_stall_ms),
         (1, 61_440, 3)
@@ -141,8 +140,32 @@ fn file_statistics_live_as_long_as_the_file() {
         (seen.reads, seen.bytes_read, seen.read_stall_ms),
         (1, 8192, 1)
     );
-    drop(io);
-    assert_eq!(find(), None);
+}
+
+#[test]
+fn a_transfer_is_pending_while_it_lasts_and_told_of_when_it_is_over() {
+    use crate::events::{EventId, EventRing, EventValue};
+    let db = DbId(30_003);
+    let io = FileIo::new(db, FileId(1));
+    let ring = EventRing::start(&[EventId::FileWriteCompleted], 10_000);
+    let first = io.begin(8192);
+    let failed = io.begin(65_536);
+    let mut offsets: Vec<u64> = io.pending().iter().map(|p| p.offset).collect();
+    offsets.sort_unstable();
+    assert_eq!(offsets, [8192, 65_536]);
+    drop(failed);
+    first.has_written(24_576);
+    assert!(io.pending().is_empty());
+    let told = ring.snapshot();
+    let mut mine = told
+        .iter()
+        .filter(|e| e.value("database_id") == Some(&EventValue::Unsigned(30_003)));
+    let event = mine.next().expect("the write");
+    assert_eq!(event.value("offset"), Some(&EventValue::Unsigned(8192)));
+    assert_eq!(event.value("size"), Some(&EventValue::Unsigned(24_576)));
+    assert!(mine.next().is_none());
+    let seen = io.snapshot();
+    assert_eq!((seen.writes, seen.bytes_written), (1, 24_576));
 }
 
 #[test]

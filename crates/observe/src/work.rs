@@ -66,3 +66,12 @@ pub fn count_page_dirtied() {
 pub(crate) fn waited(nanos: u64) {
     change(|w| w.waited_nanos += nanos);
 }
+
+/// Work that another thread has done for what this one does; what the other waited, it waited beside this one.
+pub fn add_thread_work(work: &ThreadWork) {
+    change(|w| {
+        w.logical_reads += work.logical_reads;
+        w.physical_reads += work.physical_reads;
+        w.logical_writes += work.logical_writes;
+    });
+}

@@ -1,5 +1,9 @@
 //! The events, declared once: their names, fields and units are those of SQL Server, but for the package `duramen`.
 
+use super::maps::{
+    FileIoMode, LockModes, LockOwnerType, LockResourceType, LogContext, LogOperation,
+    PageSplitKind, ResourceOwnerType,
+};
 use super::{EventData, EventField, EventValue};
 use crate::waits::WaitType;
 
@@ -46,6 +50,8 @@ macro_rules! events {
 
         $(
             #[doc = $about]
+            // Names are SQL Server's, whatever their case.
+            #[allow(non_snake_case)]
             #[derive(Clone, Debug)]
             pub struct $id { $($(#[$unit])* pub $field: $ty,)* }
 
@@ -123,6 +129,18 @@ events! {
         is_intercepted: bool,
         message: String,
     }
+    ErrorlogWritten "sqlserver" "errorlog_written" "A line was written to the error log." {
+        message: String,
+    }
+    FileZeroing "duramen" "file_zeroing" "New space of a file is being filled: at its beginning, after each piece, at its end." {
+        file_name: String,
+        /// Bytes: where the new space begins, how much it is, how much of it is filled.
+        offset: u64,
+        length: u64,
+        done: u64,
+        /// Microseconds since it began.
+        duration: u64,
+    }
     LogGrowthPrepared "duramen" "log_growth_prepared" "A growth of a log file was prepared in the background." {
         /// Microseconds.
         duration: u64,
@@ -161,6 +179,10 @@ events! {
         cpu_time: u64,
         /// Microseconds.
         duration: u64,
+        /// Pages, as in the other events of statements: from the disk, from memory or the disk, made dirty.
+        physical_reads: u64,
+        logical_reads: u64,
+        writes: u64,
         row_count: u64,
         result: Outcome,
         batch_text: String,
@@ -174,6 +196,9 @@ events! {
         cpu_time: u64,
         /// Microseconds.
         duration: u64,
+        physical_reads: u64,
+        logical_reads: u64,
+        writes: u64,
         result: Outcome,
         row_count: u64,
         object_name: String,
@@ -191,10 +216,21 @@ events! {
         duration: u64,
         /// Microseconds of the worker's own thread.
         cpu_time: u64,
+        physical_reads: u64,
+        logical_reads: u64,
+        writes: u64,
         row_count: u64,
         line_number: u64,
         offset: u64,
         offset_end: u64,
+        statement: String,
+    }
+    SpStatementStarting "sqlserver" "sp_statement_starting" "A statement of a module begins." {
+        nest_level: u64,
+        line_number: u64,
+        offset: u64,
+        offset_end: u64,
+        object_name: String,
         statement: String,
     }
     SpStatementCompleted "sqlserver" "sp_statement_completed" "A statement of a module has ended." {
@@ -202,6 +238,9 @@ events! {
         duration: u64,
         /// Microseconds of the worker's own thread.
         cpu_time: u64,
+        physical_reads: u64,
+        logical_reads: u64,
+        writes: u64,
         row_count: u64,
         nest_level: u64,
         line_number: u64,
@@ -242,6 +281,119 @@ events! {
         database_id: u64,
         object_id: u64,
         object_name: String,
+    }
+    PageSplit "sqlserver" "page_split" "A page of an index was split, or got a right neighbour at the edge of its level." {
+        file_id: u64,
+        page_id: u64,
+        database_id: u64,
+        rowset_id: u64,
+        splitOperation: PageSplitKind,
+        new_page_file_id: u64,
+        new_page_page_id: u64,
+    }
+    TransactionLog "sqlserver" "transaction_log" "A record was added to a transaction log." {
+        operation: LogOperation,
+        context: LogContext,
+        /// As in `sys.dm_tran_active_transactions`; 0 for a record of none.
+        transaction_id: i64,
+        database_id: u64,
+        /// Bytes.
+        log_record_size: u64,
+        /// 0 where the record is about no page of rows.
+        alloc_unit_id: u64,
+    }
+    FileReadCompleted "sqlserver" "file_read_completed" "A read of a database's file is over." {
+        mode: FileIoMode,
+        /// Milliseconds.
+        duration: u64,
+        /// Bytes from the file's beginning.
+        offset: u64,
+        database_id: u64,
+        file_id: u64,
+        /// Bytes.
+        size: u64,
+    }
+    FileWriteCompleted "sqlserver" "file_write_completed" "A write to a database's file is over." {
+        mode: FileIoMode,
+        /// Milliseconds.
+        duration: u64,
+        /// Bytes from the file's beginning.
+        offset: u64,
+        database_id: u64,
+        file_id: u64,
+        /// Bytes.
+        size: u64,
+    }
+    PhysicalPageRead "sqlserver" "physical_page_read" "A page was read from the disk." {
+        file_id: u64,
+        page_id: u64,
+        database_id: u64,
+    }
+    PhysicalPageWrite "sqlserver" "physical_page_write" "A page was written to the disk." {
+        file_id: u64,
+        page_id: u64,
+        database_id: u64,
+    }
+    DatabasesLogGrowth "sqlserver" "databases_log_growth" "A log file has grown." {
+        database_id: u64,
+        /// Growths that this event stands for.
+        count: u64,
+    }
+    DatabasesLogShrink "sqlserver" "databases_log_shrink" "A log file has shrunk." {
+        database_id: u64,
+        count: u64,
+    }
+    DatabasesLogFlush "sqlserver" "databases_log_flush" "Log was written to the disk." {
+        database_id: u64,
+        count: u64,
+    }
+    LockAcquired "sqlserver" "lock_acquired" "A lock was granted." {
+        resource_type: LockResourceType,
+        mode: LockModes,
+        owner_type: LockOwnerType,
+        transaction_id: i64,
+        database_id: u64,
+        lockspace_workspace_id: u64,
+        lockspace_sub_id: u64,
+        lockspace_nest_id: u64,
+        resource_0: u64,
+        resource_1: u64,
+        resource_2: u64,
+        /// Of the table, where the resource is one.
+        object_id: u64,
+        /// The table, or the index that a row, key or page is of.
+        associated_object_id: u64,
+        /// Microseconds that it took.
+        duration: u64,
+        /// As in `sys.dm_tran_locks`; empty without `collect_resource_description`.
+        resource_description: String,
+    }
+    LockReleased "sqlserver" "lock_released" "A lock was given back." {
+        resource_type: LockResourceType,
+        mode: LockModes,
+        owner_type: LockOwnerType,
+        transaction_id: i64,
+        database_id: u64,
+        lockspace_workspace_id: u64,
+        lockspace_sub_id: u64,
+        lockspace_nest_id: u64,
+        resource_0: u64,
+        resource_1: u64,
+        resource_2: u64,
+        object_id: u64,
+        associated_object_id: u64,
+        resource_description: String,
+    }
+    BlockedProcessReport "sqlserver" "blocked_process_report" "A task has waited for a lock for longer than 'blocked process threshold (s)'." {
+        /// Microseconds so far.
+        duration: u64,
+        database_id: u64,
+        /// The table that is locked; 0 where it is none.
+        object_id: u64,
+        lock_mode: LockModes,
+        transaction_id: i64,
+        resource_owner_type: ResourceOwnerType,
+        blocked_process: Xml,
     }
 }
 
