@@ -17,6 +17,7 @@ use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::events::PageSplitKind;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 use duramen_wal::record::Lcx;
@@ -211,7 +212,9 @@ impl Rowset {
                     Inserted::Wait(wanted) => {
                         self.wait_for(tx, &wanted, false)?;
                     }
-                    Inserted::NeedsRoom => self.make_room(tx, &key, row.len())?,
+                    Inserted::NeedsRoom => {
+                        self.make_room(tx, &key, row.len(), PageSplitKind::INSERT)?;
+                    }
                     Inserted::NextUniquifier(n) => {
                         uniquifier = Some(n);
                         break;
@@ -615,7 +618,7 @@ impl Rowset {
                 Step::Wait(wanted) => {
                     self.wait_for(tx, &wanted, false)?;
                 }
-                Step::Retry => self.make_room(tx, key, row.len())?,
+                Step::Retry => self.make_room(tx, key, row.len(), PageSplitKind::UPDATE)?,
             }
         }
     }
@@ -651,8 +654,9 @@ impl Rowset {
     pub(crate) fn fits(&self, p: PageRef<'_>, bytes: usize, new_slot: bool) -> bool {
         let need = bytes + if new_slot { 2 } else { 0 };
         let mut reserved = usize::from(p.reserved_bytes());
-        if !new_slot && p.slot_count() <= 1 {
-            // Alone on its page a row finds the room of its undo whatever becomes of it now.
+        if p.slot_count() <= u16::from(!new_slot) {
+            // Alone on its page a row finds the room of its undo whatever becomes of it now, and room is kept for no row of
+            // another page: an empty one would be split at the new key, which may be its own separator.
             reserved = 0;
         }
         if reserved > 0

@@ -28,7 +28,7 @@ mod facts;
 mod finding;
 mod maps;
 mod matching;
-mod overlay;
+pub(crate) mod overlay;
 #[cfg(test)]
 mod planted;
 mod relations;
@@ -139,8 +139,10 @@ impl FileReport {
 pub fn check_directory(disk: &dyn Disk, dir: &Path) -> Result<Vec<FileReport>, IoError> {
     let mut paths = Vec::new();
     collect(disk, disk.list(dir)?, 0, &mut paths);
-    let (left_over, paths): (Vec<_>, Vec<_>) =
-        paths.into_iter().partition(|p| is_tempdb(disk, dir, p));
+    let noted = crate::tempdb::noted_files(disk, dir);
+    let (left_over, paths): (Vec<_>, Vec<_>) = paths
+        .into_iter()
+        .partition(|p| noted.contains(p) || is_tempdb(disk, dir, p));
     let mut reports = check_files(disk, &paths);
     for path in left_over {
         let mut report = FileReport::new(&path);

@@ -15,6 +15,7 @@
 //! there was none it knows its leaf.
 
 mod columns;
+mod parts;
 
 use std::collections::VecDeque;
 
@@ -29,6 +30,7 @@ use crate::reading::{Locking, Reading, Wanted};
 use crate::rowset::Rowset;
 
 use self::columns::Sink;
+pub use self::parts::ScanPart;
 
 type Row = (RowLocator, Vec<Value>);
 
@@ -50,6 +52,8 @@ pub struct Cursor {
     /// The U lock of the row given last, to give back when the cursor goes on.
     held: Option<(Resource, LockMode)>,
     keep_locks: bool,
+    /// Only these pages: a part of a heap.
+    only: bool,
 }
 
 /// What reading some of a page came to.
@@ -88,12 +92,26 @@ impl Cursor {
             let point = is_point(&rowset, &spec);
             duramen_observe::note_scan(rowset.db.id, rowset.def.au, point);
         }
-        let pages = if rowset.def.is_heap() {
-            rowset.heap_pages()?
-        } else {
-            Vec::new()
+        let pages = match rowset.def.is_heap() {
+            true => rowset.heap_pages()?,
+            false => Vec::new(),
         };
-        Ok(Cursor {
+        Ok(Cursor::new(rowset, spec, locking, pages))
+    }
+
+    /// Reads a part of a scan whose locks are held.
+    fn of(rowset: Rowset, tx: &Transaction, spec: ScanSpec, pages: Option<Vec<PageId>>) -> Cursor {
+        let locking = rowset.locking(tx, &spec.reading);
+        let mut cursor = Cursor::new(rowset, spec, locking, Vec::new());
+        if let Some(pages) = pages {
+            cursor.pages = pages;
+            cursor.only = true;
+        }
+        cursor
+    }
+
+    fn new(rowset: Rowset, spec: ScanSpec, locking: Locking, pages: Vec<PageId>) -> Cursor {
+        Cursor {
             rowset,
             spec,
             locking,
@@ -106,7 +124,8 @@ impl Cursor {
             next_slot: 0,
             held: None,
             keep_locks: false,
-        })
+            only: false,
+        }
     }
 
     /// The row given last will be changed: its update lock stays until the transaction ends.
@@ -493,6 +512,10 @@ impl Cursor {
                     }
                 }
             }
+        }
+        if self.only {
+            self.done = true;
+            return Ok(None);
         }
         // Pages that were added since the scan began.
         let known: std::collections::BTreeSet<PageId> = self.pages.iter().copied().collect();

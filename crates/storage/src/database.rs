@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, XdesId, messages};
+use duramen_observe::FileIo;
+use duramen_os::Env;
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time;
 use duramen_txn::txlog::{self, TransactionLog};
@@ -120,7 +122,7 @@ impl Database {
             }
         }
         let log = create_log(engine, spec, &guid)?;
-        let store = new_store(spec.id, guid, files);
+        let store = new_store(engine, &engine.env, spec.id, guid, files);
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
         let db = assemble(engine, &store, &spec.name, boot, log, XdesId(1));
@@ -136,23 +138,36 @@ impl Database {
 
     /// Opens a database: torn pages are repaired, the log is replayed, losers are undone, a checkpoint is taken.
     pub fn open(engine: &Arc<Engine>, spec: &OpenDatabase) -> SqlResult<Arc<Database>> {
+        Database::open_on(engine, &engine.env, spec)
+    }
+
+    /// The same with its files on a disk of its own.
+    pub(crate) fn open_on(
+        engine: &Arc<Engine>,
+        env: &Env,
+        spec: &OpenDatabase,
+    ) -> SqlResult<Arc<Database>> {
         let primary = spec
             .data
             .iter()
             .find(|f| f.file_id == 1)
             .ok_or_else(|| SqlError::new(&messages::FILES_NOT_FOUND, &[]))?;
-        let file = DataFile::open(&engine.env, primary)?;
+        let file = DataFile::open(env, primary)?;
         file.take_length()?;
         let files = vec![Arc::new(file)];
         // The binding in page 0 and the boot page may themselves be torn: the double-write file goes by the GUID that
         // either of them still shows.
         let guid = find_guid(&files, spec.id)?;
-        let store = new_store(spec.id, guid, files);
+        let store = new_store(engine, env, spec.id, guid, files);
         // The list of files must be whole before it is read, and then their pages.
-        engine.pool.doublewrite.repair(&store)?;
-        open_listed(&engine.env, &store, &spec.data)?;
-        engine.pool.doublewrite.repair(&store)?;
-        engine.pool.doublewrite.forget(&guid);
+        if !store.standby {
+            engine.pool.doublewrite.repair(&store)?;
+        }
+        open_listed(env, &store, &spec.data)?;
+        if !store.standby {
+            engine.pool.doublewrite.repair(&store)?;
+            engine.pool.doublewrite.forget(&guid);
+        }
         store.files.read().iter().for_each(|f| f.count_for(spec.id));
         engine.pool.add_store(&store);
         let progress = engine.begin_recovery(spec.id, &spec.name);
@@ -182,11 +197,11 @@ impl Database {
             ..LogConfig::default()
         };
         for file in &spec.log {
-            check_log_file(&engine.env, file, &store.guid)?;
+            check_log_file(&store.env, file, &store.guid)?;
         }
         let mut pass = Pass::new(engine, store, boot.checkpoint_lsn);
         let start = boot.checkpoint_lsn;
-        let log = Log::open_watched(&engine.env, config, &spec.log, start, &mut pass);
+        let log = Log::open_watched(&store.env, config, &spec.log, start, &mut pass);
         let found = pass.finish();
         let (log, _) = log.map_err(|e| e.to_sql(&spec.name))?;
         let found = found?;
@@ -255,6 +270,14 @@ impl Database {
                 free_extents: f.free_extents.load(Ordering::SeqCst),
             })
             .collect()
+    }
+
+    /// The reads and writes of each file in use, data and log.
+    pub fn file_io(&self) -> Vec<Arc<FileIo>> {
+        let files = self.store.files.read();
+        let mut all: Vec<_> = files.iter().filter_map(|f| f.io()).collect();
+        all.extend(self.log().map(|l| l.file_io()).unwrap_or_default());
+        all
     }
 }
 
@@ -354,15 +377,24 @@ impl Database {
     }
 }
 
-fn new_store(id: DbId, guid: [u8; 16], files: Vec<Arc<DataFile>>) -> Arc<DbStore> {
+fn new_store(
+    engine: &Engine,
+    env: &Env,
+    id: DbId,
+    guid: [u8; 16],
+    files: Vec<Arc<DataFile>>,
+) -> Arc<DbStore> {
     Arc::new(DbStore {
         id,
+        env: env.clone(),
         guid,
         files: RwLock::new(files),
         log: OnceLock::new(),
         temporary: tempdb::is_temporary(id),
+        standby: !Arc::ptr_eq(&env.disk, &engine.env.disk),
         recovering: AtomicBool::new(true),
         progress: OnceLock::new(),
+        suspects: engine.suspects.clone(),
     })
 }
 
@@ -388,7 +420,7 @@ fn assemble(
         access: access.clone() as Arc<dyn LogAccess>,
         transactions: TransactionLog::new(id, access, next),
         boot: Mutex::new(boot),
-        storages: RwLock::new(BTreeMap::new()),
+        storages: RwLock::default(),
         file_state: FileState::new(tempdb::is_temporary(id)),
         changed: ChangedExtents::default(),
         counts: CountState::default(),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use duramen_base::{Lsn, SqlResult};
+use duramen_observe::events::{self, EventId, LogContext, LogOperation, TransactionLog, emit};
 use duramen_txn::RecordLog;
+use duramen_wal::record::RecordView;
 use duramen_wal::{Log, LogHolds};
 
 use crate::engine::LogAccess;
@@ -13,11 +15,37 @@ pub(crate) struct DbLog {
     pub name: String,
 }
 
+impl DbLog {
+    #[cold]
+    fn tell(&self, record: &[u8]) {
+        let Some(view) = RecordView::parse(record) else {
+            return;
+        };
+        let (op, context) = (view.op(), view.context());
+        emit(|| TransactionLog {
+            operation: LogOperation(op.0, op.name().unwrap_or("")),
+            context: LogContext(context.0, context.name().unwrap_or("")),
+            transaction_id: i64::try_from(duramen_txn::appending()).unwrap_or(0),
+            database_id: u64::from(self.log.config().db_id.0),
+            log_record_size: view.length() as u64,
+            alloc_unit_id: match op.is_of_page() {
+                true => view.page().map_or(0, |p| p.alloc_unit.0 as u64),
+                false => 0,
+            },
+        });
+    }
+}
+
 impl RecordLog for DbLog {
     fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
-        self.log
+        let lsn = self
+            .log
             .append(record, undo_reserve)
-            .map_err(|e| e.to_sql(&self.name))
+            .map_err(|e| e.to_sql(&self.name))?;
+        if events::is_wanted(EventId::TransactionLog) {
+            self.tell(record);
+        }
+        Ok(lsn)
     }
     fn last_lsn(&self) -> Lsn {
         self.log.last_lsn()

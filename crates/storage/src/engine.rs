@@ -12,9 +12,9 @@ use duramen_os::Env;
 use duramen_os::sync::{Mutex, MutexGuard, RwLock};
 use duramen_txn::txlog::{Decision, TransactionLog};
 use duramen_txn::{Entity, LockDuration, LockManager, LockMode, LockOutcome, Resource};
-use duramen_txn::{RecordLog, Transaction, VersionStore};
+use duramen_txn::{FixedHashMap, RecordLog, Transaction, VersionStore};
 use duramen_wal::LogHolds;
-use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder};
+use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder, recycle};
 
 use crate::alloc::DroppedChain;
 use crate::backup::Backups;
@@ -52,15 +52,35 @@ pub struct Engine {
     pub(crate) pool: Pool,
     pub(crate) databases: RwLock<BTreeMap<u16, Weak<Database>>>,
     pub(crate) instant_file_init: AtomicBool,
+    pub(crate) extents_in_turn: AtomicU32,
     /// Minutes; 0 means 1.
     recovery_interval: AtomicU32,
     pub(crate) redo_speed: RedoSpeed,
     pub(crate) recoveries: Arc<Recoveries>,
     /// Dirty pages above which a recovery leaves its checkpoint to the background.
     pub(crate) checkpoint_debt: AtomicU32,
+    pub(crate) suspects: crate::suspects::Shared,
+    /// Changes of definitions in all catalogs, and of those the ones in tempdb's.
+    definitions: [AtomicU64; 2],
 }
 
 impl Engine {
+    /// A catalog says that definitions of `database` are not what they were.
+    pub fn definitions_changed(&self, database: DbId) {
+        self.definitions[usize::from(database == DbId::TEMPDB)].fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Goes up with every change of a definition in any catalog, those of tempdb counted only where asked for.
+    pub fn definitions(&self, temporary: bool) -> u64 {
+        let [permanent, tempdb] = &self.definitions;
+        let seen = if temporary {
+            tempdb.load(Ordering::Acquire)
+        } else {
+            0
+        };
+        permanent.load(Ordering::Acquire) + seen
+    }
+
     pub fn new(env: &Env, config: &EngineConfig) -> SqlResult<Arc<Engine>> {
         let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
         let versions = VersionStore::new();
@@ -73,9 +93,12 @@ impl Engine {
             pool: Pool::new(config.memory, most, doublewrite)?,
             databases: RwLock::new(BTreeMap::new()),
             instant_file_init: AtomicBool::new(true),
+            definitions: Default::default(),
+            extents_in_turn: AtomicU32::new(1),
             recovery_interval: AtomicU32::new(0),
             redo_speed: RedoSpeed::default(),
             recoveries: Arc::default(),
+            suspects: Arc::default(),
             checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }
@@ -284,7 +307,7 @@ pub struct Database {
     /// The transactions of this database and the log they are written to.
     pub transactions: Arc<TransactionLog>,
     pub(crate) boot: Mutex<Boot>,
-    pub(crate) storages: RwLock<BTreeMap<AllocUnitId, Arc<Storage>>>,
+    pub(crate) storages: RwLock<FixedHashMap<AllocUnitId, Arc<Storage>>>,
     pub(crate) file_state: FileState,
     pub(crate) changed: ChangedExtents,
     pub(crate) counts: CountState,
@@ -365,6 +388,7 @@ impl Database {
                 self.transactions.append(tx, &mut record, reserve)?
             }
         };
+        recycle(record);
         self.apply(id, page, op, context, lsn)?;
         if self.changed.epoch() != epoch {
             self.mark_changed(id)?;

@@ -18,15 +18,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_observe::{FileIo, file_io};
+use duramen_observe::{FileIo, Transfer};
 use duramen_os::sync::{Mutex, RwLock};
-use duramen_os::{DiskFile, Env, OpenOptions, time};
+use duramen_os::{DiskFile, Env, OpenOptions};
 use duramen_txn::RecordLog;
 
 use crate::error::{io_error, logical_error};
 use crate::format::PageBytes;
 use crate::format::page::{PageRef, Verify, verify};
 use crate::recovery::Progress;
+use crate::suspects::{self, SuspectPage, Suspicion};
 
 /// How a file grows when it is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,19 +126,32 @@ impl DataFile {
 
     /// From now on reads and writes of pages count for this database's file: `sys.dm_io_virtual_file_stats`.
     pub fn count_for(&self, db: DbId) {
-        self.io.get_or_init(|| file_io(db, FileId(self.id)));
+        self.io
+            .get_or_init(|| Arc::new(FileIo::new(db, FileId(self.id))));
+    }
+
+    /// Its reads and writes, if they are counted.
+    pub fn io(&self) -> Option<Arc<FileIo>> {
+        self.io.get().cloned()
     }
 
     /// Does one write, counted.
     fn write(&self, page: u32, bytes: &[u8]) -> SqlResult<()> {
-        let started = time::now();
+        let at = u64::from(page) * PAGE_BYTES as u64;
+        let transfer = self.io.get().map(|io| io.begin(at));
         self.handle
-            .write_at(bytes, u64::from(page) * PAGE_BYTES as u64)
+            .write_at(bytes, at)
             .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))?;
-        if let Some(io) = self.io.get() {
-            io.write(bytes.len() as u64, started.elapsed());
+        if let Some(transfer) = transfer {
+            transfer.has_written(bytes.len() as u64);
         }
         Ok(())
+    }
+
+    /// A read of the file begins, if its reads and writes are counted.
+    pub fn begin_read(&self, page: u32) -> Option<Transfer<'_>> {
+        let at = u64::from(page) * PAGE_BYTES as u64;
+        self.io.get().map(|io| io.begin(at))
     }
 
     fn name(&self) -> String {
@@ -163,16 +177,23 @@ impl DataFile {
 /// A database as the buffer pool sees it.
 pub(crate) struct DbStore {
     pub id: DbId,
+    /// Where its files are: the engine's disk, or one over it (`backup::standby`).
+    pub env: Env,
     /// Tells this database's pages in the double-write file from those of others.
     pub guid: [u8; 16],
     pub files: RwLock<Vec<Arc<DataFile>>>,
     pub log: OnceLock<Arc<dyn RecordLog>>,
     /// tempdb: nothing of it outlives the process, so no write of it waits for a log or a disk.
     pub temporary: bool,
+    /// A standby: what is written of it lies over files that stay as they are, and must not reach them by way of the
+    /// double-write file.
+    pub standby: bool,
     /// While recovery runs, pages that were never written may be read.
     pub recovering: AtomicBool,
     /// How far recovery has come.
     pub progress: OnceLock<Arc<Progress>>,
+    /// Told of pages that could not be read.
+    pub suspects: suspects::Shared,
 }
 
 impl DbStore {
@@ -206,8 +227,26 @@ impl DbStore {
                 &file.name(),
             ));
         }
-        self.read_raw(page, into)?;
-        check_page(self, page, into, &file.path)
+        let read = self.read_raw(page, into);
+        if read.is_err() {
+            self.suspect(page, Suspicion::Failed);
+            return read;
+        }
+        let sound = check_page(self, page, into, &file.path);
+        if sound.is_err()
+            && let Some(why) = suspects::suspicion(into, page)
+        {
+            self.suspect(page, why);
+        }
+        sound
+    }
+
+    /// Leaves a note of a page that cannot be used. What recovery meets it may be about to write anew.
+    fn suspect(&self, page: PageId, why: Suspicion) {
+        if !self.recovering.load(Ordering::SeqCst) {
+            let db = self.id;
+            self.suspects.note(SuspectPage { db, page, why });
+        }
     }
 
     /// Pages of the file from this one to its end.
@@ -219,12 +258,12 @@ impl DbStore {
     /// Reads neighbouring pages, the first of which is `first`; nothing is checked.
     pub fn read_raw(&self, first: PageId, into: &mut [u8]) -> SqlResult<()> {
         let file = self.expect_file(first)?;
-        let started = time::now();
+        let transfer = file.begin_read(first.page);
         file.handle
             .read_at(into, u64::from(first.page) * PAGE_BYTES as u64)
             .map_err(|e| io_error(&e, "read", first, &file.name()))?;
-        if let Some(io) = file.io.get() {
-            io.read(into.len() as u64, started.elapsed());
+        if let Some(transfer) = transfer {
+            transfer.has_read(into.len() as u64);
         }
         Ok(())
     }

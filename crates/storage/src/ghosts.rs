@@ -22,13 +22,14 @@ const VERSIONS_A_PASS: usize = 100_000;
 impl Database {
     /// One pass over the B-trees in which rows were deleted since the last one; the number of ghosts removed.
     pub fn clean_ghosts(self: &Arc<Database>) -> SqlResult<u64> {
-        let candidates: Vec<_> = self
+        let mut candidates: Vec<_> = self
             .storages
             .read()
             .values()
             .filter(|s| s.ghosts.load(Ordering::Relaxed) > 0)
             .filter_map(|s| s.known_def())
             .collect();
+        candidates.sort_unstable_by_key(|def| def.au);
         // Readers that ended since have left versions behind that only they needed.
         self.engine.versions.clean(VERSIONS_A_PASS);
         let mut removed = 0;

@@ -18,6 +18,7 @@
 //! | `truncation` | what of the log is let go of, and who keeps the rest |
 //! | `backup` | backup sets: taken while others work, read, restored |
 //! | `undo`, `recovery` | rollback, crash recovery |
+//! | `suspects` | pages that could not be read, for `msdb.dbo.suspect_pages` |
 //! | `ghosts` | cleanup of deleted B-tree rows |
 //!
 //! Order of what is waited for: a row lock (never with anything below held), a tree latch, a unit's allocation cursor, a
@@ -52,12 +53,14 @@ mod lob;
 mod log_files;
 mod pace;
 mod page_counts;
+mod physical;
 mod pool;
 mod reading;
 mod recovery;
 mod row_counts;
 mod rowset;
 mod sample;
+mod suspects;
 mod tempdb;
 #[cfg(test)]
 mod tests;
@@ -68,7 +71,7 @@ mod versioned;
 pub use anchor::SYSALLOCUNITS;
 pub use configuration::default_commit_wait;
 pub use counts::PageCounts;
-pub use cursor::Cursor;
+pub use cursor::{Cursor, ScanPart};
 pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
 pub use engine::{Database, Engine, EngineConfig, StorageRoots};
@@ -77,8 +80,11 @@ pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
 pub use load::{Load, LoadError, Logging, Unsorted, write_sorted};
+pub use physical::{Level, Records, Scan};
 pub use pool::{BufferedPage, PoolStats};
 pub use reading::{Grain, Reading};
 pub use recovery::{Notice, Recovering, RecoverySummary};
 pub use rowset::Rowset;
+pub use suspects::{SuspectPage, Suspicion};
+pub use tempdb::note_files as note_tempdb_files;
 pub use truncation::RecoveryModel;

@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
+use duramen_observe::events::{PhysicalPageRead, emit};
 use duramen_observe::{
     Counter, LatchClass, WaitType, count, count_page_dirtied, count_page_read, latch_wait,
     metering_reads, note_page_read, wait_on,
@@ -445,6 +446,9 @@ impl Pool {
         frame.loading.store(false, Ordering::Relaxed);
         match result {
             Ok(()) => {
+                if read.is_some() {
+                    emit(|| PhysicalPageRead::of(store.id, page));
+                }
                 guard.valid = true;
                 Ok(Some(PageWrite {
                     guard,

@@ -258,11 +258,13 @@ impl Database {
     fn changed_counts(&self, rows: impl Fn(&RowCount) -> i64) -> Vec<(AllocUnitId, i64)> {
         let storages = self.storages.read();
         let known = storages.values().filter(|s| s.rows.known.load(SeqCst));
-        known
+        let mut changed: Vec<_> = known
             .map(|s| (s.au, rows(&s.rows), s.rows.stored.load(SeqCst)))
             .filter(|(_, now, stored)| now != stored)
             .map(|(unit, now, _)| (unit, now))
-            .collect()
+            .collect();
+        changed.sort_unstable();
+        changed
     }
 
     fn append_note(&self, unit: AllocUnitId, rows: i64, note: Note) -> SqlResult<Lsn> {

@@ -8,8 +8,10 @@
 //! 3. A checkpoint of it only lets go of log. Its pages leave memory when the frames are needed, without a copy in the
 //!    double-write file.
 
+use std::path::{Path, PathBuf};
+
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
-use duramen_os::{Env, OpenOptions, volatile};
+use duramen_os::{Disk, Env, IoError, OpenOptions, volatile};
 
 use crate::error::io_error;
 use crate::files::{DataFile, DataFileSpec};
@@ -34,4 +36,44 @@ pub(crate) fn make_file(env: &Env, spec: &DataFileSpec) -> SqlResult<DataFile> {
         handle.set_len(bytes).map_err(fail)?;
     }
     Ok(DataFile::new(spec, handle))
+}
+
+/// The list of tempdb's files that is in a data directory, a path a line: for whoever looks at the directory's files without a
+/// server. It is there once somebody has changed them.
+const LIST: &str = "duramen.tempdb";
+/// No list is longer: 32,767 files would be.
+const LONGEST_LIST: u64 = 16 << 20;
+
+/// Writes the list.
+pub fn note_files(disk: &dyn Disk, dir: &Path, paths: &[PathBuf]) -> Result<(), IoError> {
+    let mut text = String::new();
+    for path in paths {
+        let shown = path.strip_prefix(dir).unwrap_or(path);
+        text.push_str(&shown.to_string_lossy());
+        text.push('\n');
+    }
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let file = disk.open(&dir.join(LIST), &options)?;
+    file.set_len(text.len() as u64)?;
+    file.write_at(text.as_bytes(), 0)
+}
+
+/// The paths of the list; none where there is no list.
+pub(crate) fn noted_files(disk: &dyn Disk, dir: &Path) -> Vec<PathBuf> {
+    let options = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    let read = || -> Result<Vec<u8>, IoError> {
+        let file = disk.open(&dir.join(LIST), &options)?;
+        let mut bytes = vec![0; file.len()?.min(LONGEST_LIST) as usize];
+        file.read_at(&mut bytes, 0)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().map(|line| dir.join(line)).collect()
 }

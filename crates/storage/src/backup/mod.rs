@@ -9,6 +9,8 @@
 //! | `stripes` | several media that hold one set together |
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `restore` | RESTORE: files laid out, log laid behind |
+//! | `pages` | RESTORE ... PAGE: a few pages brought up to the rest |
+//! | `standby` | RESTORE WITH STANDBY: to look at what a restore has come to, and go on |
 //! | `stop` | STOPAT and marks: where in a log a restore ends |
 //!
 //! Why a fuzzy copy is a database:
@@ -28,9 +30,11 @@
 //! them as a crash at the end of the backup would have left them: the log has to reach that end.
 
 mod blocks;
+mod pages;
 mod read;
 mod restore;
 mod set;
+mod standby;
 mod stop;
 mod stripes;
 mod take;
@@ -43,6 +47,7 @@ use duramen_base::PageId;
 use duramen_os::sync::{Mutex, RwLock};
 
 pub use blocks::LogBlocks;
+pub use pages::{MOST_PAGES, PageRestore};
 pub use read::{BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};

@@ -29,7 +29,7 @@ use crate::log_files::log_header;
 const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
 const LOG_PIECE: usize = 1 << 20;
 /// The page of the first file that says how far a restore has come.
-const STATE_PAGE: u64 = 4;
+pub(super) const STATE_PAGE: u64 = 4;
 const STATE_BYTES: usize = 512;
 const MAGIC: [u8; 16] = *b"DURAMEN-RESTORE1";
 
@@ -401,6 +401,7 @@ impl Engine {
 
     /// The restore is over: page 4 is as it was.
     pub fn forget_restore(&self, files: &RestoreFiles) -> SqlResult<()> {
+        self.note_standby(files, None)?;
         self.put_state(files, &[0; STATE_BYTES])
     }
 
@@ -410,7 +411,10 @@ impl Engine {
             .map_err(|e| io_error(&e, "write", PageId::new(1, STATE_PAGE as u32), &name))
     }
 
-    fn state_file(&self, files: &RestoreFiles) -> SqlResult<(Arc<dyn DiskFile>, String)> {
+    pub(super) fn state_file(
+        &self,
+        files: &RestoreFiles,
+    ) -> SqlResult<(Arc<dyn DiskFile>, String)> {
         let first = files.data.iter().find(|f| f.file_id == 1);
         let path = first.map_or(Path::new(""), |f| f.path.as_path());
         let name = path.display().to_string();

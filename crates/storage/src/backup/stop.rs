@@ -31,7 +31,8 @@ impl RecordTime {
         })
     }
 
-    fn of_tape(time: TapeTime) -> RecordTime {
+    /// A moment of a set's header, to the second.
+    pub fn of_tape(time: TapeTime) -> RecordTime {
         let (year, month, day, hour, minute, second) = time.parts();
         /// Days from 0001-01-01 to 1900-01-01.
         const TO_1900: i32 = 693_595;

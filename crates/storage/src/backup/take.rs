@@ -19,6 +19,7 @@ use crate::format::alloc::{
     GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of, gam_page_of, is_fixed_page,
 };
 use crate::format::page::{PageRef, Verify, verify};
+use crate::suspects::{Suspicion, suspicion};
 
 /// Extents read at once: one megabyte.
 const EXTENTS_AT_ONCE: u32 = 16;
@@ -504,7 +505,7 @@ impl<'a> Writer<'a> {
             self.db
                 .engine
                 .pool
-                .read_quietly(&self.db.store, file, first * EXTENT_PAGES, bytes)?;
+                .read_quietly(file, first * EXTENT_PAGES, bytes)?;
             for (i, extent) in bytes.chunks_exact(EXTENT_BYTES).enumerate() {
                 self.extent(file, first + i as u32, extent)?;
             }
@@ -539,6 +540,8 @@ impl<'a> Writer<'a> {
             let sound = verify(page) == Verify::Ok && p.page_id() == id;
             placed |= sound;
             if self.header.checksums && !sound && !blank {
+                let why = suspicion(page, id).unwrap_or(Suspicion::Failed);
+                self.db.note_suspect(id, why);
                 return Err(self.damaged(file, id));
             }
         }

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::events::{PageSplit, PageSplitKind, emit};
 use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
@@ -18,7 +19,13 @@ use crate::rowset::Rowset;
 
 impl Rowset {
     /// Makes it likely that a row of `len` bytes with this key fits: by expunging ghosts, or by a split.
-    pub(crate) fn make_room(&self, tx: &Transaction, key: &[Value], len: usize) -> SqlResult<()> {
+    pub(crate) fn make_room(
+        &self,
+        tx: &Transaction,
+        key: &[Value],
+        len: usize,
+        kind: PageSplitKind,
+    ) -> SqlResult<()> {
         let mut exclusive = self.storage.latch.write();
         *exclusive += 1;
         let leaf = self.descend(key, true)?;
@@ -32,7 +39,7 @@ impl Rowset {
         }
         let before = *self.storage.roots.lock();
         let result = self.db.system(tx, "SplitPage", |sys| {
-            self.split(sys, leaf, key)?;
+            self.split(sys, leaf, key, kind)?;
             let after = *self.storage.roots.lock();
             if after != before {
                 self.db.persist_roots(sys, self.def.au, after)?;
@@ -84,8 +91,27 @@ impl Rowset {
         Ok(removed)
     }
 
-    /// Splits the page `id` for an entry with `key`.
-    fn split(&self, sys: &Transaction, id: PageId, key: &[Value]) -> SqlResult<()> {
+    /// Event sessions hear that `new` has become the right neighbour of `old`.
+    pub(crate) fn tell_split(&self, old: PageId, new: PageId, kind: PageSplitKind) {
+        emit(|| PageSplit {
+            file_id: u64::from(old.file),
+            page_id: u64::from(old.page),
+            database_id: u64::from(self.db.id.0),
+            rowset_id: self.def.rowset.0 as u64,
+            splitOperation: kind,
+            new_page_file_id: u64::from(new.file),
+            new_page_page_id: u64::from(new.page),
+        });
+    }
+
+    /// Splits the page `id` for an entry with `key`; `kind` says for what, on the leaf level.
+    fn split(
+        &self,
+        sys: &Transaction,
+        id: PageId,
+        key: &[Value],
+        kind: PageSplitKind,
+    ) -> SqlResult<()> {
         let (separator, level, new) = {
             count(Counter::PageSplits, 1);
             let new = self.db.allocate_page(sys, &self.storage)?;
@@ -114,7 +140,7 @@ impl Rowset {
                 Some(row) => self.keys.of_node(row)?,
                 None => key.to_vec(),
             };
-            let (kind, pminlen) = (p.page_type(), p.pminlen());
+            let (page_kind, pminlen) = (p.page_type(), p.pminlen());
             self.db.note(
                 sys,
                 RecordBuilder::new(Lop::HOBT_DELTA, Lcx::NULL)
@@ -123,7 +149,7 @@ impl Rowset {
             )?;
             let mut right = self.db.write_new_page(new)?;
             let format = PageOp::Format {
-                kind,
+                kind: page_kind,
                 level,
                 pminlen,
                 au: self.def.au,
@@ -179,6 +205,11 @@ impl Rowset {
             } else if level == 0 {
                 self.storage.set_hint(new);
             }
+            let kind = match level {
+                0 => kind,
+                _ => PageSplitKind::INTERNAL,
+            };
+            self.tell_split(id, new, kind);
             (separator, level, new)
         };
         self.insert_in_parent(sys, id, level, &separator, new)
@@ -233,7 +264,7 @@ impl Rowset {
                 return Ok(());
             }
             drop(page);
-            self.split(sys, parent, separator)?;
+            self.split(sys, parent, separator, PageSplitKind::INTERNAL)?;
         }
     }
 
@@ -272,6 +303,7 @@ impl Rowset {
             let mut roots = self.storage.roots.lock();
             std::mem::replace(&mut roots.root, id)
         };
+        self.tell_split(old, id, PageSplitKind::ROOT);
         self.db.note(
             sys,
             RecordBuilder::new(Lop::ROOT_CHANGE, Lcx::CLUSTERED)

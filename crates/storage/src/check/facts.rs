@@ -51,7 +51,7 @@ impl Sum {
         self.xor ^= hash.rotate_left((hash & 63) as u32);
     }
 
-    fn merge(&mut self, other: Sum) {
+    pub fn merge(&mut self, other: Sum) {
         self.count += other.count;
         self.sum = self.sum.wrapping_add(other.sum);
         self.xor ^= other.xor;

@@ -33,43 +33,60 @@ pub(super) fn indexes(
 ) -> Vec<Finding> {
     let mut out = Vec::new();
     for data in &schema.shapes {
-        let own = facts.units.get(&data.unit);
         for (n, over) in data.over.iter().enumerate() {
-            let index = &schema.shapes[over.index];
-            let other = facts.units.get(&index.unit);
-            // Both must have been looked at.
-            let seen = |s: &Shape| only.is_none_or(|o| o.contains(&s.unit));
-            if !seen(data) || !seen(index) {
+            let indexes: Vec<&Shape> = over.indexes.iter().map(|i| &schema.shapes[*i]).collect();
+            let Some(index) = indexes.first().copied() else {
+                continue;
+            };
+            let is_table = |s: &&Shape| s.object == data.object && !s.is_index();
+            let tables: Vec<&Shape> = match over.whole {
+                true => schema.shapes.iter().filter(is_table).collect(),
+                false => vec![data],
+            };
+            // The whole table is met once, with its first partition.
+            if tables.first().is_some_and(|t| t.unit != data.unit) {
+                continue;
+            }
+            // All must have been looked at.
+            let mut all = tables.iter().chain(&indexes);
+            if all.any(|s| only.is_some_and(|o| !o.contains(&s.unit))) {
                 continue;
             }
             // What could not be read has been said; rows of it would be missed in the index.
-            if own.is_some_and(|u| u.incomplete) || other.is_some_and(|u| u.incomplete) {
+            let facts_of = |s: &Shape| facts.units.get(&s.unit);
+            let mut all = tables.iter().chain(&indexes);
+            if all.any(|s| facts_of(s).is_some_and(|u| u.incomplete)) {
                 continue;
             }
-            let expected = own.and_then(|u| u.sums.get(n)).copied().unwrap_or_default();
-            let has = other
-                .and_then(|u| u.sums.first())
-                .copied()
-                .unwrap_or_default();
-            if expected == has {
+            let sum = |shapes: &[&Shape], n: usize| {
+                let mut total = super::facts::Sum::default();
+                for s in shapes {
+                    let own = facts_of(s).and_then(|u| u.sums.get(n)).copied();
+                    total.merge(own.unwrap_or_default());
+                }
+                total
+            };
+            if sum(&tables, n) == sum(&indexes, 0) {
                 continue;
             }
-            let gather = |shape: &Shape| {
+            let gather = |shapes: &[&Shape]| {
                 let mut list = Vec::new();
-                for id in pages_of(shape) {
-                    if let Some(bytes) = page(files, id) {
-                        let p = PageRef::new(&bytes);
-                        let leaf = p.level() == 0 && p.alloc_unit() == shape.unit;
-                        let right = p.page_type() == if shape.is_index() { 2 } else { 1 };
-                        if leaf && right {
-                            entries(&bytes, shape, n, &mut list);
+                for shape in shapes {
+                    for id in pages_of(shape) {
+                        if let Some(bytes) = page(files, id) {
+                            let p = PageRef::new(&bytes);
+                            let leaf = p.level() == 0 && p.alloc_unit() == shape.unit;
+                            let right = p.page_type() == if shape.is_index() { 2 } else { 1 };
+                            if leaf && right {
+                                entries(&bytes, shape, n, &mut list);
+                            }
                         }
                     }
                 }
                 list.sort_unstable();
                 list
             };
-            let (wanted, there) = (gather(data), gather(index));
+            let (wanted, there) = (gather(&tables), gather(&indexes));
             let (missing, extra) = differences(&wanted, &there);
             let name = schema.name_of(data.object);
             for rid in missing.into_iter().take(MOST) {

@@ -40,6 +40,8 @@ enum Place {
 struct Spill {
     disk: Arc<dyn Disk>,
     path: PathBuf,
+    /// Blocks that stay in memory.
+    memory_blocks: u32,
     state: Mutex<SpillState>,
     broken: AtomicBool,
 }
@@ -59,7 +61,7 @@ impl Spill {
             return Ok(Place::Filled(first));
         }
         let mut state = self.state.lock();
-        if state.in_memory < MEMORY_BLOCKS {
+        if state.in_memory < self.memory_blocks {
             state.in_memory += 1;
             let mut copy = Box::new([0; PAGE_BYTES]);
             copy[..block.len()].copy_from_slice(block);
@@ -282,12 +284,18 @@ pub(crate) struct OverlayDisk {
 impl OverlayDisk {
     /// With a spill file at `spill`, made when it is needed.
     pub fn new(real: &Arc<dyn Disk>, spill: &Path) -> Arc<OverlayDisk> {
+        OverlayDisk::keeping(real, spill, MEMORY_BLOCKS)
+    }
+
+    /// The same with so many blocks in memory.
+    pub fn keeping(real: &Arc<dyn Disk>, spill: &Path, memory_blocks: u32) -> Arc<OverlayDisk> {
         Arc::new(OverlayDisk {
             real: real.clone(),
             files: Mutex::default(),
             spill: Arc::new(Spill {
                 disk: real.clone(),
                 path: spill.to_owned(),
+                memory_blocks,
                 state: Mutex::default(),
                 broken: AtomicBool::new(false),
             }),

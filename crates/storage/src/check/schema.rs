@@ -32,9 +32,12 @@ pub(super) enum Source {
 /// An index over a rowset of data.
 #[derive(Clone, Debug)]
 pub(super) struct Over {
-    /// The index's position in [`Schema::shapes`].
-    pub index: usize,
+    /// The index's positions in [`Schema::shapes`]: one, or all its partitions.
+    pub indexes: Vec<usize>,
     pub sources: Vec<Source>,
+    /// All rows of the table together have the entries of all of `indexes`: the index has other partitions than the
+    /// table, or only one of them has any.
+    pub whole: bool,
 }
 
 /// A rowset.
@@ -42,6 +45,8 @@ pub(super) struct Over {
 pub(super) struct Shape {
     pub object: i32,
     pub index: i32,
+    /// Number of its partition, from 1.
+    pub number: i32,
     pub rowset: i64,
     pub unit: AllocUnitId,
     pub lob: Option<AllocUnitId>,
@@ -87,6 +92,9 @@ pub(super) struct Schema {
     /// Objects in a schema that is not there.
     pub without_schema: Vec<(i32, i32)>,
 }
+
+/// By object and index: data space, and the column that decides the partition.
+type Spaces = BTreeMap<(i32, i32), (i32, i32)>;
 
 /// By object and index: place, status and column id of `sysiscols`.
 type IndexColumns = BTreeMap<(i32, i32), Vec<(i64, i64, i32)>>;
@@ -151,6 +159,9 @@ const DISABLED: i64 = 128;
 const KEY: i64 = 3;
 const DESC: i64 = 4;
 const INCLUDED: i64 = 18;
+/// Columns that an index has for its partitions' sake, or for those of the heap below it.
+const PARTITIONING: i64 = 32;
+const LOCATING: i64 = 64;
 
 /// Object ids of the base tables that are read.
 const RSCOLS: i64 = 3;
@@ -204,8 +215,10 @@ impl Schema {
         let placed = placements(&reader);
         // Name and status of indexes, then their columns: key or not, descending, column.
         let mut indexes: BTreeMap<(i32, i32), (String, i64)> = BTreeMap::new();
+        let mut spaces = Spaces::new();
         for v in reader.rows(IDXSTATS, &foreign::sysidxstats()) {
             let key = (int(&v[0]) as i32, int(&v[1]) as i32);
+            spaces.entry(key).or_insert((0, 0)).0 = int(&v[4]) as i32;
             if int(&v[2]) & IS_INDEX != 0 {
                 indexes.insert(key, (v[3].as_text().unwrap_or_default(), int(&v[2])));
             }
@@ -215,11 +228,16 @@ impl Schema {
             let key = (int(&v[0]) as i32, int(&v[1]) as i32);
             let column = (int(&v[2]), int(&v[3]), int(&v[4]) as i32);
             of_index.entry(key).or_default().push(column);
+            if int(&v[5]) != 0 {
+                spaces.entry(key).or_insert((0, 0)).1 = column.2;
+            }
         }
         of_index.values_mut().for_each(|c| c.sort_unstable());
         let mut declared: BTreeMap<i64, (i32, i32, u16)> = BTreeMap::new();
+        let mut numbers: BTreeMap<i64, i32> = BTreeMap::new();
         for v in reader.rows(ROWSETS, &foreign::sysrowsets()) {
             let minimum = int(&v[9]) as u16;
+            numbers.insert(int(&v[0]), int(&v[4]) as i32);
             let id = (int(&v[2]) as i32, int(&v[3]) as i32, minimum);
             declared.insert(int(&v[0]), id);
         }
@@ -235,7 +253,7 @@ impl Schema {
                 .iter()
                 .find(|u| u.owner == unit.owner && u.kind == 2)
                 .map(|u| u.id);
-            let shape = shape(
+            let mut shape = shape(
                 unit,
                 (object, index, minimum),
                 own,
@@ -244,13 +262,14 @@ impl Schema {
                 lob,
                 &columns,
             );
+            shape.number = numbers.get(&unit.owner).copied().unwrap_or(1);
             schema.units.insert(unit.id, (schema.shapes.len(), 1));
             if let Some(lob) = lob {
                 schema.units.insert(lob, (schema.shapes.len(), 2));
             }
             schema.shapes.push(shape);
         }
-        schema.link(&placed, &of_index, &indexes);
+        schema.link(&placed, &of_index, &indexes, &spaces);
         schema.find_orphans(&columns, &indexes, &declared);
         schema
     }
@@ -285,7 +304,12 @@ impl Schema {
         placed: &BTreeMap<i64, Vec<Placed>>,
         of_index: &IndexColumns,
         indexes: &BTreeMap<(i32, i32), (String, i64)>,
+        spaces: &Spaces,
     ) {
+        let mut parts: BTreeMap<(i32, i32), Vec<usize>> = BTreeMap::new();
+        for (i, s) in self.shapes.iter().enumerate() {
+            parts.entry((s.object, s.index)).or_default().push(i);
+        }
         for data in 0..self.shapes.len() {
             let base = &self.shapes[data];
             if base.is_index() || !base.known {
@@ -297,24 +321,36 @@ impl Schema {
                 Some(found.position)
             };
             let mut over = Vec::new();
-            for (i, index) in self.shapes.iter().enumerate() {
-                if index.object != base.object || !index.is_index() || !index.known {
+            let of_object = parts.range((base.object, 2)..=(base.object, i32::MAX));
+            for (key, own) in of_object {
+                let key = *key;
+                if own.iter().any(|i| !self.shapes[*i].known) {
                     continue;
                 }
-                let key = (index.object, index.index);
+                let Some(index) = own.first().map(|i| &self.shapes[*i]) else {
+                    continue;
+                };
+                let aligned = spaces.get(&key) == spaces.get(&(base.object, base.index));
+                let single = |k: &(i32, i32)| parts.get(k).is_none_or(|p| p.len() == 1);
+                let whole = !(aligned || single(&key) && single(&(base.object, base.index)));
+                let met: Vec<usize> = own
+                    .iter()
+                    .copied()
+                    .filter(|i| whole || self.shapes[*i].number == base.number)
+                    .collect();
                 if indexes.get(&key).is_none_or(|(_, s)| s & DISABLED != 0) {
                     continue;
                 }
                 let none = Vec::new();
                 let columns = of_index.get(&key).unwrap_or(&none);
                 let mut sources = Vec::new();
-                let mut whole = true;
+                let mut complete = true;
                 let mut add = |column: i32, sources: &mut Vec<Source>| match place_of(column) {
                     Some(at) if !sources.contains(&Source::Column(at)) => {
                         sources.push(Source::Column(at));
                     }
                     Some(_) => {}
-                    None => whole = false,
+                    None => complete = false,
                 };
                 for (_, _, column) in columns.iter().filter(|c| c.1 & KEY == KEY) {
                     add(*column, &mut sources);
@@ -336,15 +372,24 @@ impl Schema {
                         sources.len() - 1
                     }));
                 }
-                for (_, _, column) in columns.iter().filter(|c| c.1 == INCLUDED) {
-                    add(*column, &mut sources);
+                for wanted in [INCLUDED, PARTITIONING, LOCATING] {
+                    for (_, _, column) in columns.iter().filter(|c| c.1 == wanted) {
+                        add(*column, &mut sources);
+                    }
                 }
-                if whole && sources.len() == index.def.layout.columns.len() {
-                    over.push((Over { index: i, sources }, locator));
+                if complete && sources.len() == index.def.layout.columns.len() {
+                    let over_one = Over {
+                        indexes: met,
+                        sources,
+                        whole,
+                    };
+                    over.push((over_one, locator));
                 }
             }
             for (o, locator) in &over {
-                self.shapes[o.index].locator = locator.clone();
+                for index in &o.indexes {
+                    self.shapes[*index].locator = locator.clone();
+                }
             }
             self.shapes[data].over = over.into_iter().map(|(o, _)| o).collect();
         }
@@ -479,6 +524,7 @@ fn shape(
     Shape {
         object,
         index,
+        number: 1,
         rowset: unit.owner,
         unit: unit.id,
         lob,

@@ -2,7 +2,7 @@
 //!
 //! Smooth weighted round robin: every file earns as much credit as it has free extents, the richest gives the extent
 //! and pays the sum. Twice the free space is twice the extents, well mixed. A full file has nothing to give; when all
-//! are full, `grow` makes one larger, each file in its turn.
+//! are full, `grow` makes one larger, each file in its turn. With `-E` a file gives 64 extents when it is chosen.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
 use super::DataFile;
-use crate::engine::Database;
+use crate::engine::{Database, Engine};
 use crate::format::alloc::{GAM_EXTENTS, bit_count, bit_find, gam_page_of};
 use crate::format::file_table::FilegroupRow;
 
@@ -32,6 +32,8 @@ pub(crate) struct FileState {
     pub filegroups: RwLock<Vec<FilegroupRow>>,
     /// Credit of each file.
     credit: Mutex<BTreeMap<u16, i64>>,
+    /// Which file a filegroup's turn is at, and for how many more extents.
+    turns: Mutex<BTreeMap<u16, (u16, u32)>>,
     /// One growth at a time; for each filegroup the file that grew last.
     pub growth: Mutex<BTreeMap<u16, u16>>,
     /// One change of the file list at a time.
@@ -54,10 +56,24 @@ impl FileState {
         FileState {
             filegroups: RwLock::new(vec![primary_filegroup(temporary)]),
             credit: Mutex::new(BTreeMap::new()),
+            turns: Mutex::new(BTreeMap::new()),
             growth: Mutex::new(BTreeMap::new()),
             admin: Mutex::new(()),
             names: OnceLock::new(),
         }
+    }
+}
+
+impl Engine {
+    /// `-E`: how many extents a file gives before it is the next one's turn; 1 unless it is said. SQL Server's `-E` gives
+    /// 64 for one.
+    pub fn set_extents_in_turn(&self, extents: u32) {
+        self.extents_in_turn
+            .store(extents.max(1), Ordering::Relaxed);
+    }
+
+    fn extents_in_turn(&self) -> u32 {
+        self.extents_in_turn.load(Ordering::Relaxed)
     }
 }
 
@@ -77,9 +93,31 @@ impl Database {
         files.iter().filter(usable).cloned().collect()
     }
 
-    /// The file that gives the next extent.
+    /// The file that gives the next extent: another one after as many as a turn has.
     fn pick_file(&self, filegroup: u16) -> Option<Arc<DataFile>> {
         let files = self.files_of(filegroup);
+        let in_turn = self.engine.extents_in_turn();
+        if in_turn == 1 || files.len() == 1 {
+            return self.richest(&files);
+        }
+        let mut turns = self.file_state.turns.lock();
+        let turn = turns.entry(filegroup).or_insert((0, 0));
+        let at = files.iter().find(|f| f.id == turn.0 && turn.1 > 0);
+        let at = at.filter(|f| f.free_extents.load(Ordering::SeqCst) > 0);
+        match at {
+            Some(file) => {
+                turn.1 -= 1;
+                Some(file.clone())
+            }
+            None => {
+                let next = self.richest(&files)?;
+                *turn = (next.id, in_turn - 1);
+                Some(next)
+            }
+        }
+    }
+
+    fn richest(&self, files: &[Arc<DataFile>]) -> Option<Arc<DataFile>> {
         let free = |f: &DataFile| i64::from(f.free_extents.load(Ordering::SeqCst));
         let total: i64 = files.iter().map(|f| free(f)).sum();
         if total == 0 {

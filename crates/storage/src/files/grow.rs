@@ -74,11 +74,13 @@ impl DataFile {
     fn write_zeros(&self, from: u64, to: u64) -> Result<(), IoError> {
         let zeros = AlignedBuf::zeroed(ZEROS);
         let _wait = duramen_observe::wait(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER);
+        let told = duramen_observe::Zeroing::begin(&self.path, from, to);
         let mut at = from;
         while at < to {
             let n = (to - at).min(ZEROS as u64);
             self.handle.write_at(&zeros[..n as usize], at)?;
             at += n;
+            told.at(at - from);
         }
         Ok(())
     }

@@ -249,7 +249,7 @@ impl Database {
         *self.file_state.filegroups.write() = groups;
         for row in &listed {
             if self.store.file(row.file_id).is_none() {
-                let file = open_row(&self.engine.env, row, None, &self.store.guid)?;
+                let file = open_row(&self.store.env, row, None, &self.store.guid)?;
                 self.store.files.write().push(Arc::new(file));
             }
         }
@@ -278,7 +278,7 @@ impl Database {
 
     /// Deletes what a crash has left of a file.
     pub(crate) fn delete_leftover_file(&self, path: &Path, file_id: u16) {
-        delete_leftover(&self.engine.env, path, &self.store.guid, file_id, false);
+        delete_leftover(&self.store.env, path, &self.store.guid, file_id, false);
     }
 
     /// Size, growth and limits, as the header page says.
@@ -313,7 +313,7 @@ impl Database {
             let path = Path::new(path.as_ref());
             let used = self.store.files.read().iter().any(|f| f.path == path);
             if !used {
-                delete_leftover(&self.engine.env, path, &self.store.guid, id, true);
+                delete_leftover(&self.store.env, path, &self.store.guid, id, true);
             }
         }
         Ok(())

@@ -537,12 +537,18 @@ pub(crate) fn syscolpars() -> RowLayout {
     ])
 }
 
-/// Object, index, status, name.
+/// Object, index, status, name, data space.
 pub(crate) fn sysidxstats() -> RowLayout {
-    known(&[(T::INT, 4), (T::INT, 8), (T::INT, 12), (T::SYSNAME, -1)])
+    known(&[
+        (T::INT, 4),
+        (T::INT, 8),
+        (T::INT, 12),
+        (T::SYSNAME, -1),
+        (T::INT, 23),
+    ])
 }
 
-/// Object, index, place, status, column.
+/// Object, index, place, status, column, whether it decides the partition.
 pub(crate) fn sysiscols() -> RowLayout {
     known(&[
         (T::INT, 4),
@@ -550,6 +556,7 @@ pub(crate) fn sysiscols() -> RowLayout {
         (T::INT, 12),
         (T::INT, 16),
         (T::INT, 20),
+        (T::TINYINT, 25),
     ])
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Both move the LSN of their pages: what is filled in afterwards goes to disk only when the second is durable.
 
-use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
+use duramen_base::{AllocUnitId, DbId, Lsn, PageId, SqlResult};
 use duramen_observe::{Counter, count};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_NORMAL, Lcx, Lop, PageFields, RecordBuilder, RecordView};
@@ -19,7 +19,7 @@ use crate::format::alloc::{GAM_EXTENTS, PFS_INTERVAL, is_fixed_page, pfs, pfs_ge
 use crate::format::page::{PageMut, page_type};
 use crate::format::{FormatError, FormatResult};
 use crate::pool::PageWrite;
-use crate::recovery::Redo;
+use crate::recovery::{LoosePages, Redo};
 
 /// Bytes of the record that formats a page again.
 const FORMAT_BYTES: u32 = 88;
@@ -310,6 +310,35 @@ impl Redo {
             }
             let mut p = page.change();
             if formats {
+                extent.format(i, &mut p);
+            }
+            p.set_lsn(lsn);
+        }
+        Ok(())
+    }
+}
+
+impl Redo {
+    /// The same on pages that are in no pool.
+    pub(crate) fn extent_on(
+        pages: &mut LoosePages,
+        db: DbId,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+    ) -> SqlResult<()> {
+        let fail = |e: FormatError| recovery_error(db, lsn, &e.to_string());
+        let Some(extent) = Extent::parse(view).map_err(fail)? else {
+            return Ok(());
+        };
+        for (i, id) in extent.pages.iter().enumerate() {
+            let Some(page) = pages.get_mut(id) else {
+                continue;
+            };
+            let mut p = PageMut::new(page);
+            if p.as_ref().lsn() >= lsn {
+                continue;
+            }
+            if view.context() != Lcx::BULK_OPERATION_PAGE {
                 extent.format(i, &mut p);
             }
             p.set_lsn(lsn);

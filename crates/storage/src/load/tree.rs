@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use duramen_base::{PageId, SqlResult};
+use duramen_observe::events::PageSplitKind;
 use duramen_observe::{Counter, count};
 use duramen_txn::{LockDuration, LockMode, Transaction};
 use duramen_types::Value;
@@ -371,6 +372,9 @@ impl Rowset {
             first: false,
         };
         let ids = &extent.pages;
+        for (old, new) in std::iter::once(&last).chain(ids).zip(ids) {
+            self.tell_split(*old, *new, PageSplitKind::INSERT);
+        }
         if at_once {
             self.db.format_extent(sys, &extent, context)?;
         }

@@ -5,6 +5,7 @@
 //! the error.
 
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
+use duramen_observe::events::{PhysicalPageRead, emit};
 use duramen_observe::{Counter, count, wait_on};
 use duramen_os::AlignedBuf;
 
@@ -94,6 +95,7 @@ impl Pool {
                 .store(false, std::sync::atomic::Ordering::Relaxed);
             match guard.page.as_deref_mut() {
                 Some(page) if sound => {
+                    emit(|| PhysicalPageRead::of(store.id, id(i)));
                     page.copy_from_slice(&pages[i]);
                     guard.valid = true;
                 }

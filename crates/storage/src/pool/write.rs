@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{DbId, FileId, Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_observe::events::{self, EventId, PhysicalPageWrite, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::{DiskFile, time};
 
@@ -93,7 +93,7 @@ impl Pool {
                 continue;
             }
             self.cleaned(f);
-            let batch = match store.temporary {
+            let batch = match store.temporary || store.standby {
                 true => &mut room.temporary,
                 false => &mut room.lasting,
             };
@@ -116,6 +116,12 @@ impl Pool {
         }
         result.written = pins.len() as u32;
         count(Counter::PageWrites, u64::from(result.written));
+        if events::is_wanted(EventId::PhysicalPageWrite) {
+            for pin in &pins {
+                let key = pin.0.key.load(Ordering::SeqCst);
+                emit(|| PhysicalPageWrite::of(DbId(db_of(key)), page_of(key)));
+            }
+        }
         let account = match why {
             Why::Eviction => None,
             Why::Lazy => Some(Counter::LazyWrites),
@@ -144,13 +150,7 @@ impl Pool {
 
     /// Reads pages as they stand on the disk, none of them half written: writers wait. What the file does not have yet
     /// reads as zeros.
-    pub fn read_quietly(
-        &self,
-        store: &DbStore,
-        file: &DataFile,
-        first: u32,
-        into: &mut [u8],
-    ) -> SqlResult<()> {
+    pub fn read_quietly(&self, file: &DataFile, first: u32, into: &mut [u8]) -> SqlResult<()> {
         let _writers = self.write_lock.lock();
         let id = PageId::new(file.id, first);
         let name = file.path.display().to_string();
@@ -159,8 +159,11 @@ impl Pool {
         let there = file.handle.len().map_err(fail)?.saturating_sub(at);
         let n = usize::try_from(there).unwrap_or(into.len()).min(into.len());
         into[n..].fill(0);
+        let transfer = file.begin_read(first);
         file.handle.read_at(&mut into[..n], at).map_err(fail)?;
-        duramen_observe::file_io(store.id, FileId(file.id)).read(n as u64, Duration::ZERO);
+        if let Some(transfer) = transfer {
+            transfer.has_read(n as u64);
+        }
         Ok(())
     }
 

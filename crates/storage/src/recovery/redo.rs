@@ -4,10 +4,11 @@
 //! record needs is on its own page (and in the file's list of pages), so records about different pages may be repeated in
 //! any order, and those about one page must be in log order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use duramen_base::{Lsn, PAGE_BYTES, PageId, SqlResult};
+use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_os::{DiskFile, IoError};
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
@@ -17,7 +18,8 @@ use crate::error::{corrupt, recovery_error};
 use crate::files::DbStore;
 use crate::files::grow::expand_error;
 use crate::format::boot::FileHeader;
-use crate::format::{FormatError, PageBytes};
+use crate::format::page::{PageMut, PageRef};
+use crate::format::{FormatError, FormatResult, PageBytes};
 use crate::pool::PageWrite;
 
 /// A database whose pages are brought up to its log; its log may not be open yet.
@@ -56,6 +58,85 @@ pub(super) fn reach(view: &RecordView<'_>) -> Reach {
     }
 }
 
+/// What a record says of its page.
+struct Change<'a> {
+    lsn: Lsn,
+    id: PageId,
+    /// The page's LSN before.
+    previous: Lsn,
+    op: PageOp<'a>,
+}
+
+impl Change<'_> {
+    /// What stood on the page before does not matter.
+    fn formats(&self) -> bool {
+        matches!(self.op, PageOp::Format { .. } | PageOp::Image { .. })
+    }
+
+    /// The page is the one that the record has found.
+    fn follows(&self, db: DbId, have: Lsn) -> SqlResult<()> {
+        if self.formats() || have == self.previous {
+            return Ok(());
+        }
+        let what = format!(
+            "page {} has LSN {} and the record expects {}",
+            self.id,
+            have.to_decimal_text(),
+            self.previous.to_decimal_text()
+        );
+        Err(recovery_error(db, self.lsn, &what))
+    }
+
+    fn repeat(&self, view: &RecordView<'_>, p: &mut PageMut<'_>) -> FormatResult<()> {
+        self.op.apply(self.id, view.context(), p)?;
+        if view.is_compensation()
+            && view.context() == Lcx::HEAP
+            && matches!(self.op, PageOp::Delete { .. } | PageOp::Remove { .. })
+        {
+            // As the rollback did: the rows that came later have filled these bytes.
+            p.trim_slots();
+        }
+        p.set_lsn(self.lsn);
+        Ok(())
+    }
+}
+
+/// Pages in no pool.
+pub(crate) type LoosePages = BTreeMap<PageId, Box<PageBytes>>;
+
+/// Repeats a record on those of the pages that are older.
+pub(crate) fn repeat_on(
+    pages: &mut LoosePages,
+    db: DbId,
+    lsn: Lsn,
+    view: &RecordView<'_>,
+) -> SqlResult<()> {
+    let of = match reach(view) {
+        Reach::Pages => return Redo::extent_on(pages, db, lsn, view),
+        Reach::Page(id) => id,
+        Reach::None | Reach::File(_) => return Ok(()),
+    };
+    let Some(page) = pages.get_mut(&of) else {
+        return Ok(());
+    };
+    let have = PageRef::new(page).lsn();
+    if have >= lsn {
+        return Ok(());
+    }
+    let fail = |e: FormatError| recovery_error(db, lsn, &e.to_string());
+    let Some((id, previous, op)) = PageOp::parse(view).map_err(fail)? else {
+        return Ok(());
+    };
+    let change = Change {
+        lsn,
+        id,
+        previous,
+        op,
+    };
+    change.follows(db, have)?;
+    change.repeat(view, &mut PageMut::new(page)).map_err(fail)
+}
+
 impl Redo {
     /// Repeats a record on those of its pages that are `mine`.
     pub fn apply(
@@ -74,30 +155,19 @@ impl Redo {
         if !self.concerns(id, lsn) {
             return Ok(());
         }
-        let formats = matches!(op, PageOp::Format { .. } | PageOp::Image { .. });
-        let mut page = self.page(id, formats)?;
+        let change = Change {
+            lsn,
+            id,
+            previous,
+            op,
+        };
+        let mut page = self.page(id, change.formats())?;
         let have = page.page().lsn();
         if have >= lsn {
             return Ok(());
         }
-        if !formats && have != previous {
-            let what = format!(
-                "page {id} has LSN {} and the record expects {}",
-                have.to_decimal_text(),
-                previous.to_decimal_text()
-            );
-            return Err(recovery_error(self.store.id, lsn, &what));
-        }
-        let mut p = page.change();
-        op.apply(id, view.context(), &mut p).map_err(fail)?;
-        if view.is_compensation()
-            && view.context() == Lcx::HEAP
-            && matches!(op, PageOp::Delete { .. } | PageOp::Remove { .. })
-        {
-            // As the rollback did: the rows that came later have filled these bytes.
-            p.trim_slots();
-        }
-        p.set_lsn(lsn);
+        change.follows(self.store.id, have)?;
+        change.repeat(view, &mut page.change()).map_err(fail)?;
         match view.context() {
             Lcx::FILE_HEADER => self.grow(id, page.bytes()),
             _ => Ok(()),

@@ -324,6 +324,36 @@ struct Promise {
     rows: i32,
 }
 
+/// `-E`: a file gives 64 extents before it is the next one's turn.
+#[test]
+fn a_file_gives_as_many_extents_as_its_turn_has() {
+    Simulation::new(9).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        engine.set_extents_in_turn(64);
+        let db = create(&engine).unwrap();
+        let group = db.add_filegroup("g").unwrap();
+        let add = |name| db.add_data_file(&spec(name, group, 1600, FileGrowth::None));
+        let files = [add("a").unwrap(), add("b").unwrap()];
+        let table = new_heap(&engine, &db, 400, group).unwrap();
+        let now = || {
+            let mut used = files.map(|f| used(&db, f));
+            used.sort();
+            used
+        };
+        let before = now();
+        // Two rows a page, 16 an extent.
+        fill(&engine, &table, 0, 16 * 60).unwrap();
+        let [less, more] = now();
+        assert!(less == before[0] && more >= 60, "{less} and {more}");
+        fill(&engine, &table, 1000, 16 * 66).unwrap();
+        let [less, more] = now();
+        assert!(less.min(more) >= 60, "{less} and {more}");
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}
+
 fn names(db: &Database) -> Vec<String> {
     let mut names: Vec<_> = db
         .files()

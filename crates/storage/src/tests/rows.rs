@@ -421,3 +421,47 @@ fn pages_know_how_many_ghosts_they_have() {
         sound(&*sim.disk());
     });
 }
+
+/// Room that was kept for an undo on a page that has no row left: a split at its own separator gave the parent two equal keys.
+#[test]
+fn an_empty_page_keeps_room_for_nobody() {
+    Simulation::new(10).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        for id in 0..8 {
+            table.insert(&tx, &row(id, 4000, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        // An older transaction still runs: what is reserved counts.
+        let older = begin(&engine, 53);
+        db.rowset(&heap())
+            .insert(&older, &row(1, 10, None)[..2])
+            .unwrap();
+        let tx = begin(&engine, 52);
+        for id in [2, 3] {
+            let at = RowLocator::Key(vec![Value::Int(id)]);
+            table.update(&tx, &at, &row(id, 10, None)).unwrap();
+            assert!(table.delete(&tx, &at).unwrap());
+        }
+        engine.commit(&tx, None).unwrap();
+        assert_eq!(db.clean_ghosts().unwrap(), 2);
+        let tx = begin(&engine, 52);
+        table.insert(&tx, &row(2, 4000, None)).unwrap();
+        engine.commit(&tx, None).unwrap();
+        let root = db.read_page(table.root().unwrap()).unwrap();
+        let node = |slot| root.page().expect_record(slot).unwrap()[1..5].to_vec();
+        let separators: Vec<Vec<u8>> = (1..root.page().slot_count()).map(node).collect();
+        assert_eq!(
+            separators,
+            [2_i32, 4, 6].map(|id| id.to_le_bytes().to_vec())
+        );
+        drop(root);
+        engine.commit(&older, None).unwrap();
+        assert_eq!(table.check_tree().unwrap(), 7);
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}

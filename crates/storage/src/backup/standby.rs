@@ -1,0 +1,107 @@
+//! RESTORE WITH STANDBY: a database that is being restored, opened for reading.
+//!
+//! Redo and undo of what has been restored so far happen in an overlay: the files themselves stay as the restore has laid
+//! them, so the next log backup goes on from them as if nobody had looked. The overlay's blocks are the undo file. They are
+//! never needed again: a start makes them anew, and the next RESTORE throws them away.
+//!
+//! Behind the restore's state, in the second half kilobyte of the same page, stands the undo file's name as long as the
+//! database is a standby; it is durable before the database is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duramen_base::{PAGE_BYTES, PageId, SqlResult};
+use duramen_os::{Env, OpenOptions};
+
+use super::restore::{RestoreFiles, STATE_PAGE};
+use crate::check::overlay::OverlayDisk;
+use crate::database::OpenDatabase;
+use crate::engine::{Database, Engine};
+use crate::error::io_error;
+
+const NOTE_AT: u64 = STATE_PAGE * PAGE_BYTES as u64 + 512;
+const NOTE_BYTES: usize = 512;
+const MAGIC: [u8; 16] = *b"DURAMEN-STANDBY1";
+/// Bytes of a name that fit between magic, length and checksum.
+const LONGEST_NAME: usize = NOTE_BYTES - 22;
+
+fn encode(undo: &str) -> [u8; NOTE_BYTES] {
+    let mut b = [0; NOTE_BYTES];
+    let name = &undo.as_bytes()[..undo.len().min(LONGEST_NAME)];
+    b[..16].copy_from_slice(&MAGIC);
+    b[16..18].copy_from_slice(&(name.len() as u16).to_le_bytes());
+    b[18..18 + name.len()].copy_from_slice(name);
+    let crc = crc32c::crc32c(&b[..NOTE_BYTES - 4]);
+    b[NOTE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+    b
+}
+
+fn decode(b: &[u8; NOTE_BYTES]) -> Option<String> {
+    let crc = crc32c::crc32c(&b[..NOTE_BYTES - 4]).to_le_bytes();
+    if b[..16] != MAGIC || b[NOTE_BYTES - 4..] != crc {
+        return None;
+    }
+    let length = usize::from(u16::from_le_bytes([b[16], b[17]]));
+    let name = b.get(18..18 + length.min(LONGEST_NAME))?;
+    String::from_utf8(name.to_vec()).ok()
+}
+
+impl Engine {
+    /// From now on the database is a standby with this undo file, or none any more.
+    pub fn note_standby(&self, files: &RestoreFiles, undo: Option<&str>) -> SqlResult<()> {
+        let (file, name) = self.state_file(files)?;
+        let note = undo.map_or([0; NOTE_BYTES], encode);
+        file.write_durable_at(&note, NOTE_AT)
+            .map_err(|e| io_error(&e, "write", PageId::new(1, STATE_PAGE as u32), &name))
+    }
+
+    /// The undo file's name, as it was given, of a database that is a standby.
+    pub fn standby_note(&self, files: &RestoreFiles) -> SqlResult<Option<String>> {
+        let (file, name) = self.state_file(files)?;
+        let mut b = [0; NOTE_BYTES];
+        file.read_at(&mut b, NOTE_AT)
+            .map_err(|e| io_error(&e, "read", PageId::new(1, STATE_PAGE as u32), &name))?;
+        Ok(decode(&b))
+    }
+}
+
+impl Database {
+    /// Opens what has been restored, in an overlay with its blocks in the file `undo`, which is made over and goes with the
+    /// database. The files are only read.
+    pub fn open_standby(
+        engine: &Arc<Engine>,
+        spec: &OpenDatabase,
+        undo: &Path,
+    ) -> SqlResult<Arc<Database>> {
+        let real = &engine.env.disk;
+        let disk = OverlayDisk::keeping(real, undo, 0);
+        let options = OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        };
+        let data = spec.data.iter().map(|f| &f.path);
+        for path in data.chain(spec.log.iter().map(|f| &f.path)) {
+            let name = path.display().to_string();
+            let base = real.open(path, &options).and_then(|b| disk.put(path, &b));
+            base.map_err(|e| io_error(&e, "open", PageId::NULL, &name))?;
+        }
+        Database::open_on(engine, &Env::with_disk(disk), spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written_or_not_at_all() {
+        let note = encode("C:\\undo\u{e4}.dat");
+        assert_eq!(decode(&note).as_deref(), Some("C:\\undo\u{e4}.dat"));
+        for at in 0..NOTE_BYTES {
+            let mut turned = note;
+            turned[at] ^= 1;
+            assert_eq!(decode(&turned), None, "{at}");
+        }
+        assert_eq!(decode(&[0; NOTE_BYTES]), None);
+    }
+}
