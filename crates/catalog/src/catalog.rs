@@ -94,6 +94,7 @@ impl CatalogDb {
         let mut state = self.state.lock();
         state.version += 1;
         self.version.store(state.version, Ordering::Release);
+        self.db.engine.definitions_changed(self.db.id);
         state.snapshot = None;
         self.identities.lock().clear();
     }
@@ -109,6 +110,7 @@ impl CatalogDb {
         state.version += 1;
         let version = state.version;
         self.version.store(version, Ordering::Release);
+        self.db.engine.definitions_changed(self.db.id);
         if let Some(s) = &mut state.snapshot {
             let s = Arc::make_mut(s);
             s.version = version;

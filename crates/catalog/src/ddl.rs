@@ -6,8 +6,11 @@ mod alter;
 mod constraints;
 mod indexes;
 mod modules;
+pub(crate) mod partitions;
 mod rename;
+mod repartition;
 mod statistics;
+mod switch;
 mod types;
 
 pub use indexes::key_text;
@@ -15,17 +18,19 @@ pub use indexes::key_text;
 use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, ObjectId, RowsetId, SqlError, SqlResult, messages};
-use duramen_storage::{KeyColumn, RowsetDef};
+use duramen_storage::KeyColumn;
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
 use self::constraints::Named;
+use self::partitions::with_partitioning;
 use crate::bootstrap::{self, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_PERSISTED, COLUMN_ROWGUID};
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
 use crate::identity::{IdentityState, encode_idtval};
 use crate::load::{self, VALUE_TEXT};
+use crate::partitions::Place;
 use crate::properties::class;
 use crate::rows::{Base, Fields, id};
 use crate::shape::{Keys, RowsetIds, data_rowset};
@@ -73,8 +78,8 @@ pub struct NewIndex {
     pub keys: Vec<KeyColumn>,
     pub includes: Vec<usize>,
     pub options: IndexOptions,
-    /// `ON`; 0: where the table is.
-    pub filegroup: u16,
+    /// `ON`; the default: where the table is.
+    pub place: Place,
 }
 
 /// A check constraint to create.
@@ -110,8 +115,8 @@ pub struct NewTable {
     pub indexes: Vec<NewIndex>,
     pub checks: Vec<NewCheck>,
     pub foreign_keys: Vec<NewForeignKey>,
-    /// `ON`; 0: the default filegroup.
-    pub filegroup: u16,
+    /// `ON`
+    pub place: Place,
     /// `TEXTIMAGE_ON`; 0: the default filegroup.
     pub lob_filegroup: u16,
 }
@@ -213,12 +218,19 @@ impl CatalogDb {
         let specs: Vec<_> = columns.iter().map(crate::shape::spec).collect();
         let lob = columns.iter().any(|c| c.ty.is_max() && c.is_stored());
         let clustered = new.indexes.iter().find(|i| i.clustered);
-        let ids = self.new_ids(tx, object.id, u16::from(clustered.is_some()), lob)?;
-        let keys = clustered.map(|i| Keys {
-            columns: &i.keys,
-            unique: i.unique,
-        });
-        let data = Arc::new(data_rowset(&ids, &specs, keys));
+        // A clustered index is the table.
+        let place = match clustered.map_or(Place::Default, |i| i.place) {
+            Place::Default => new.place,
+            named => named,
+        };
+        self.check_partitioning(&new.name, &columns, place)?;
+        let keys = clustered.map(|i| with_partitioning(&i.keys, i.unique, place.column()));
+        let make = |ids: &RowsetIds| {
+            let unique = clustered.is_some_and(|i| i.unique);
+            let keys = keys.as_ref().map(|columns| Keys { columns, unique });
+            data_rowset(ids, &specs, keys)
+        };
+        let none = RowsetIds::none(object.id);
         let mut table = TableDef {
             id: object.id,
             schema: new.schema,
@@ -228,7 +240,8 @@ impl CatalogDb {
             columns,
             indexes: Vec::new(),
             statistics: Vec::new(),
-            data: data.clone(),
+            data: Arc::new(make(&none)),
+            partitioned: None,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
@@ -238,19 +251,17 @@ impl CatalogDb {
             version: 0,
         };
         check_row_size(&table)?;
-        let or_default = |filegroup: u16| match filegroup {
+        let lob_place = match new.lob_filegroup {
             0 => self.database().default_filegroup(),
             named => named,
         };
-        // A clustered index is the table.
-        let place = clustered.map_or(0, |i| i.filegroup);
-        let place = or_default(if place == 0 { new.filegroup } else { place });
-        let lob_place = or_default(new.lob_filegroup);
-        self.database()
-            .create_storage_on(tx, &data, place, lob_place)?;
-        describe::storage_rows(&base, &data, &describe::data_column_ids(&table))?;
+        let index = u16::from(clustered.is_some());
+        let laid = self.lay_out(tx, (place, lob_place), (&table, index, lob), &make)?;
+        describe::storage_rows(&base, laid.rowsets(), &describe::data_column_ids(&table))?;
+        table.data = laid.first;
+        table.partitioned = laid.partitioned;
         if clustered.is_none() {
-            describe::heap_row(&base, &data)?;
+            describe::heap_rows(&base, &table)?;
         }
         // The clustered index is already there; it only needs its name.
         for index in clustered
@@ -349,9 +360,7 @@ impl CatalogDb {
         for child in children {
             self.delete_object(&base, child)?;
         }
-        let mut rowsets: Vec<&Arc<RowsetDef>> = vec![&table.data];
-        rowsets.extend(table.nonclustered().map(|i| &i.rowset));
-        for rowset in rowsets {
+        for rowset in table.all_rowsets() {
             describe::delete_storage_rows(&base, rowset)?;
             self.database().drop_storage(tx, rowset)?;
         }

@@ -6,6 +6,7 @@ use duramen_base::ObjectId;
 use duramen_storage::{KeyColumn, RowsetDef};
 use duramen_types::{DateTime, SqlType, Value};
 
+use crate::partitions::Partitioned;
 use crate::shape::IndexSource;
 
 /// A schema.
@@ -261,7 +262,9 @@ pub struct IndexDef {
     /// Included columns: positions in the table's columns.
     pub includes: Vec<usize>,
     pub options: IndexOptions,
+    /// Of the first partition, where it has several.
     pub rowset: Arc<RowsetDef>,
+    pub partitioned: Option<Arc<Partitioned>>,
     /// Where each column of the index's own rows comes from.
     pub sources: Vec<IndexSource>,
     /// Positions, in the index's rows, of the base row's locator: the RID, or the clustering key.
@@ -281,8 +284,10 @@ pub struct TableDef {
     pub indexes: Vec<IndexDef>,
     /// Those of CREATE STATISTICS; every index has statistics besides.
     pub statistics: Vec<StatisticsDef>,
-    /// The heap or the clustered index. Its rows are the columns, then the uniquifier where there is one.
+    /// The heap or the clustered index. Its rows are the columns, then the uniquifier where there is one. Of several
+    /// partitions it is the first.
     pub data: Arc<RowsetDef>,
+    pub partitioned: Option<Arc<Partitioned>>,
     pub checks: Vec<CheckDef>,
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// The foreign keys that refer to this table, with the table that has each: plans that change rows rely on them.

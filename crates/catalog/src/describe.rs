@@ -1,10 +1,13 @@
 //! The catalog rows that describe a rowset: `sysrowsets`, `sysrscols`, `sysallocunits`, `sysidxstats`, `sysiscols`.
 
+use std::sync::Arc;
+
 use duramen_base::SqlResult;
 use duramen_storage::RowsetDef;
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::def::{IndexDef, IndexOptions, StatisticsDef, TableDef};
+use crate::partitions::Partitioned;
 use crate::rows::{Base, Fields, id};
 use crate::shape::IndexSource;
 
@@ -34,6 +37,10 @@ pub(crate) mod column_status {
     pub const KEY: i64 = 3;
     pub const DESC: i64 = 4;
     pub const INCLUDED: i64 = 18;
+    /// The partitioning column, where the index was not declared with it; *assumed*.
+    pub const PARTITIONING: i64 = 32;
+    /// The partitioning column of the heap below an index that has other partitions or none (ours).
+    pub const LOCATING: i64 = 64;
 }
 
 /// `sysrscols.status`: NOT NULL, uniquifier, descending key (the last is ours).
@@ -71,16 +78,42 @@ pub(crate) fn index_options(row: &[Value]) -> IndexOptions {
     }
 }
 
-/// Writes every row that describes a rowset with pages, but not its column and index definitions.
-pub(crate) fn storage_rows(base: &Base<'_>, def: &RowsetDef, column_ids: &[i32]) -> SqlResult<()> {
+/// Writes every row that describes rowsets with pages, by partition, but not their column and index definitions.
+pub(crate) fn storage_rows(
+    base: &Base<'_>,
+    rowsets: &[Arc<RowsetDef>],
+    column_ids: &[i32],
+) -> SqlResult<()> {
+    for (number, def) in (1..).zip(rowsets) {
+        partition_rows(base, def, number, column_ids)?;
+    }
+    Ok(())
+}
+
+/// The same of one partition, from 1.
+pub(crate) fn partition_rows(
+    base: &Base<'_>,
+    def: &RowsetDef,
+    number: i64,
+    column_ids: &[i32],
+) -> SqlResult<()> {
     allocation_rows(base, def)?;
-    placement_rows(base, def, column_ids)
+    numbered_rows(base, def, number, column_ids)
 }
 
 /// The `sysrowsets` and `sysrscols` rows of a rowset.
 pub(crate) fn placement_rows(
     base: &Base<'_>,
     def: &RowsetDef,
+    column_ids: &[i32],
+) -> SqlResult<()> {
+    numbered_rows(base, def, 1, column_ids)
+}
+
+fn numbered_rows(
+    base: &Base<'_>,
+    def: &RowsetDef,
+    number: i64,
     column_ids: &[i32],
 ) -> SqlResult<()> {
     let layout = &def.layout;
@@ -92,7 +125,7 @@ pub(crate) fn placement_rows(
             .int("ownertype", 1)
             .int("idmajor", i64::from(def.object.0))
             .int("idminor", i64::from(def.index_id))
-            .int("numpart", 1)
+            .int("numpart", number)
             .int("maxnullbit", i64::from(layout.null_bits))
             .int("maxleaf", max_leaf)
             .int("minleaf", min),
@@ -167,16 +200,58 @@ pub(crate) fn delete_storage_rows(base: &Base<'_>, def: &RowsetDef) -> SqlResult
     Ok(())
 }
 
-/// The `sysidxstats` row of a heap.
+/// The `sysidxstats` row of a base table's heap.
 pub(crate) fn heap_row(base: &Base<'_>, def: &RowsetDef) -> SqlResult<()> {
+    heap_row_in(base, def, i64::from(base.db.filegroup_of(def.au)))
+}
+
+fn heap_row_in(base: &Base<'_>, def: &RowsetDef, space: i64) -> SqlResult<()> {
     base.insert(
         Fields::new(id::IDXSTATS)?
             .int("id", i64::from(def.object.0))
             .int("indid", 0)
             .int("status", index_status::BASE)
-            .int("dataspace", i64::from(base.db.filegroup_of(def.au)))
+            .int("dataspace", space)
             .int("rowset", def.rowset.0),
     )
+}
+
+/// The rows of a table's heap: those of its partitioning column too.
+pub(crate) fn heap_rows(base: &Base<'_>, table: &TableDef) -> SqlResult<()> {
+    heap_row_in(
+        base,
+        &table.data,
+        space_of(base, table.partitioned.as_deref(), &table.data),
+    )?;
+    let Some(p) = &table.partitioned else {
+        return Ok(());
+    };
+    base.insert(member(table, 0, 1, column_status::PARTITIONING, p.column)?.int("tinyprop2", 1))
+}
+
+/// The data space of a heap or index: a filegroup, or a partition scheme.
+fn space_of(base: &Base<'_>, partitioned: Option<&Partitioned>, def: &RowsetDef) -> i64 {
+    match partitioned {
+        Some(p) => i64::from(p.scheme),
+        None => i64::from(base.db.filegroup_of(def.au)),
+    }
+}
+
+/// A `sysiscols` row for the column at a position.
+fn member(
+    table: &TableDef,
+    index: u16,
+    subid: i64,
+    status: i64,
+    column: usize,
+) -> SqlResult<Fields> {
+    let column = table.columns.get(column).map_or(0, |c| c.id);
+    Ok(Fields::new(id::ISCOLS)?
+        .int("idmajor", i64::from(table.id.0))
+        .int("idminor", i64::from(index))
+        .int("subid", subid)
+        .int("status", status)
+        .int("intprop", i64::from(column)))
 }
 
 /// The `sysidxstats` and `sysiscols` rows of an index.
@@ -214,32 +289,45 @@ pub(crate) fn index_rows(base: &Base<'_>, table: &TableDef, index: &IndexDef) ->
             .int("type", if index.clustered { 1 } else { 2 })
             .int(
                 "dataspace",
-                i64::from(base.db.filegroup_of(index.rowset.au)),
+                space_of(base, index.partitioned.as_deref(), &index.rowset),
             )
             .int("rowset", index.rowset.rowset.0),
     )?;
     let mut subid = 0;
     let keys = index.keys.iter().map(|k| (k.column, k.desc, true));
     let includes = index.includes.iter().map(|c| (*c, false, false));
+    let own = index.partitioned.as_ref().map(|p| p.column);
     for (column, desc, key) in keys.chain(includes) {
         subid += 1;
-        let Some(c) = table.columns.get(column) else {
-            continue;
-        };
         let status = match (key, desc) {
             (true, false) => column_status::KEY,
             (true, true) => column_status::KEY | column_status::DESC,
             (false, _) => column_status::INCLUDED,
         };
         base.insert(
-            Fields::new(id::ISCOLS)?
-                .int("idmajor", i64::from(table.id.0))
-                .int("idminor", i64::from(index.id))
-                .int("subid", subid)
-                .int("status", status)
-                .int("intprop", i64::from(c.id))
-                .int("tinyprop1", if key { subid } else { 0 }),
+            member(table, index.id, subid, status, column)?
+                .int("tinyprop1", if key { subid } else { 0 })
+                .int("tinyprop2", i64::from(own == Some(column))),
         )?;
+    }
+    let declared =
+        |c: usize| index.keys.iter().any(|k| k.column == c) || index.includes.contains(&c);
+    if let Some(own) = own.filter(|c| !declared(*c)) {
+        subid += 1;
+        let status = column_status::PARTITIONING;
+        base.insert(member(table, index.id, subid, status, own)?.int("tinyprop2", 1))?;
+    }
+    let below = table.partitioned.as_ref().map(|p| p.column);
+    let below = below.filter(|c| table.is_heap() && !declared(*c) && own != Some(*c));
+    if let Some(below) = below {
+        subid += 1;
+        base.insert(member(
+            table,
+            index.id,
+            subid,
+            column_status::LOCATING,
+            below,
+        )?)?;
     }
     Ok(())
 }

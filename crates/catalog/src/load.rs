@@ -12,9 +12,11 @@ use crate::bootstrap::{
     CLASS_SCHEMA, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_NOT_NULL, COLUMN_PERSISTED,
     COLUMN_ROWGUID,
 };
+use crate::ddl::partitions::{with_hidden, with_partitioning};
 use crate::def::*;
 use crate::describe::{column_status, index_status};
 use crate::identity::decode_idtval;
+use crate::partitions::Partitioned;
 use crate::rows::{Base, id};
 use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
 use crate::snapshot::Snapshot;
@@ -63,6 +65,8 @@ struct Rows {
     /// By object and part: 0 for the object itself, else a column.
     texts: BTreeMap<(i32, i32), String>,
     references: BTreeMap<i32, Vec<Vec<Value>>>,
+    /// Rowsets by object and index, in the order of their partitions.
+    rowsets: BTreeMap<(i32, i32), Vec<(i64, i64)>>,
 }
 
 impl Rows {
@@ -98,6 +102,15 @@ fn read(base: &Base<'_>) -> SqlResult<Rows> {
     for row in base.rows_from(id::RSCOLS, rowset.clone())? {
         placements.entry(int(&row, 0)).or_default().push(row);
     }
+    let mut rowsets: BTreeMap<(i32, i32), Vec<(i64, i64)>> = BTreeMap::new();
+    for row in base.rows_from(id::ROWSETS, rowset.clone())? {
+        let of = (int(&row, 2) as i32, int(&row, 3) as i32);
+        rowsets
+            .entry(of)
+            .or_default()
+            .push((int(&row, 4), int(&row, 0)));
+    }
+    rowsets.values_mut().for_each(|r| r.sort_unstable());
     let units = base
         .rows_from(id::ALLOCUNITS, rowset)?
         .iter()
@@ -117,6 +130,7 @@ fn read(base: &Base<'_>) -> SqlResult<Rows> {
         units,
         texts,
         references: group(base.rows_from(id::SINGLEOBJREFS, object)?, 1),
+        rowsets,
     })
 }
 
@@ -203,6 +217,7 @@ pub(crate) fn load(base: &Base<'_>, version: u64) -> SqlResult<Snapshot> {
             out.types.insert(ty.id, Arc::new(ty));
         }
     }
+    crate::ddl::partitions::load(base, &mut out)?;
     let tables: Vec<Arc<ObjectDef>> = out.objects.values().cloned().collect();
     for (object, row) in tables.iter().zip(&rows.objects) {
         if object.kind == ObjectKind::TABLE {
@@ -356,7 +371,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         .filter(|o| o.kind == ObjectKind::FOREIGN_KEY)
         .map(|o| foreign_key(rows, o))
         .collect();
-    let (data, indexes) = indexes(rows, object.id, &columns)?;
+    let (data, partitioned, indexes) = indexes(rows, out, object.id, &columns)?;
     Ok(TableDef {
         id: object.id,
         schema: object.schema,
@@ -370,6 +385,7 @@ fn table(rows: &Rows, out: &Snapshot, object: &ObjectDef) -> SqlResult<TableDef>
         columns,
         indexes,
         data,
+        partitioned,
         checks,
         foreign_keys,
         referenced_by: Vec::new(),
@@ -448,16 +464,61 @@ struct Declared {
     name: String,
     status: i64,
     rowset: i64,
+    /// A filegroup or a partition scheme.
+    space: i32,
     keys: Vec<KeyColumn>,
     includes: Vec<usize>,
+    /// The partitioning column.
+    partitioning: Option<usize>,
     options: IndexOptions,
 }
 
+impl Declared {
+    fn unique(&self) -> bool {
+        self.status & index_status::UNIQUE != 0
+    }
+}
+
+/// The rowsets of a heap or index, made by `make`: the first, and all of them where there are partitions.
+fn rowsets(
+    rows: &Rows,
+    out: &Snapshot,
+    object: ObjectId,
+    d: &Declared,
+    make: &dyn Fn(&RowsetIds) -> RowsetDef,
+) -> SqlResult<(Arc<RowsetDef>, Option<Arc<Partitioned>>)> {
+    let Some(scheme) = out.partition_schemes.get(&d.space) else {
+        return Ok((Arc::new(make(&ids(rows, object, d, d.rowset))), None));
+    };
+    let function = out.partition_functions.get(&scheme.function);
+    let known = rows.rowsets.get(&(object.0, i32::from(d.id)));
+    let (Some(function), Some(column), Some(known)) = (function, d.partitioning, known) else {
+        return Err(broken("partitions"));
+    };
+    let all = known
+        .iter()
+        .map(|(_, rowset)| Arc::new(make(&ids(rows, object, d, *rowset))));
+    let all: Vec<Arc<RowsetDef>> = all.collect();
+    if all.len() != function.fanout() {
+        return Err(broken("partitions"));
+    }
+    let partitioned = Partitioned {
+        scheme: scheme.id,
+        function: function.clone(),
+        column,
+        rowsets: all,
+    };
+    Ok((partitioned.rowsets[0].clone(), Some(Arc::new(partitioned))))
+}
+
+type Data = (Arc<RowsetDef>, Option<Arc<Partitioned>>, Vec<IndexDef>);
+
 fn indexes(
     rows: &Rows,
+    known: &Snapshot,
     object: ObjectId,
     columns: &[ColumnDef],
-) -> SqlResult<(Arc<RowsetDef>, Vec<IndexDef>)> {
+) -> SqlResult<Data> {
     let mut declared = Vec::new();
     for row in rows.indexes.get(&object.0).unwrap_or(&Vec::new()) {
         if int(row, 10) == 0 {
@@ -471,37 +532,47 @@ fn indexes(
         .filter(|d| d.id <= 1)
         .ok_or_else(|| broken("table without data"))?;
     let specs: Vec<_> = columns.iter().map(crate::shape::spec).collect();
-    let unique = |d: &Declared| d.status & index_status::UNIQUE != 0;
-    let clustered = (first.id == 1).then(|| Keys {
-        columns: &first.keys,
-        unique: unique(first),
-    });
-    let mut data = data_rowset(&ids(rows, object, first), &specs, clustered);
+    let keys = with_partitioning(&first.keys, first.unique(), first.partitioning);
     let column_ids: Vec<i32> = columns.iter().map(|c| c.id).collect();
-    place(rows, &mut data, &column_ids);
-    let data = Arc::new(data);
+    let (data, partitioned) = rowsets(rows, known, object, first, &|ids| {
+        let keys = (first.id == 1).then(|| Keys {
+            columns: &keys,
+            unique: first.unique(),
+        });
+        let mut data = data_rowset(ids, &specs, keys);
+        place(rows, &mut data, &column_ids);
+        data
+    })?;
     let mut out = Vec::new();
     for d in &declared {
         if d.id == 0 {
             continue;
         }
-        let (rowset, sources, locator) = if d.id == 1 {
-            (data.clone(), Vec::new(), Vec::new())
+        let (rowset, of, sources, locator) = if d.id == 1 {
+            (data.clone(), partitioned.clone(), Vec::new(), Vec::new())
         } else {
-            let keys = Keys {
-                columns: &d.keys,
-                unique: unique(d),
+            let below = partitioned.as_ref().map(|p| p.column);
+            let includes = with_hidden(&d.includes, d.partitioning, below);
+            let shape = |ids: &RowsetIds| {
+                let keys = Keys {
+                    columns: &d.keys,
+                    unique: d.unique(),
+                };
+                index_rowset(ids, &specs, &data, keys, &includes)
             };
-            let (mut def, sources, locator) =
-                index_rowset(&ids(rows, object, d), &specs, &data, keys, &d.includes);
-            let ids = crate::describe::index_column_ids(&sources);
-            place(rows, &mut def, &ids);
-            (Arc::new(def), sources, locator)
+            let (_, sources, locator) = shape(&RowsetIds::none(object));
+            let column_ids = crate::describe::index_column_ids(&sources);
+            let (rowset, of) = rowsets(rows, known, object, d, &|ids| {
+                let mut def = shape(ids).0;
+                place(rows, &mut def, &column_ids);
+                def
+            })?;
+            (rowset, of, sources, locator)
         };
         out.push(IndexDef {
             id: d.id,
             name: d.name.clone(),
-            unique: unique(d),
+            unique: d.unique(),
             clustered: d.id == 1,
             primary_key: d.status & index_status::PRIMARY_KEY != 0,
             unique_constraint: d.status & index_status::UNIQUE_CONSTRAINT != 0,
@@ -509,11 +580,12 @@ fn indexes(
             includes: d.includes.clone(),
             options: d.options.clone(),
             rowset,
+            partitioned: of,
             sources,
             locator,
         });
     }
-    Ok((data, out))
+    Ok((data, partitioned, out))
 }
 
 fn declared_index(
@@ -528,8 +600,10 @@ fn declared_index(
         name: text(row, 2),
         status: int(row, 3),
         rowset: int(row, 10),
+        space: int(row, 8) as i32,
         keys: Vec::new(),
         includes: Vec::new(),
+        partitioning: None,
         options: crate::describe::index_options(row),
     };
     let empty = Vec::new();
@@ -545,6 +619,13 @@ fn declared_index(
             .iter()
             .position(|c| i64::from(c.id) == int(r, 4))
             .ok_or_else(|| broken("index column"))?;
+        if int(r, 6) != 0 {
+            out.partitioning = Some(column);
+        }
+        let hidden = column_status::PARTITIONING | column_status::LOCATING;
+        if int(r, 3) & hidden != 0 {
+            continue;
+        }
         if int(r, 5) == 0 {
             out.includes.push(column);
         } else {
@@ -557,11 +638,11 @@ fn declared_index(
     Ok(out)
 }
 
-fn ids(rows: &Rows, object: ObjectId, d: &Declared) -> RowsetIds {
-    let unit = |kind| rows.units.get(&(d.rowset, kind)).copied();
+fn ids(rows: &Rows, object: ObjectId, d: &Declared, rowset: i64) -> RowsetIds {
+    let unit = |kind| rows.units.get(&(rowset, kind)).copied();
     RowsetIds {
         object,
-        rowset: RowsetId(d.rowset),
+        rowset: RowsetId(rowset),
         index_id: d.id,
         au: unit(1).unwrap_or_default(),
         lob_au: unit(2),

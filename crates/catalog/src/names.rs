@@ -25,10 +25,11 @@ fn name_of(snapshot: &Snapshot, unit: AllocUnitId) -> Option<(String, Option<Str
         let name = || format!("{}.{}", table.schema_name, table.name);
         let of =
             |rowset: &duramen_storage::RowsetDef| rowset.au == unit || rowset.lob_au == Some(unit);
-        if let Some(index) = table.indexes.iter().find(|i| of(&i.rowset)) {
+        let mut indexes = table.indexes.iter();
+        if let Some(index) = indexes.find(|i| i.rowsets().iter().any(|r| of(r))) {
             return Some((name(), Some(index.name.clone())));
         }
-        if of(&table.data) {
+        if table.data_rowsets().iter().any(|r| of(r)) {
             return Some((name(), None));
         }
     }

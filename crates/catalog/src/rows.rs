@@ -155,6 +155,7 @@ fn table_def(t: &SystemTable) -> TableDef {
             includes: Vec::new(),
             options: IndexOptions::default(),
             rowset,
+            partitioned: None,
             sources,
             locator,
         });
@@ -169,6 +170,7 @@ fn table_def(t: &SystemTable) -> TableDef {
         indexes,
         statistics: Vec::new(),
         data,
+        partitioned: None,
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
@@ -348,9 +350,9 @@ pub fn insert_row(
     table: &TableDef,
     row: &[Value],
 ) -> Result<RowLocator, StorageError> {
-    let at = db.rowset(&table.data).insert(tx, row)?;
+    let at = db.rowset(table.data_of(row)).insert(tx, row)?;
     for index in table.maintained() {
-        db.rowset(&index.rowset)
+        db.rowset(index.rowset_of(row))
             .insert(tx, &index.entry(row, &at))?;
     }
     Ok(at)
@@ -366,10 +368,10 @@ pub fn delete_row(
 ) -> SqlResult<()> {
     for index in table.maintained() {
         let entry = index.entry(row, at);
-        db.rowset(&index.rowset)
+        db.rowset(index.rowset_of(row))
             .delete(tx, &index.entry_locator(&entry))?;
     }
-    db.rowset(&table.data).delete(tx, at)?;
+    db.rowset(table.data_of(row)).delete(tx, at)?;
     Ok(())
 }
 
@@ -382,13 +384,26 @@ pub fn update_row(
     old: &[Value],
     new: &[Value],
 ) -> Result<RowLocator, StorageError> {
-    let moved = db.rowset(&table.data).update(tx, at, new)?;
+    let (from, to) = (table.data_of(old), table.data_of(new));
+    let moved = if from.rowset == to.rowset {
+        db.rowset(to).update(tx, at, new)?
+    } else {
+        // Into another partition. A uniquifier is given there anew.
+        db.rowset(from).delete(tx, at)?;
+        let mut row = new.to_vec();
+        if to.has_uniquifier()
+            && let Some(own) = row.last_mut()
+        {
+            *own = Value::Null;
+        }
+        db.rowset(to).insert(tx, &row)?
+    };
     for index in table.maintained() {
         let (before, after) = (index.entry(old, at), index.entry(new, &moved));
-        if before != after {
-            let rowset = db.rowset(&index.rowset);
-            rowset.delete(tx, &index.entry_locator(&before))?;
-            rowset.insert(tx, &after)?;
+        let (from, to) = (index.rowset_of(old), index.rowset_of(new));
+        if before != after || from.rowset != to.rowset {
+            db.rowset(from).delete(tx, &index.entry_locator(&before))?;
+            db.rowset(to).insert(tx, &after)?;
         }
     }
     Ok(moved)

@@ -35,6 +35,19 @@ pub struct RowsetIds {
     pub lob_au: Option<AllocUnitId>,
 }
 
+impl RowsetIds {
+    /// Of a rowset that only has a shape.
+    pub(crate) fn none(object: ObjectId) -> RowsetIds {
+        RowsetIds {
+            object,
+            rowset: RowsetId(0),
+            index_id: 0,
+            au: AllocUnitId(0),
+            lob_au: None,
+        }
+    }
+}
+
 /// Declared keys and whether no two rows may share them.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'a> {

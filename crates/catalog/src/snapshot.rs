@@ -6,6 +6,7 @@ use std::sync::Arc;
 use duramen_base::ObjectId;
 
 use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
+use crate::partitions::{PartitionFunctionDef, PartitionSchemeDef};
 use crate::properties::PropertyDef;
 use crate::rows::base_table;
 use crate::security::Security;
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub objects: BTreeMap<ObjectId, Arc<ObjectDef>>,
     pub tables: BTreeMap<ObjectId, Arc<TableDef>>,
     pub modules: BTreeMap<ObjectId, Arc<ModuleDef>>,
+    pub partition_functions: BTreeMap<i32, Arc<PartitionFunctionDef>>,
+    pub partition_schemes: BTreeMap<i32, Arc<PartitionSchemeDef>>,
     /// Alias types.
     pub types: BTreeMap<i32, Arc<TypeDef>>,
     /// Users, roles, permissions; in master the logins.
@@ -39,6 +42,18 @@ impl Snapshot {
     /// The name of a schema; empty when there is none of that id.
     pub fn schema_name(&self, id: i32) -> &str {
         self.schemas.get(&id).map_or("", |s| s.name.as_str())
+    }
+
+    pub fn find_partition_function(&self, name: &str) -> Option<&Arc<PartitionFunctionDef>> {
+        let folded = fold(name);
+        let mut all = self.partition_functions.values();
+        all.find(|f| fold(&f.name) == folded)
+    }
+
+    pub fn find_partition_scheme(&self, name: &str) -> Option<&Arc<PartitionSchemeDef>> {
+        let folded = fold(name);
+        let mut all = self.partition_schemes.values();
+        all.find(|s| fold(&s.name) == folded)
     }
 
     /// The alias type of that name in a schema.

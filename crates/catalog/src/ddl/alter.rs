@@ -15,6 +15,7 @@ use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::load::{VALUE_TEXT, int};
+use crate::partitions::Partitioned;
 use crate::rows::id;
 
 impl CatalogDb {
@@ -74,7 +75,9 @@ impl CatalogDb {
                 })
                 .collect();
             index.includes = index.includes.iter().map(|c| shift(*c)).collect();
+            shift_partitioning(&mut index.partitioned, position);
         }
+        shift_partitioning(&mut next.partitioned, position);
         next.statistics
             .retain(|s| !(s.automatic() && s.columns.contains(&column.id)));
         let uses = next
@@ -249,6 +252,13 @@ impl CatalogDb {
             .get(&table.id)
             .map(|o| (**o).clone())
             .ok_or_else(|| SqlError::new(&messages::INVALID_OBJECT_NAME, &[&table.name]))
+    }
+}
+
+/// The partitioning column moves up when a column before it goes. The caller has seen to it that it does not go itself.
+fn shift_partitioning(of: &mut Option<Arc<Partitioned>>, gone: usize) {
+    if let Some(p) = of.as_mut().filter(|p| p.column > gone) {
+        Arc::make_mut(p).column -= 1;
     }
 }
 

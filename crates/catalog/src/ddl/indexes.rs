@@ -9,12 +9,14 @@ use duramen_types::Value;
 
 use super::NewIndex;
 use super::constraints::Named;
+use super::partitions::{with_hidden, with_partitioning};
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
 use crate::loads::{IndexLoad, RowError};
+use crate::partitions::Place;
 use crate::rows::{Base, id};
-use crate::shape::{Keys, data_rowset, index_rowset};
+use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
 
 impl CatalogDb {
     /// The rows and pages of an index of a table whose data rowset exists; not its entries.
@@ -54,28 +56,18 @@ impl CatalogDb {
             let object = self.add_object(base, table.schema, named, kind, (table.id, 0), 0)?;
             name = object.name;
         }
-        let (index_id, rowset, sources, locator) = if new.clustered {
-            (1, table.data.clone(), Vec::new(), Vec::new())
-        } else {
-            let index_id = table.next_index_id();
-            let ids = self.new_ids(base.tx, table.id, index_id, false)?;
-            let keys = Keys {
-                columns: &new.keys,
-                unique: new.unique,
-            };
-            let (def, sources, locator) =
-                index_rowset(&ids, &table.specs(), &table.data, keys, &new.includes);
-            let place = match new.filegroup {
-                0 => self.database().filegroup_of(table.data.au),
-                named => named,
-            };
-            self.database()
-                .create_storage_on(base.tx, &def, place, place)?;
-            describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
-            (index_id, Arc::new(def), sources, locator)
+        let place = match new.place {
+            Place::Default => self.place_of(table, None).0,
+            named => named,
         };
-        let index = IndexDef {
-            id: index_id,
+        let keyed = |c: usize| new.keys.iter().any(|k| k.column == c);
+        if let Some(column) = place.column().filter(|c| new.unique && !keyed(*c)) {
+            let column = table.columns.get(column).map_or("", |c| c.name.as_str());
+            let args: [&dyn std::fmt::Display; 2] = [&column, &name];
+            return Err(SqlError::new(&messages::PARTITION_COLUMN_NOT_IN_KEY, &args));
+        }
+        let mut index = IndexDef {
+            id: 1,
             name,
             unique: new.unique,
             clustered: new.clustered,
@@ -84,10 +76,16 @@ impl CatalogDb {
             keys: new.keys.clone(),
             includes: new.includes.clone(),
             options: new.options.clone(),
-            rowset,
-            sources,
-            locator,
+            rowset: table.data.clone(),
+            partitioned: table.partitioned.clone(),
+            sources: Vec::new(),
+            locator: Vec::new(),
         };
+        if !new.clustered {
+            self.check_partitioning(&table.name, &table.columns, place)?;
+            index.id = table.next_index_id();
+            self.make_index(base, table, &mut index, place)?;
+        }
         describe::index_rows(base, table, &index)?;
         Ok(index)
     }
@@ -120,14 +118,62 @@ impl CatalogDb {
 
     /// Inserts the entries of every row of the table into an index.
     fn fill(&self, tx: &Transaction, table: &TableDef, index: &IndexDef) -> SqlResult<()> {
-        let mut load = IndexLoad::new(&self.database().rowset(&index.rowset));
-        let data = self.database().rowset(&table.data);
-        let mut cursor = data.scan(tx, ScanSpec::all(LockHint::None))?;
+        let all = index.rowsets().iter();
+        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
+        let mut loads: Vec<IndexLoad> = all.map(load).collect();
         let fail = |e: Box<RowError>| duplicate(e.error, table, index, &e.row);
-        while let Some((at, row)) = cursor.next(tx)? {
-            load.add(tx, index.entry(&row, &at)).map_err(fail)?;
+        for (number, data) in table.data_rowsets().iter().enumerate() {
+            let mut cursor = self
+                .database()
+                .rowset(data)
+                .scan(tx, ScanSpec::all(LockHint::None))?;
+            while let Some((at, row)) = cursor.next(tx)? {
+                let to = index.partitioned.as_ref().map_or(0, |p| p.number_of(&row));
+                if let Some(load) = loads.get_mut(to) {
+                    load.add(tx, index.entry(&row, &at)).map_err(fail)?;
+                }
+            }
+            // Of an aligned index the partition is complete.
+            if table.is_slice_of(index)
+                && let Some(load) = loads.get_mut(number)
+            {
+                load.finish(tx).map_err(fail)?;
+            }
         }
-        load.finish(tx).map_err(fail)
+        loads
+            .iter_mut()
+            .try_for_each(|l| l.finish(tx))
+            .map_err(fail)
+    }
+
+    /// Makes the pages of a nonclustered index and the rows that tell where they are.
+    fn make_index(
+        &self,
+        base: &Base<'_>,
+        table: &TableDef,
+        index: &mut IndexDef,
+        place: Place,
+    ) -> SqlResult<()> {
+        let below = table.partitioned.as_ref().map(|p| p.column);
+        let includes = with_hidden(&index.includes, place.column(), below);
+        let specs = table.specs();
+        let shape = |ids: &RowsetIds| {
+            let keys = Keys {
+                columns: &index.keys,
+                unique: index.unique,
+            };
+            index_rowset(ids, &specs, &table.data, keys, &includes)
+        };
+        let (_, sources, locator) = shape(&RowsetIds::none(table.id));
+        let laid = self.lay_out(base.tx, (place, 0), (table, index.id, false), &|ids| {
+            shape(ids).0
+        })?;
+        describe::storage_rows(base, laid.rowsets(), &describe::index_column_ids(&sources))?;
+        index.rowset = laid.first;
+        index.partitioned = laid.partitioned;
+        index.sources = sources;
+        index.locator = locator;
+        Ok(())
     }
 
     /// Moves the rows of a table into a new heap or clustered index; columns stay as they are.
@@ -158,26 +204,35 @@ impl CatalogDb {
         let base = self.base(tx);
         let indexes = std::mem::take(&mut next.indexes);
         let kept = indexes.iter().find(|i| i.clustered);
+        let (here, lob_place) = self.place_of(&next, None);
+        // A new clustered index may take the table elsewhere.
+        let place = match clustered.map_or(Place::Default, |n| n.place) {
+            Place::Default => here,
+            named => named,
+        };
+        self.check_partitioning(&next.name, &next.columns, place)?;
         let keys = match (clustered, kept) {
             (Some(n), _) => Some((&n.keys, n.unique)),
             (None, Some(k)) => Some((&k.keys, k.unique)),
             (None, None) => None,
         };
+        let keys = keys.map(|(k, unique)| (with_partitioning(k, unique, place.column()), unique));
         let lob = next.columns.iter().any(|c| c.ty.is_max() && c.is_stored());
-        let ids = self.new_ids(tx, next.id, u16::from(keys.is_some()), lob)?;
-        let keys = keys.map(|(columns, unique)| Keys { columns, unique });
-        let data = Arc::new(data_rowset(&ids, &next.specs(), keys));
-        next.data = data.clone();
-        let (here, lob_place) = self.place_of(&old.data);
-        // A new clustered index may take the table elsewhere.
-        let place = clustered
-            .map(|n| n.filegroup)
-            .filter(|f| *f != 0)
-            .unwrap_or(here);
-        self.database()
-            .create_storage_on(tx, &data, place, lob_place)?;
-        let source = self.database().rowset(&old.data);
-        let mut load = IndexLoad::new(&self.database().rowset(&data));
+        let specs = next.specs();
+        let make = |ids: &RowsetIds| {
+            let keys = keys.as_ref().map(|(columns, unique)| Keys {
+                columns,
+                unique: *unique,
+            });
+            data_rowset(ids, &specs, keys)
+        };
+        let index = u16::from(keys.is_some());
+        let laid = self.lay_out(tx, (place, lob_place), (&next, index, lob), &make)?;
+        let data_rowsets = laid.rowsets().to_vec();
+        next.data = laid.first;
+        next.partitioned = laid.partitioned;
+        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
+        let mut loads: Vec<IndexLoad> = data_rowsets.iter().map(load).collect();
         let fail = |e: Box<RowError>| match (&e.error, clustered) {
             (StorageError::DuplicateKey { .. }, Some(n)) => {
                 let name = n.name.clone().unwrap_or_default();
@@ -185,36 +240,45 @@ impl CatalogDb {
             }
             _ => SqlError::from(e.error),
         };
-        let width = data.layout.columns.len();
-        let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
-        while let Some((_, mut row)) = cursor.next(tx)? {
-            row.truncate(old.columns.len());
-            let mut row = change(row)?;
-            row.resize(width, Value::Null);
-            load.add(tx, row).map_err(fail)?;
+        let width = next.data.layout.columns.len();
+        for source in old.data_rowsets() {
+            let source = self.database().rowset(source);
+            let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
+            while let Some((_, mut row)) = cursor.next(tx)? {
+                row.truncate(old.columns.len());
+                let mut row = change(row)?;
+                row.resize(width, Value::Null);
+                let to = next.partitioned.as_ref().map_or(0, |p| p.number_of(&row));
+                if let Some(load) = loads.get_mut(to) {
+                    load.add(tx, row).map_err(fail)?;
+                }
+            }
         }
-        load.finish(tx).map_err(fail)?;
+        for load in &mut loads {
+            load.finish(tx).map_err(fail)?;
+        }
         // Old definitions and pages go; then everything is declared again.
         let key = [Value::Int(old.id.0)];
         base.delete(id::IDXSTATS, &key, |_| true)?;
         base.delete(id::ISCOLS, &key, |_| true)?;
-        for rowset in old.nonclustered().map(|i| &i.rowset).chain([&old.data]) {
+        for rowset in old.all_rowsets() {
             describe::delete_storage_rows(&base, rowset)?;
             self.database().drop_storage(tx, rowset)?;
         }
-        describe::storage_rows(&base, &data, &describe::data_column_ids(&next))?;
+        describe::storage_rows(&base, &data_rowsets, &describe::data_column_ids(&next))?;
         if let Some(n) = clustered {
             let index = self.add_index(&base, &next, n)?;
             next.indexes.push(index);
         } else if let Some(kept) = kept {
             let index = IndexDef {
-                rowset: data.clone(),
+                rowset: next.data.clone(),
+                partitioned: next.partitioned.clone(),
                 ..kept.clone()
             };
             describe::index_rows(&base, &next, &index)?;
             next.indexes.push(index);
         } else {
-            describe::heap_row(&base, &data)?;
+            describe::heap_rows(&base, &next)?;
         }
         for index in indexes.iter().filter(|i| !i.clustered) {
             let index = self.remake(&base, &next, index)?;
@@ -245,11 +309,15 @@ impl CatalogDb {
         }
         let base = self.base(tx);
         self.delete_index_rows(&base, table, index)?;
-        describe::delete_storage_rows(&base, &table.indexes[at].rowset)?;
-        let place = next.indexes[at].clone();
-        let made = self.remake(&base, &next, &place)?;
-        self.database()
-            .drop_storage(tx, &table.indexes[at].rowset)?;
+        let old = &table.indexes[at];
+        for rowset in old.rowsets() {
+            describe::delete_storage_rows(&base, rowset)?;
+        }
+        let declared = next.indexes[at].clone();
+        let made = self.remake(&base, &next, &declared)?;
+        for rowset in old.rowsets() {
+            self.database().drop_storage(tx, rowset)?;
+        }
         self.fill(tx, &next, &made)?;
         next.indexes[at] = made;
         Ok(self.publish(next))
@@ -274,32 +342,26 @@ impl CatalogDb {
 
     /// A nonclustered index again, over another data rowset; names and constraint objects stay.
     fn remake(&self, base: &Base<'_>, table: &TableDef, old: &IndexDef) -> SqlResult<IndexDef> {
-        let ids = self.new_ids(base.tx, table.id, old.id, false)?;
-        let keys = Keys {
-            columns: &old.keys,
-            unique: old.unique,
-        };
-        let (def, sources, locator) =
-            index_rowset(&ids, &table.specs(), &table.data, keys, &old.includes);
-        let (place, _) = self.place_of(&old.rowset);
-        self.database()
-            .create_storage_on(base.tx, &def, place, place)?;
-        describe::storage_rows(base, &def, &describe::index_column_ids(&sources))?;
-        let index = IndexDef {
-            rowset: Arc::new(def),
-            sources,
-            locator,
-            ..old.clone()
-        };
+        let (place, _) = self.place_of(table, Some(old));
+        let mut index = old.clone();
+        self.make_index(base, table, &mut index, place)?;
         describe::index_rows(base, table, &index)?;
         Ok(index)
     }
 
-    /// The filegroups of a rowset's rows and of its values outside them.
-    fn place_of(&self, rowset: &RowsetDef) -> (u16, u16) {
+    /// Where a table's rows (or an index's entries) are, and the filegroup of values outside them.
+    pub(super) fn place_of(&self, table: &TableDef, index: Option<&IndexDef>) -> (Place, u16) {
+        let (rowset, partitioned) = match index {
+            Some(i) => (&i.rowset, &i.partitioned),
+            None => (&table.data, &table.partitioned),
+        };
         let rows = self.database().filegroup_of(rowset.au);
         let lob = rowset.lob_au.map(|au| self.database().filegroup_of(au));
-        (rows, lob.unwrap_or(rows))
+        let place = match partitioned {
+            Some(p) => p.place(),
+            None => Place::Filegroup(rows),
+        };
+        (place, lob.unwrap_or(rows))
     }
 
     pub(super) fn delete_index_rows(
@@ -341,8 +403,10 @@ impl CatalogDb {
             return self.rebuild(tx, table, None);
         }
         self.delete_index_rows(&base, table, index.id)?;
-        describe::delete_storage_rows(&base, &index.rowset)?;
-        self.database().drop_storage(tx, &index.rowset)?;
+        for rowset in index.rowsets() {
+            describe::delete_storage_rows(&base, rowset)?;
+            self.database().drop_storage(tx, rowset)?;
+        }
         let mut next = table.clone();
         next.indexes.retain(|i| i.id != index.id);
         Ok(self.publish(next))

@@ -10,6 +10,7 @@ use super::*;
 use crate::catalog::{CatalogDb, system_transaction};
 use crate::ddl::{NewColumn, NewIndex, NewTable};
 use crate::def::{Identity, SCHEMA_DBO};
+use crate::partitions::Place;
 use crate::registry::{DatabaseEntry, FileEntry, FileKind, Registry};
 use duramen_base::{DbId, FileId};
 use duramen_storage::{
@@ -129,7 +130,7 @@ fn new_table(name: &str, indexes: Vec<NewIndex>) -> NewTable {
         indexes,
         checks: Vec::new(),
         foreign_keys: Vec::new(),
-        filegroup: 0,
+        place: Place::Default,
         lob_filegroup: 0,
     }
 }
@@ -146,7 +147,7 @@ fn index(name: &str, column: usize, clustered: bool, primary_key: bool) -> NewIn
             desc: false,
         }],
         includes: Vec::new(),
-        filegroup: 0,
+        place: Place::Default,
         options: IndexOptions::default(),
     }
 }

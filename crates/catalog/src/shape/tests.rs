@@ -45,6 +45,7 @@ fn index(data: &RowsetDef, keys: &[KeyColumn], unique: bool, includes: &[usize])
         keys: keys.to_vec(),
         includes: includes.to_vec(),
         rowset: Arc::new(def),
+        partitioned: None,
         sources,
         locator,
     }

@@ -1,0 +1,437 @@
+//! Partition functions and schemes as rows, and the rowsets that a scheme makes.
+//!
+//! | what | where |
+//! |---|---|
+//! | a function, a scheme | `sysclsobjs`, classes 30 and 31 |
+//! | a function's parameter | `syscolpars`, number 1 |
+//! | boundaries | `sysobjvalues`, class 30, by boundary |
+//! | a scheme's filegroups, NEXT USED behind them | `syssingleobjrefs`, class 31 |
+//!
+//! The tables are those of SQL Server's catalog; classes of rows in the last two are *assumed*.
+
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_storage::{KeyColumn, RowsetDef};
+use duramen_txn::Transaction;
+use duramen_types::{SqlType, Value};
+
+use crate::catalog::{CatalogDb, now};
+use crate::def::{ColumnDef, TableDef};
+use crate::load::{date, int, text};
+use crate::partitions::{PartitionFunctionDef, PartitionSchemeDef, Partitioned, Place};
+use crate::rows::{Base, Fields, id};
+use crate::shape::RowsetIds;
+use crate::snapshot::Snapshot;
+
+/// `sysclsobjs.class`
+const CLASS_FUNCTION: i64 = 30;
+const CLASS_SCHEME: i64 = 31;
+/// `sysobjvalues.valclass` of boundaries.
+const VALUE_BOUNDARY: i64 = 30;
+/// `syssingleobjrefs.class` of a scheme's filegroups.
+const REF_DESTINATION: i64 = 31;
+/// `sysclsobjs.status`: RANGE RIGHT.
+const STATUS_RIGHT: i64 = 1;
+/// Ids begin here.
+const FIRST_FUNCTION: i32 = 65_536;
+const FIRST_SCHEME: i32 = 65_601;
+
+/// The rowsets of a new heap or index.
+pub(super) struct Laid {
+    pub first: Arc<RowsetDef>,
+    pub partitioned: Option<Arc<Partitioned>>,
+}
+
+impl Laid {
+    pub fn rowsets(&self) -> &[Arc<RowsetDef>] {
+        match &self.partitioned {
+            Some(p) => &p.rowsets,
+            None => std::slice::from_ref(&self.first),
+        }
+    }
+}
+
+/// The keys of a clustered index: a scheme adds its column to those of one that is not unique.
+pub(crate) fn with_partitioning(
+    keys: &[KeyColumn],
+    unique: bool,
+    column: Option<usize>,
+) -> Vec<KeyColumn> {
+    let mut keys = keys.to_vec();
+    if let Some(column) = column
+        && !unique
+        && !keys.iter().any(|k| k.column == column)
+    {
+        keys.push(KeyColumn {
+            column,
+            desc: false,
+        });
+    }
+    keys
+}
+
+/// What a nonclustered index has besides its declared columns: its partitioning column, and that of the heap below it.
+pub(crate) fn with_hidden(
+    includes: &[usize],
+    own: Option<usize>,
+    table: Option<usize>,
+) -> Vec<usize> {
+    let mut all = includes.to_vec();
+    all.extend(own.into_iter().chain(table));
+    all
+}
+
+impl Place {
+    pub(crate) fn column(self) -> Option<usize> {
+        match self {
+            Place::Scheme { column, .. } => Some(column),
+            _ => None,
+        }
+    }
+}
+
+impl CatalogDb {
+    /// Makes the pages of a heap or index: one rowset, or one for each partition. `place` is no default; LOB values of
+    /// partitions lie where their rows do.
+    pub(super) fn lay_out(
+        &self,
+        tx: &Transaction,
+        (place, lob_place): (Place, u16),
+        (table, index, lob): (&TableDef, u16, bool),
+        make: &dyn Fn(&RowsetIds) -> RowsetDef,
+    ) -> SqlResult<Laid> {
+        let one = |filegroup: u16, lob_filegroup: u16| -> SqlResult<Arc<RowsetDef>> {
+            let def = Arc::new(make(&self.new_ids(tx, table.id, index, lob)?));
+            self.database()
+                .create_storage_on(tx, &def, filegroup, lob_filegroup)?;
+            Ok(def)
+        };
+        let Place::Scheme { scheme, column } = place else {
+            let filegroup = match place {
+                Place::Filegroup(named) => named,
+                _ => self.database().default_filegroup(),
+            };
+            let first = one(filegroup, lob_place)?;
+            return Ok(Laid {
+                first,
+                partitioned: None,
+            });
+        };
+        let (scheme, function) = self.scheme(scheme)?;
+        let to = scheme.destinations.iter();
+        let rowsets = to.map(|f| one(*f, *f)).collect::<SqlResult<Vec<_>>>()?;
+        let first = rowsets.first().cloned();
+        let first = first.ok_or_else(|| SqlError::new(&messages::INCONSISTENCY, &[&scheme.id]))?;
+        let partitioned = Partitioned {
+            scheme: scheme.id,
+            function,
+            column,
+            rowsets,
+        };
+        Ok(Laid {
+            first,
+            partitioned: Some(Arc::new(partitioned)),
+        })
+    }
+
+    /// A scheme with its function.
+    pub fn scheme(
+        &self,
+        id: i32,
+    ) -> SqlResult<(Arc<PartitionSchemeDef>, Arc<PartitionFunctionDef>)> {
+        let snapshot = self.snapshot()?;
+        let scheme = snapshot.partition_schemes.get(&id).cloned();
+        let function = scheme
+            .as_ref()
+            .and_then(|s| snapshot.partition_functions.get(&s.function).cloned());
+        scheme
+            .zip(function)
+            .ok_or_else(|| SqlError::new(&messages::INCONSISTENCY, &[&id]))
+    }
+
+    /// 7726, 7727 and 7724: whether a column may decide the partition.
+    pub(super) fn check_partitioning(
+        &self,
+        table: &str,
+        columns: &[ColumnDef],
+        place: Place,
+    ) -> SqlResult<()> {
+        let Place::Scheme { scheme, column } = place else {
+            return Ok(());
+        };
+        let (_, function) = self.scheme(scheme)?;
+        let Some(column) = columns.get(column) else {
+            return Err(SqlError::new(&messages::INCONSISTENCY, &[&scheme]));
+        };
+        if !column.is_stored() {
+            let args: [&dyn std::fmt::Display; 2] = [&column.name, &table];
+            return Err(SqlError::new(&messages::PARTITION_COLUMN_NOT_STORED, &args));
+        }
+        let (own, of) = (column.ty, function.ty);
+        if (own.id, own.length, own.precision, own.scale)
+            != (of.id, of.length, of.precision, of.scale)
+        {
+            let args: [&dyn std::fmt::Display; 4] = [&column.name, &own, &function.name, &of];
+            return Err(SqlError::new(&messages::PARTITION_COLUMN_TYPE, &args));
+        }
+        if own.id.is_string() && own.collation != of.collation {
+            let args: [&dyn std::fmt::Display; 2] = [&column.name, &function.name];
+            return Err(SqlError::new(&messages::PARTITION_COLUMN_COLLATION, &args));
+        }
+        Ok(())
+    }
+
+    /// Creates a partition function; its boundaries ascend and differ.
+    pub fn create_partition_function(
+        &self,
+        tx: &Transaction,
+        name: &str,
+        ty: SqlType,
+        right: bool,
+        boundaries: Vec<Value>,
+    ) -> SqlResult<()> {
+        let snapshot = self.snapshot()?;
+        let last = snapshot.partition_functions.keys().last().copied();
+        let time = now();
+        let def = PartitionFunctionDef {
+            id: last.map_or(FIRST_FUNCTION, |n| n + 1),
+            name: name.to_owned(),
+            ty,
+            right,
+            boundaries,
+            created: time,
+            modified: time,
+        };
+        let base = self.base(tx);
+        base.insert(
+            Fields::new(id::CLSOBJS)?
+                .int("class", CLASS_FUNCTION)
+                .int("id", i64::from(def.id))
+                .text("name", name)
+                .int("status", if right { STATUS_RIGHT } else { 0 })
+                .set("type", Value::varchar("R "))
+                .int("intprop", def.fanout() as i64)
+                .set("created", Value::DateTime(time))
+                .set("modified", Value::DateTime(time)),
+        )?;
+        let parameter = crate::bootstrap::column_row(def.id, 1, "", &ty, true)?;
+        base.insert(parameter.int("number", 1))?;
+        self.put_boundaries(&base, &def)?;
+        self.patch(|s, _| {
+            s.partition_functions.insert(def.id, Arc::new(def));
+        });
+        Ok(())
+    }
+
+    fn put_boundaries(&self, base: &Base<'_>, def: &PartitionFunctionDef) -> SqlResult<()> {
+        for (number, value) in (1..).zip(&def.boundaries) {
+            let stored = match value {
+                Value::Null => Value::Null,
+                v => Value::Variant(Box::new((def.ty, v.clone()))),
+            };
+            base.insert(
+                Fields::new(id::OBJVALUES)?
+                    .int("valclass", VALUE_BOUNDARY)
+                    .int("objid", i64::from(def.id))
+                    .int("subobjid", number)
+                    .int("valnum", 1)
+                    .set("value", stored),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Gives a function other boundaries; the tables that use it are the caller's business.
+    pub(super) fn set_boundaries(
+        &self,
+        base: &Base<'_>,
+        function: &PartitionFunctionDef,
+        boundaries: Vec<Value>,
+    ) -> SqlResult<Arc<PartitionFunctionDef>> {
+        let next = PartitionFunctionDef {
+            boundaries,
+            modified: now(),
+            ..function.clone()
+        };
+        let key = boundary_key(next.id);
+        base.delete(id::OBJVALUES, &key, |_| true)?;
+        self.put_boundaries(base, &next)?;
+        let (fanout, time) = (next.fanout() as i32, next.modified);
+        base.update(id::CLSOBJS, &object_key(CLASS_FUNCTION, next.id), |row| {
+            row[5] = Value::Int(fanout);
+            row[7] = Value::DateTime(time);
+            true
+        })?;
+        let next = Arc::new(next);
+        let cached = next.clone();
+        self.patch(|s, _| {
+            s.partition_functions.insert(cached.id, cached);
+        });
+        Ok(next)
+    }
+
+    /// Drops a function that no scheme uses.
+    pub fn drop_partition_function(&self, tx: &Transaction, function: i32) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::CLSOBJS, &object_key(CLASS_FUNCTION, function), |_| true)?;
+        base.delete(id::COLPARS, &[Value::Int(function)], |_| true)?;
+        base.delete(id::OBJVALUES, &boundary_key(function), |_| true)?;
+        self.patch(|s, _| {
+            s.partition_functions.remove(&function);
+        });
+        Ok(())
+    }
+
+    /// Creates a partition scheme.
+    pub fn create_partition_scheme(
+        &self,
+        tx: &Transaction,
+        name: &str,
+        function: i32,
+        destinations: Vec<u16>,
+        next_used: Option<u16>,
+    ) -> SqlResult<()> {
+        let snapshot = self.snapshot()?;
+        let last = snapshot.partition_schemes.keys().last().copied();
+        let def = PartitionSchemeDef {
+            id: last.map_or(FIRST_SCHEME, |n| n + 1),
+            name: name.to_owned(),
+            function,
+            destinations,
+            next_used,
+        };
+        let base = self.base(tx);
+        let time = Value::DateTime(now());
+        base.insert(
+            Fields::new(id::CLSOBJS)?
+                .int("class", CLASS_SCHEME)
+                .int("id", i64::from(def.id))
+                .text("name", name)
+                .set("type", Value::varchar("PS"))
+                .int("intprop", i64::from(function))
+                .set("created", time.clone())
+                .set("modified", time),
+        )?;
+        self.put_scheme(&base, def)
+    }
+
+    /// Writes a scheme's filegroups anew, and tells the snapshot.
+    pub(super) fn put_scheme(&self, base: &Base<'_>, def: PartitionSchemeDef) -> SqlResult<()> {
+        base.delete(id::SINGLEOBJREFS, &[Value::Int(def.id)], |_| true)?;
+        let all = def.destinations.iter().chain(&def.next_used);
+        for (number, filegroup) in (1..).zip(all) {
+            base.insert(
+                Fields::new(id::SINGLEOBJREFS)?
+                    .int("class", REF_DESTINATION)
+                    .int("depid", i64::from(def.id))
+                    .int("depsubid", number)
+                    .int("indepid", i64::from(*filegroup)),
+            )?;
+        }
+        self.patch(|s, _| {
+            s.partition_schemes.insert(def.id, Arc::new(def));
+        });
+        Ok(())
+    }
+
+    /// NEXT USED of a scheme.
+    pub fn set_next_used(
+        &self,
+        tx: &Transaction,
+        scheme: &PartitionSchemeDef,
+        next_used: Option<u16>,
+    ) -> SqlResult<()> {
+        let next = PartitionSchemeDef {
+            next_used,
+            ..scheme.clone()
+        };
+        self.put_scheme(&self.base(tx), next)
+    }
+
+    /// Drops a scheme that nothing lies on.
+    pub fn drop_partition_scheme(&self, tx: &Transaction, scheme: i32) -> SqlResult<()> {
+        let base = self.base(tx);
+        base.delete(id::CLSOBJS, &object_key(CLASS_SCHEME, scheme), |_| true)?;
+        base.delete(id::SINGLEOBJREFS, &[Value::Int(scheme)], |_| true)?;
+        self.patch(|s, _| {
+            s.partition_schemes.remove(&scheme);
+        });
+        Ok(())
+    }
+}
+
+fn object_key(class: i64, id: i32) -> [Value; 2] {
+    [Value::TinyInt(class as u8), Value::Int(id)]
+}
+
+fn boundary_key(function: i32) -> [Value; 2] {
+    [Value::TinyInt(VALUE_BOUNDARY as u8), Value::Int(function)]
+}
+
+/// Reads all functions and schemes into a snapshot.
+pub(crate) fn load(base: &Base<'_>, out: &mut Snapshot) -> SqlResult<()> {
+    for row in base.rows(id::CLSOBJS, &[Value::TinyInt(CLASS_FUNCTION as u8)])? {
+        let function = int(&row, 1) as i32;
+        let Some(parameter) = base
+            .rows(id::COLPARS, &[Value::Int(function)])?
+            .into_iter()
+            .next()
+        else {
+            continue;
+        };
+        let ty = SqlType::from_catalog(
+            int(&parameter, 4) as u8,
+            int(&parameter, 6) as i16,
+            int(&parameter, 7) as u8,
+            int(&parameter, 8) as u8,
+            int(&parameter, 9) as u32,
+        );
+        let Some(ty) = ty else { continue };
+        let mut boundaries = base.rows(id::OBJVALUES, &boundary_key(function))?;
+        boundaries.sort_by_key(|r| int(r, 2));
+        let value = |r: Vec<Value>| match r.into_iter().nth(4) {
+            Some(Value::Variant(v)) => v.1,
+            _ => Value::Null,
+        };
+        let def = PartitionFunctionDef {
+            id: function,
+            name: text(&row, 2),
+            ty,
+            right: int(&row, 3) & STATUS_RIGHT != 0,
+            boundaries: boundaries.into_iter().map(value).collect(),
+            created: date(&row, 6),
+            modified: date(&row, 7),
+        };
+        out.partition_functions.insert(function, Arc::new(def));
+    }
+    for row in base.rows(id::CLSOBJS, &[Value::TinyInt(CLASS_SCHEME as u8)])? {
+        let scheme = int(&row, 1) as i32;
+        // Filegroups are of the same class.
+        if scheme < FIRST_SCHEME {
+            continue;
+        }
+        let function = int(&row, 5) as i32;
+        let mut to = base.rows(id::SINGLEOBJREFS, &[Value::Int(scheme)])?;
+        to.retain(|r| int(r, 0) == REF_DESTINATION);
+        to.sort_by_key(|r| int(r, 2));
+        let mut destinations: Vec<u16> = to.iter().map(|r| int(r, 3) as u16).collect();
+        let fanout = out
+            .partition_functions
+            .get(&function)
+            .map_or(0, |f| f.fanout());
+        let next_used = match destinations.len() > fanout {
+            true => destinations.pop(),
+            false => None,
+        };
+        let def = PartitionSchemeDef {
+            id: scheme,
+            name: text(&row, 2),
+            function,
+            destinations,
+            next_used,
+        };
+        out.partition_schemes.insert(scheme, Arc::new(def));
+    }
+    Ok(())
+}
