@@ -155,6 +155,16 @@ impl State {
         }
     }
 
+    /// How many values it has taken, and their sum, least or greatest.
+    pub(crate) fn into_parts(self) -> (i64, Value) {
+        (self.count, self.value)
+    }
+
+    /// So many values more are part of it already.
+    pub(crate) fn add_count(&mut self, n: i64) {
+        self.count += n;
+    }
+
     /// One text of a STRING_AGG, and what it is sorted by.
     pub(crate) fn add_part(
         &mut self,

@@ -20,14 +20,18 @@
 
 mod aggregate;
 mod compared;
+mod crew;
 mod direct;
+mod exchange;
 mod grouped;
 mod join;
+mod join_groups;
 mod kept;
 mod kernels;
 mod keys;
 mod merge;
 mod order;
+mod runs;
 mod sort;
 mod source;
 mod spilled;
@@ -45,6 +49,8 @@ use crate::locking::LockIntent;
 use crate::plan::{Node, Plan, Seek};
 use crate::window;
 
+pub(crate) use crew::Dealt;
+pub(crate) use join::{Build, builds_left};
 pub use kept::{Keeper, Kept};
 pub use source::Rows;
 
@@ -82,6 +88,7 @@ pub fn suits(plan: &Plan, goal: bool) -> bool {
             ..
         } => ties.is_empty() && suits(input, true),
         Node::Skip { input, .. } | Node::Distinct { input } => suits(input, goal),
+        Node::Parallel { zone, .. } => suits(zone, goal),
         Node::Concat(inputs) => !goal && inputs.iter().any(|p| suits(p, false)),
         Node::SetOperation { left, right, .. } => {
             !goal && (suits(left, false) || suits(right, false))
@@ -96,7 +103,7 @@ fn joins(node: &Node) -> bool {
 }
 
 /// A reader's scan that may meet many rows.
-fn is_wide_scan(plan: &Plan) -> bool {
+pub(crate) fn is_wide_scan(plan: &Plan) -> bool {
     let Node::Scan {
         table, seek, lock, ..
     } = &plan.node
@@ -132,6 +139,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         Node::Window { .. } => sort::window(plan, needed, cx),
         Node::Sort { input, keys } => sort::open((input, keys), needed, u64::MAX, cx),
         Node::Top { .. } | Node::Skip { .. } => slice(plan, needed, cx),
+        Node::Parallel { .. } => exchange::open(plan, needed, u64::MAX, cx),
         Node::Distinct { input } => {
             let all = vec![true; input.columns.len()];
             let input = open(input, &all, cx)?;
@@ -207,6 +215,7 @@ fn open_first<'p>(
         Node::Project { input, exprs } if suits(plan, false) => {
             project(input, exprs, needed, limit, cx)
         }
+        Node::Parallel { .. } if suits(plan, false) => exchange::open(plan, needed, limit, cx),
         _ => open(plan, needed, cx),
     }
 }
@@ -219,14 +228,20 @@ fn project<'p>(
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
     let used = stream::used(exprs, needed);
+    let below = below_project(input, exprs, &used);
+    let input = open_first(input, &below, limit, cx)?;
+    Ok(Box::new(stream::Project::new(input, exprs, &used)))
+}
+
+/// The columns that the used ones of some expressions read.
+fn below_project(input: &Plan, exprs: &[Expr], used: &[bool]) -> Vec<bool> {
     let mut below = vec![false; input.columns.len()];
-    for (e, used) in exprs.iter().zip(&used) {
+    for (e, used) in exprs.iter().zip(used) {
         if *used {
             need(e, &mut below);
         }
     }
-    let input = open_first(input, &below, limit, cx)?;
-    Ok(Box::new(stream::Project::new(input, exprs, &used)))
+    below
 }
 
 /// Marks the columns that an expression reads. A subquery may read any.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_types::{ConvertCtx, Value};
 
+use crate::batch::{Build, Dealt};
 use crate::host::{Host, Locator};
-use crate::plan::Row;
+use crate::plan::{Plan, Row};
 
 /// The rows that a statement wrote and those that it took away: what `inserted` and `deleted` show.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub struct Cx<'a> {
     pub row_by_row: bool,
     /// The running statement may use more than one thread: no MAXDOP 1 forbids it.
     pub parallel: bool,
+    /// Of a thread that runs a part of a parallel plan: what it shares with the others.
+    pub(crate) dealt: Option<Arc<Dealt>>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
@@ -62,6 +65,7 @@ impl<'a> Cx<'a> {
             locators: Vec::new(),
             row_by_row: false,
             parallel: true,
+            dealt: None,
             row_limit: u64::MAX,
             output: Vec::new(),
             identity: None,
@@ -69,6 +73,11 @@ impl<'a> Cx<'a> {
             duplicate_ignored: false,
             null_eliminated: false,
         }
+    }
+
+    /// The kept side of a join, where one was made for all threads.
+    pub(crate) fn shared_build(&self, join: &Plan) -> Option<Arc<Build>> {
+        self.dealt.as_ref()?.build_of(join)
     }
 
     pub(crate) fn outer_row(&self, depth: usize) -> &Row {

@@ -175,6 +175,7 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
                 left,
             }
         }
+        Node::Parallel { zone, .. } => open_for(zone, goal, cx)?,
         Node::Distinct { input } => Operator::Distinct {
             input: Box::new(open_for(input, goal, cx)?),
             seen: RowSet::new(&input.columns),

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use duramen_base::{PageId, SqlResult};
 use duramen_tsql::ast;
@@ -78,6 +79,9 @@ pub enum Locator {
     Number(u64),
 }
 
+/// An end of a range, and whether it belongs to it.
+pub type Limit = Option<(Value, bool)>;
+
 /// A scan's bounds with their values. The first `equal.len()` key columns are fixed; the next one has the range.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
@@ -89,6 +93,92 @@ pub struct Bounds {
     pub backward: bool,
     /// The path's entries suffice: columns that they do not hold may be given as NULL.
     pub covering: bool,
+    /// Rows with less or more than these values in this column are not asked for: partitions may be left out.
+    pub reach: Option<(usize, Limit, Limit)>,
+}
+
+impl Bounds {
+    /// The `path` of a scan that follows none.
+    pub const NO_PATH: usize = usize::MAX;
+}
+
+/// How the rows of a table, or the entries of an index, are spread over partitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partitioning {
+    pub column: usize,
+    /// RANGE RIGHT
+    pub right: bool,
+    /// Ascending.
+    pub boundaries: Vec<Value>,
+    pub ty: SqlType,
+}
+
+impl Partitioning {
+    /// The partition of a value, from 1.
+    pub fn number(&self, value: &Value) -> usize {
+        use std::cmp::Ordering;
+        let order = |b: &Value| match (b.is_null(), value.is_null()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            _ => duramen_types::compare(b, value, self.ty.collation),
+        };
+        let below = |b: &Value| match order(b) {
+            Ordering::Equal => self.right,
+            other => other == Ordering::Less,
+        };
+        self.boundaries.partition_point(below) + 1
+    }
+}
+
+/// Some rows of a scan: one of several parts that together give each of its rows once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// Pages of a heap.
+    Pages(Vec<PageId>),
+    /// Keys from the first on, and before the second.
+    Keys(Option<Vec<Value>>, Option<Vec<Value>>),
+}
+
+/// How many threads a statement may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parallelism {
+    /// The server's `max degree of parallelism`; 0 for as many as there are processors.
+    pub max_degree: u64,
+    /// `cost threshold for parallelism`, in the unit of estimated plans.
+    pub threshold: f64,
+    pub processors: usize,
+}
+
+impl Parallelism {
+    /// One thread.
+    pub const NONE: Parallelism = Parallelism {
+        max_degree: 1,
+        threshold: f64::INFINITY,
+        processors: 1,
+    };
+
+    /// How many threads may run a statement of that estimated cost; `hint` is OPTION (MAXDOP n).
+    pub fn degree(&self, cost: f64, hint: Option<u64>) -> usize {
+        /// Workers of a statement, at most.
+        const MOST: usize = 64;
+        if cost <= self.threshold {
+            return 1;
+        }
+        let wanted = match hint.unwrap_or(self.max_degree) {
+            0 => usize::MAX,
+            n => usize::try_from(n).unwrap_or(usize::MAX),
+        };
+        wanted.min(self.processors).clamp(1, MOST)
+    }
+}
+
+/// What threads that run parts of a plan see of the host. Lives as long as they do.
+pub trait WorkerHost: Send + Sync {
+    /// Calls `f` on this thread with its host. What waits in there ends when `stop` is set. `number` counts from 1.
+    fn work(&self, number: u32, stop: &Arc<AtomicBool>, f: &mut dyn FnMut(&dyn Host));
+    /// The threads have ended: what they have read counts as read by the calling one.
+    fn collect(&self) {}
 }
 
 /// What the hints of a table say about reading it.
@@ -196,6 +286,10 @@ pub trait Table: fmt::Debug + Send + Sync {
         Ok(())
     }
     fn paths(&self) -> &[AccessPath];
+    /// The partitions of an access path, or of the table itself.
+    fn partitioning(&self, _path: Option<usize>) -> Option<&Partitioning> {
+        None
+    }
     /// How many rows it has, without a look at them.
     fn rows_about(&self) -> u64 {
         0
@@ -214,6 +308,26 @@ pub trait Table: fmt::Debug + Send + Sync {
         lock: ScanLock,
         cx: &mut Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>>;
+    /// Cuts a reader's scan in about `wanted` parts, and takes the locks that it needs. `None` where it has to stay whole.
+    fn parts(
+        &self,
+        _bounds: Option<&Bounds>,
+        _lock: ScanLock,
+        _wanted: usize,
+        _cx: &mut Cx<'_>,
+    ) -> SqlResult<Option<Vec<Part>>> {
+        Ok(None)
+    }
+    /// Reads one of the parts that this table has made, under the same bounds and lock.
+    fn open_part(
+        &self,
+        _part: &Part,
+        _bounds: Option<&Bounds>,
+        _lock: ScanLock,
+        _cx: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>> {
+        Err(nobody())
+    }
     /// An INSERT into the table begins: takes what the hints on its target ask for.
     fn begin_insert(&self, _lock: ScanLock, _cx: &mut Cx<'_>) -> SqlResult<()> {
         Ok(())
@@ -422,6 +536,14 @@ pub trait Host {
         bits as f64 / (1u64 << 53) as f64
     }
     fn cancelled(&self) -> bool;
+    /// How many threads a statement may use.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::NONE
+    }
+    /// What other threads that run a part of this statement see. `None`: it has to run on this one.
+    fn for_workers(&self) -> Option<Arc<dyn WorkerHost>> {
+        None
+    }
     /// UPDATE(column): whether the statement that fired the running trigger gave the column a value; `None` outside of
     /// triggers, and for columns that the table has not.
     fn column_assigned(&self, _column: &str) -> Option<bool> {

@@ -20,6 +20,7 @@ pub mod memory;
 mod merge_join;
 mod optimize;
 mod output;
+mod parallel;
 mod plan;
 pub mod rules;
 mod scan;

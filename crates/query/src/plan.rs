@@ -70,6 +70,19 @@ pub struct Seek {
     pub covering: bool,
 }
 
+/// What is known of the partitions that a scan has to read, from conditions on the partitioning column. Values free of
+/// columns; NULL says nothing. The conditions themselves stay in the filter above.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// The partitioning column.
+    pub column: usize,
+    /// With whether rows equal to it are among them.
+    pub lower: Option<(Expr, bool)>,
+    pub upper: Option<(Expr, bool)>,
+    /// The share of the rows that is read, as far as it was guessed.
+    pub share: f64,
+}
+
 #[derive(Debug)]
 pub enum Node {
     OneRow,
@@ -77,6 +90,8 @@ pub enum Node {
     Scan {
         table: TableSource,
         seek: Option<Seek>,
+        /// Of a table or index with partitions.
+        reach: Option<Box<Reach>>,
         lock: ScanLock,
         forward: bool,
     },
@@ -152,6 +167,15 @@ pub enum Node {
     },
     Distinct {
         input: Box<Plan>,
+    },
+    /// A part of the plan that several threads may run: see [`crate::parallel`]. Where they may not, it is as if this node
+    /// were not there.
+    Parallel {
+        zone: Arc<Plan>,
+        /// Of the whole statement.
+        cost: f64,
+        /// OPTION (MAXDOP n)
+        max_degree: Option<u64>,
     },
     Concat(Vec<Plan>),
     /// EXCEPT (`keep_common` false) and INTERSECT.

@@ -6,7 +6,7 @@ use duramen_types::Value;
 use crate::cx::Cx;
 use crate::exec::BATCH_ROWS;
 use crate::expr::Expr;
-use crate::host::{Bounds, RowCursor};
+use crate::host::{Bounds, Limit, RowCursor};
 use crate::locking::ScanLock;
 use crate::plan::{Node, Plan, Row, Seek};
 
@@ -21,29 +21,24 @@ pub struct TableScan<'p> {
 
 impl<'p> TableScan<'p> {
     pub fn open(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<TableScan<'p>> {
-        let Node::Scan {
-            table, seek, lock, ..
-        } = &plan.node
-        else {
+        let Node::Scan { table, lock, .. } = &plan.node else {
             unreachable!("TableScan::open is called for scan nodes")
         };
         let with_locators = plan.columns.len() > table.def.columns().len();
-        let bounds = match seek {
-            Some(seek) => match bounds(seek, cx)? {
-                Some(b) => Some(b),
-                None => {
-                    return Ok(TableScan {
-                        cursor: None,
-                        with_locators,
-                        filter: None,
-                        _plan: plan,
-                    });
-                }
-            },
-            None => None,
+        let bounds = match asked(plan, cx)? {
+            Asked::All => None,
+            Asked::Within(b) => Some(b),
+            Asked::Nothing => {
+                return Ok(TableScan {
+                    cursor: None,
+                    with_locators,
+                    filter: None,
+                    _plan: plan,
+                });
+            }
         };
         let lock: ScanLock = *lock;
-        let cursor = table.def.open(bounds.as_ref(), lock, cx)?;
+        let cursor = table.def.open(bounds.as_deref(), lock, cx)?;
         Ok(TableScan {
             cursor: Some(cursor),
             with_locators,
@@ -94,6 +89,44 @@ impl<'p> TableScan<'p> {
         }
         Ok((!rows.is_empty()).then_some(rows))
     }
+}
+
+/// What a scan asks its table for.
+pub(crate) enum Asked {
+    All,
+    Within(Box<Bounds>),
+    /// A value that has to be equal to something is NULL.
+    Nothing,
+}
+
+/// The bounds of a scan with their values.
+pub(crate) fn asked(plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<Asked> {
+    let Node::Scan { seek, reach, .. } = &plan.node else {
+        return Ok(Asked::All);
+    };
+    let sought = match seek {
+        Some(seek) => match bounds(seek, cx)? {
+            Some(b) => Some(b),
+            None => return Ok(Asked::Nothing),
+        },
+        None => None,
+    };
+    let Some(reach) = reach else {
+        return Ok(sought.map_or(Asked::All, |b| Asked::Within(Box::new(b))));
+    };
+    let mut value = |e: &Option<(Expr, bool)>| -> SqlResult<Limit> {
+        let Some((e, whole)) = e else {
+            return Ok(None);
+        };
+        let value = e.eval(&[], cx)?;
+        Ok((!value.is_null()).then_some((value, *whole)))
+    };
+    let reach = Some((reach.column, value(&reach.lower)?, value(&reach.upper)?));
+    let found = sought.unwrap_or(Bounds {
+        path: Bounds::NO_PATH,
+        ..Bounds::default()
+    });
+    Ok(Asked::Within(Box::new(Bounds { reach, ..found })))
 }
 
 /// The values of a seek; `None` when one is NULL, which nothing equals.

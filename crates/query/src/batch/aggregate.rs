@@ -13,6 +13,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 use duramen_types::{CollationId, POW10, Value};
 
+use super::crew::Crew;
 use super::grouped::Grouped;
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::spilled::{Reader, Writer};
@@ -36,15 +37,8 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     else {
         return super::source::from_rows(plan, needed, cx);
     };
-    let mut below = vec![false; input.columns.len()];
-    below[..*kept].copy_from_slice(&needed[..*kept]);
-    let mut exprs: Vec<&Expr> = groups.iter().collect();
-    for a in aggregates {
-        exprs.extend(arguments(a));
-    }
-    exprs.iter().for_each(|e| need(e, &mut below));
-    let mut input = super::open(input, &below, cx)?;
-    let exprs = BatchExpr::all(exprs);
+    let mut input = super::open(input, &below(plan, needed), cx)?;
+    let exprs = BatchExpr::all(inputs(groups, aggregates));
     if *ordered {
         let what = (groups.as_slice(), aggregates.as_slice(), *kept);
         return Ok(Box::new(Grouped::new(input, exprs, what, cx)));
@@ -59,6 +53,33 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     let mut work = Vec::new();
     let groups = state.finish(&mut work)?;
     Ok(Box::new(Output { plan, groups, work }))
+}
+
+/// The groups' keys, then every aggregate's arguments.
+fn inputs<'p>(groups: &'p [Expr], aggregates: &'p [Aggregate]) -> Vec<&'p Expr> {
+    let mut exprs: Vec<&Expr> = groups.iter().collect();
+    exprs.extend(aggregates.iter().flat_map(arguments));
+    exprs
+}
+
+/// The columns that a grouping reads below it.
+pub(super) fn below(plan: &Plan, needed: &[bool]) -> Vec<bool> {
+    let Node::Aggregate {
+        input,
+        groups,
+        aggregates,
+        kept,
+        ..
+    } = &plan.node
+    else {
+        return Vec::new();
+    };
+    let mut below = vec![false; input.columns.len()];
+    below[..*kept].copy_from_slice(&needed[..*kept]);
+    for e in inputs(groups, aggregates) {
+        need(e, &mut below);
+    }
+    below
 }
 
 /// The expressions that an aggregate takes from each row: the value, then STRING_AGG's separator and sort keys.
@@ -88,6 +109,73 @@ pub(super) struct Grouping<'p> {
     /// Rows of groups that found no room.
     rest: Option<Writer>,
     round: u32,
+    /// These are some of a statement's groups: sums may leave the range of their type on the way.
+    some: bool,
+    /// Some groups found no room.
+    no_room: bool,
+}
+
+/// The groups that one of several threads has made of its rows.
+pub(super) struct Partial {
+    keys: Vec<Column>,
+    states: Vec<Accumulator>,
+    groups: usize,
+    _grant: Grant,
+}
+
+/// The groups of the rows that this thread gets; `None` when memory does not suffice for them.
+pub(super) fn partial(plan: &Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Option<Partial>> {
+    let Node::Aggregate {
+        input,
+        groups,
+        aggregates,
+        ..
+    } = &plan.node
+    else {
+        return Ok(None);
+    };
+    let exprs = BatchExpr::all(inputs(groups, aggregates));
+    let mut rows = super::open(input, &below(plan, needed), cx)?;
+    let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
+    state.some = true;
+    while let Some(batch) = rows.next(cx)? {
+        let columns = vector::columns(&exprs, &batch, cx)?;
+        state.add(&columns, batch.rows(), cx)?;
+        if state.no_room {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Partial {
+        keys: state.keys,
+        states: state.states,
+        groups: state.groups,
+        _grant: state.grant,
+    }))
+}
+
+/// Puts the workers' groups together; `None` when one of them found no room.
+pub(super) fn together<'p>(
+    plan: &'p Plan,
+    mut crew: Crew<Option<Partial>>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Option<Boxed<'p>>> {
+    let Node::Aggregate {
+        groups, aggregates, ..
+    } = &plan.node
+    else {
+        return Ok(None);
+    };
+    let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
+    while let Some(partial) = crew.next(0, cx)? {
+        match partial {
+            Some(partial) => state.join(partial)?,
+            None => return Ok(None),
+        }
+    }
+    drop(crew);
+    let mut work = Vec::new();
+    let groups = state.finish(&mut work)?;
+    Ok(Some(Box::new(Output { plan, groups, work })))
 }
 
 impl<'p> Grouping<'p> {
@@ -112,6 +200,8 @@ impl<'p> Grouping<'p> {
             key_bytes: 0,
             rest: None,
             round,
+            some: false,
+            no_room: false,
         };
         if by.is_empty() {
             state.grow(1);
@@ -165,7 +255,7 @@ impl<'p> Grouping<'p> {
             let count = self::arguments(aggregate).count();
             let (own, rest) = arguments.split_at(count);
             arguments = rest;
-            state.take(aggregate, own, (&self.numbers, self.groups), cx)?;
+            state.take(aggregate, own, (&self.numbers, self.groups), self.some, cx)?;
         }
         if !self.fresh.is_empty() && !self.by.is_empty() {
             let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
@@ -174,8 +264,37 @@ impl<'p> Grouping<'p> {
             let own = self.table.heap_bytes() + self.key_bytes + shared;
             let bytes = own + self.groups * (states + first);
             if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
-                self.rest = Some(Writer::new(cx)?);
+                match self.some {
+                    true => self.no_room = true,
+                    false => self.rest = Some(Writer::new(cx)?),
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the groups of another thread. Their memory was lent to it: ours is held whatever there is.
+    fn join(&mut self, other: Partial) -> SqlResult<()> {
+        if self.by.is_empty() {
+            self.numbers.clear();
+            self.numbers.resize(other.groups, 0);
+        } else {
+            let keys: Vec<Arc<Column>> = other.keys.into_iter().map(Arc::new).collect();
+            self.table.number(
+                &keys,
+                other.groups,
+                true,
+                &mut self.numbers,
+                &mut self.fresh,
+            );
+            for (all, new) in self.keys.iter_mut().zip(&keys) {
+                all.append(&new.gather(&self.fresh));
+            }
+            self.grow(self.table.len());
+        }
+        let states = self.states.iter_mut().zip(self.aggregates);
+        for ((state, aggregate), other) in states.zip(other.states) {
+            state.join(other, aggregate, (&self.numbers, self.groups))?;
         }
         Ok(())
     }
@@ -299,7 +418,7 @@ impl BatchOperator for Groups {
 }
 
 /// One aggregate of every group.
-enum Accumulator {
+pub(super) enum Accumulator {
     /// Nothing taken yet: the first batch decides.
     Empty,
     Count(Vec<i64>),
@@ -355,7 +474,7 @@ impl Accumulator {
         }
     }
 
-    fn grow(&mut self, groups: usize, aggregate: &Aggregate) {
+    pub(super) fn grow(&mut self, groups: usize, aggregate: &Aggregate) {
         match self {
             Accumulator::Empty => {}
             Accumulator::Count(counts) => counts.resize(groups, 0),
@@ -435,12 +554,13 @@ impl Accumulator {
         self.grow(groups, aggregate);
     }
 
-    /// One batch: `arguments` of each row, and its group's number.
+    /// One batch: `arguments` of each row, and its group's number. `wide`: a sum may be any machine number.
     fn take(
         &mut self,
         aggregate: &Aggregate,
         arguments: &[Arc<Column>],
         (numbers, groups): (&[u32], usize),
+        wide: bool,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
         if let Accumulator::Distinct { seen, of } = self {
@@ -456,7 +576,7 @@ impl Accumulator {
             fresh.retain(|i| !column.is_null(*i as usize));
             let values = [Arc::new(column.gather(&fresh))];
             let own: Vec<u32> = fresh.iter().map(|i| numbers[*i as usize]).collect();
-            return of.take(aggregate, &values, (&own, groups), cx);
+            return of.take(aggregate, &values, (&own, groups), wide, cx);
         }
         if let Accumulator::Count(counts) = self {
             match arguments.first() {
@@ -477,12 +597,16 @@ impl Accumulator {
             self.begin(aggregate, &column.data, groups);
         }
         if !self.fits(&column.data) {
+            self.check_range(aggregate)?;
             self.loosen(aggregate);
         }
         cx.null_eliminated |= aggregate.list.is_none() && column.nulls().contains(&true);
         match (&mut *self, &column.data) {
             (Accumulator::Ints { kind, sums, counts }, Data::Ints(_, values)) => {
-                let (low, high) = kind.range();
+                let (low, high) = match wide {
+                    true => (i64::MIN, i64::MAX),
+                    false => kind.range(),
+                };
                 let nulls = column.nulls();
                 for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
                     if !nulls.is_empty() && nulls[i] {
@@ -607,12 +731,12 @@ impl Accumulator {
         }
     }
 
-    fn loosen(&mut self, aggregate: &Aggregate) {
+    pub(super) fn loosen(&mut self, aggregate: &Aggregate) {
         *self = Accumulator::Any(self.states(aggregate));
     }
 
     /// The groups as the row aggregates keep them.
-    fn states(&mut self, aggregate: &Aggregate) -> Vec<State> {
+    pub(super) fn states(&mut self, aggregate: &Aggregate) -> Vec<State> {
         let resumed = |counts: &[i64], value: &dyn Fn(usize) -> Value| {
             let one = |(g, n): (usize, &i64)| match *n {
                 0 => State::for_aggregate(aggregate),

@@ -12,9 +12,9 @@
 //! When the built side finds no room in memory, both sides are written to files by their keys' hashes, and the pairs of
 //! files are joined one after the other; a file that is still too large is parted again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::batch::{Batch, Column, Data, NO_ROW};
 use duramen_types::{CollationId, SqlType};
 
@@ -96,6 +96,9 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         return source::from_rows(plan, needed, cx);
     };
     let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
+    if let Some(build) = cx.shared_build(plan) {
+        return probed(plan, &reads, build, cx);
+    }
     let mut left_input = super::open(left, &reads.left_needed, cx)?;
     if SeekJoin::find(right, hash, *kind).is_some() {
         // Few rows on the left seek their partners; `exec::Join` knows how.
@@ -118,50 +121,102 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         }
         left_input = again;
     }
-    let expected = estimate(right).rows;
-    let build_left = expected > LARGE_ROWS && estimate(left).rows < expected;
-    let outer_left = matches!(kind, JoinKind::Left | JoinKind::Full);
-    let outer_right = matches!(kind, JoinKind::Right | JoinKind::Full);
-    let left_side = Side {
-        columns: &left.columns,
-        carried: reads.left_carried().to_vec(),
-        outer: outer_left,
-    };
-    let right_side = Side {
-        columns: &right.columns,
-        carried: reads.right_carried().to_vec(),
-        outer: outer_right,
-    };
+    let build_left = builds_left(left, right);
     let right_input = super::open(right, &reads.right_needed, cx)?;
-    let left_feed = Feed::Input {
-        input: left_input,
-        keys: BatchExpr::all(hash.iter().map(|h| &h.0)),
-        carried: reads.left_carried().to_vec(),
+    let left_feed = Feed::input(left_input, hash.iter().map(|h| &h.0), reads.left_carried());
+    let right_feed = Feed::input(
+        right_input,
+        hash.iter().map(|h| &h.1),
+        reads.right_carried(),
+    );
+    let (build_feed, probe_feed) = match build_left {
+        true => (left_feed, right_feed),
+        false => (right_feed, left_feed),
     };
-    let right_feed = Feed::Input {
-        input: right_input,
-        keys: BatchExpr::all(hash.iter().map(|h| &h.1)),
-        carried: reads.right_carried().to_vec(),
-    };
-    let (build_side, build_feed, probe_side, probe_feed) = match build_left {
-        true => (left_side, left_feed, right_side, right_feed),
-        false => (right_side, right_feed, left_side, left_feed),
-    };
-    let keys = |(l, r): &(Expr, Expr)| match build_left {
-        true => l.ty,
-        false => r.ty,
-    };
-    let mut join = HashJoin {
-        build_side,
+    let mut join = HashJoin::new(
+        (left, right),
+        (hash, on.as_ref(), *kind),
+        &reads,
         build_left,
-        probe_side,
-        collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
-        key_types: hash.iter().map(keys).collect(),
-        on: on.as_ref().map(BatchExpr::new),
-        work: Vec::new(),
-        pair: None,
-    };
+    );
     join.start(build_feed, probe_feed, 0, cx)?;
+    Ok(Box::new(join))
+}
+
+/// Whether the left side is the one that is kept.
+pub(crate) fn builds_left(left: &Plan, right: &Plan) -> bool {
+    let expected = estimate(right).rows;
+    expected > LARGE_ROWS && estimate(left).rows < expected
+}
+
+/// The kept side of a join for several threads to look up in; `None` where memory does not suffice for it.
+pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Option<Arc<Build>>> {
+    let Node::Join {
+        left,
+        right,
+        kind,
+        hash,
+        on,
+        ..
+    } = &plan.node
+    else {
+        return Ok(None);
+    };
+    let build_left = builds_left(left, right);
+    let feed = match build_left {
+        true => {
+            let input = super::open(left, &reads.left_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
+        }
+        false => {
+            let input = super::open(right, &reads.right_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
+        }
+    };
+    let join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
+    Ok(match join.build(feed, 0, true, cx)? {
+        Built::All(build) => Some(build),
+        Built::Parted(_) => None,
+    })
+}
+
+/// A join whose kept side is there already.
+fn probed<'p>(
+    plan: &'p Plan,
+    reads: &Reads,
+    build: Arc<Build>,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Boxed<'p>> {
+    let Node::Join {
+        left,
+        right,
+        kind,
+        hash,
+        on,
+        ..
+    } = &plan.node
+    else {
+        return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+    };
+    let build_left = builds_left(left, right);
+    let probe = match build_left {
+        true => {
+            let input = super::open(right, &reads.right_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
+        }
+        false => {
+            let input = super::open(left, &reads.left_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
+        }
+    };
+    let mut join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
+    join.pair = Some(Pair {
+        build,
+        probe: Some(probe),
+        current: None,
+        matched: Vec::new(),
+        unmatched: 0,
+    });
     Ok(Box::new(join))
 }
 
@@ -185,7 +240,15 @@ enum Feed<'p> {
     File(Reader),
 }
 
-impl Feed<'_> {
+impl<'p> Feed<'p> {
+    fn input(input: Boxed<'p>, keys: impl Iterator<Item = &'p Expr>, carried: &[bool]) -> Feed<'p> {
+        Feed::Input {
+            input,
+            keys: BatchExpr::all(keys),
+            carried: carried.to_vec(),
+        }
+    }
+
     /// The next rows: the carried columns, and the keys.
     fn next(&mut self, keys: usize, cx: &mut Cx<'_>) -> SqlResult<Option<(Batch, Columns)>> {
         cx.check_cancelled()?;
@@ -220,12 +283,16 @@ type Columns = Vec<Arc<Column>>;
 enum Index {
     /// At the key's distance from the least one.
     Direct { least: i64, heads: Vec<u32> },
-    /// At its number.
-    Numbered { table: KeyTable, heads: Vec<u32> },
+    /// At its number. The table in its other form, once somebody asks with keys of another.
+    Numbered {
+        table: Box<KeyTable>,
+        loose: OnceLock<Box<KeyTable>>,
+        heads: Vec<u32>,
+    },
 }
 
 /// The built side, ready to be probed.
-struct Build {
+pub(crate) struct Build {
     store: Store,
     index: Index,
     /// The next row of each row's chain.
@@ -235,7 +302,7 @@ struct Build {
 
 /// What reading the built side came to.
 enum Built {
-    All(Build),
+    All(Arc<Build>),
     /// There was no room: its rows by the hash of their keys.
     Parted(Writer),
 }
@@ -245,8 +312,8 @@ const ROW_BYTES: usize = 32;
 
 impl Build {
     /// The first of the rows that have each key.
-    fn heads(&mut self, keys: &[Arc<Column>], n: usize, out: &mut Vec<u32>) {
-        match &mut self.index {
+    fn heads(&self, keys: &[Arc<Column>], n: usize, out: &mut Vec<u32>) {
+        match &self.index {
             Index::Direct { least, heads } => {
                 if let [column] = keys
                     && let Data::Ints(_, values) = &column.data
@@ -274,9 +341,16 @@ impl Build {
                     }),
                 );
             }
-            Index::Numbered { table, heads } => {
-                let mut fresh = Vec::new();
-                table.number(keys, n, false, out, &mut fresh);
+            Index::Numbered {
+                table,
+                loose,
+                heads,
+            } => {
+                if !table.find(keys, n, out) {
+                    loose
+                        .get_or_init(|| Box::new(table.loosened()))
+                        .find(keys, n, out);
+                }
                 for (i, slot) in out.iter_mut().enumerate() {
                     let null = keys.iter().any(|c| c.is_null(i));
                     *slot = match null {
@@ -342,7 +416,12 @@ fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index
         next[i] = *head;
         *head = i as u32;
     }
-    (Index::Numbered { table, heads }, next)
+    let index = Index::Numbered {
+        table: Box::new(table),
+        loose: OnceLock::new(),
+        heads,
+    };
+    (index, next)
 }
 
 /// A probed batch that is being joined.
@@ -372,7 +451,7 @@ struct HashJoin<'p> {
 
 /// A built side and the rows to look up in it.
 struct Pair<'p> {
-    build: Build,
+    build: Arc<Build>,
     probe: Option<Feed<'p>>,
     current: Option<Probe>,
     /// Which built rows were joined, for an outer built side.
@@ -382,6 +461,43 @@ struct Pair<'p> {
 }
 
 impl<'p> HashJoin<'p> {
+    /// A join that has no rows yet.
+    fn new(
+        (left, right): (&'p Plan, &'p Plan),
+        (hash, on, kind): (&'p [(Expr, Expr)], Option<&'p Expr>, JoinKind),
+        reads: &Reads,
+        build_left: bool,
+    ) -> HashJoin<'p> {
+        let left_side = Side {
+            columns: &left.columns,
+            carried: reads.left_carried().to_vec(),
+            outer: matches!(kind, JoinKind::Left | JoinKind::Full),
+        };
+        let right_side = Side {
+            columns: &right.columns,
+            carried: reads.right_carried().to_vec(),
+            outer: matches!(kind, JoinKind::Right | JoinKind::Full),
+        };
+        let (build_side, probe_side) = match build_left {
+            true => (left_side, right_side),
+            false => (right_side, left_side),
+        };
+        let keys = |(l, r): &(Expr, Expr)| match build_left {
+            true => l.ty,
+            false => r.ty,
+        };
+        HashJoin {
+            build_side,
+            build_left,
+            probe_side,
+            collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
+            key_types: hash.iter().map(keys).collect(),
+            on: on.map(BatchExpr::new),
+            work: Vec::new(),
+            pair: None,
+        }
+    }
+
     /// Reads a built side; joins it with the probed one, or parts both for later.
     fn start(
         &mut self,
@@ -390,7 +506,7 @@ impl<'p> HashJoin<'p> {
         round: u32,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
-        match self.build(build, round, cx)? {
+        match self.build(build, round, false, cx)? {
             Built::All(build) => {
                 self.pair = Some(Pair {
                     matched: match self.build_side.outer {
@@ -429,7 +545,14 @@ impl<'p> HashJoin<'p> {
         writer.put_by_key(&columns, (keys, &self.collations), n, round)
     }
 
-    fn build(&self, mut feed: Feed<'p>, round: u32, cx: &mut Cx<'_>) -> SqlResult<Built> {
+    /// `only_whole`: where not all of it finds room, nothing is written; whoever asked begins anew.
+    fn build(
+        &self,
+        mut feed: Feed<'p>,
+        round: u32,
+        only_whole: bool,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Built> {
         let mut grant = Grant::new(cx.host.workspace());
         let side = &self.build_side;
         let mut store = Store::new(side.columns, &side.carried);
@@ -444,6 +567,9 @@ impl<'p> HashJoin<'p> {
             store.append(&batch);
             if !grant.hold(bytes) && round < MAX_ROUNDS {
                 let mut writer = Writer::new(cx)?;
+                if only_whole {
+                    return Ok(Built::Parted(writer));
+                }
                 let n = store.rows();
                 let columns = store.take_columns();
                 let mut from = 0;
@@ -467,12 +593,12 @@ impl<'p> HashJoin<'p> {
             Some(found) => found,
             None => numbered(keys, n, self.collations.clone()),
         };
-        Ok(Built::All(Build {
+        Ok(Built::All(Arc::new(Build {
             store,
             index,
             next,
             _grant: grant,
-        }))
+        })))
     }
 }
 

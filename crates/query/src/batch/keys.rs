@@ -211,6 +211,87 @@ impl KeyTable {
         self.scratch = scratch;
     }
 
+    /// The numbers of the keys of `n` rows, [`NONE`] for unknown ones: for threads that share a finished table. False when
+    /// the keys are of another form than the table's; then [`KeyTable::loosened`] knows them.
+    pub fn find(&self, columns: &[Arc<Column>], n: usize, numbers: &mut Vec<u32>) -> bool {
+        numbers.clear();
+        let mask = self.slots.len() - 1;
+        match &self.keys {
+            Keys::Words { words, .. } if words.is_empty() => {
+                numbers.resize(n, NONE);
+                true
+            }
+            Keys::Words { kind, words, null } => {
+                let [column] = columns else {
+                    return false;
+                };
+                let Data::Ints(new, values) = &column.data else {
+                    return false;
+                };
+                if kind != new && !(kind.is_integer() && new.is_integer()) {
+                    return false;
+                }
+                for (i, &word) in values.iter().enumerate() {
+                    if column.is_null(i) {
+                        numbers.push(*null);
+                        continue;
+                    }
+                    let mut at = hash_word(word) as usize & mask;
+                    let found = loop {
+                        match self.slots[at] {
+                            0 => break NONE,
+                            slot if words[slot as usize - 1] == word => break slot - 1,
+                            _ => at = (at + 1) & mask,
+                        }
+                    };
+                    numbers.push(found);
+                }
+                true
+            }
+            Keys::Bytes(arena) => {
+                let mut key = Vec::new();
+                for i in 0..n {
+                    key.clear();
+                    for (column, collation) in columns.iter().zip(&self.collations) {
+                        put_cell(column, i, *collation, &mut key);
+                    }
+                    let mut at = hash_run(&key) as usize & mask;
+                    let found = loop {
+                        match self.slots[at] {
+                            0 => break NONE,
+                            slot if arena.get(slot as usize - 1) == key => break slot - 1,
+                            _ => at = (at + 1) & mask,
+                        }
+                    };
+                    numbers.push(found);
+                }
+                true
+            }
+        }
+    }
+
+    /// The same keys and numbers, in the form that every key has.
+    pub fn loosened(&self) -> KeyTable {
+        let mut other = KeyTable {
+            collations: self.collations.clone(),
+            keys: match &self.keys {
+                Keys::Words { kind, words, null } => Keys::Words {
+                    kind: *kind,
+                    words: words.clone(),
+                    null: *null,
+                },
+                Keys::Bytes(arena) => Keys::Bytes(Arena {
+                    ends: arena.ends.clone(),
+                    bytes: arena.bytes.clone(),
+                }),
+            },
+            slots: self.slots.clone(),
+            scratch: Arena::default(),
+        };
+        other.loosen();
+        other
+    }
+
     /// Whether the keys are numbers of this kind, or can be: there is none yet.
     fn keeps_words(&mut self, new: IntKind) -> bool {
         match &mut self.keys {

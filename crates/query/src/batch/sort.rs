@@ -4,14 +4,15 @@
 //! the runs are merged. Rows that sort alike leave in the order in which they came: within a run by their number, among
 //! runs by the run's.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
 use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column, Data, IntKind};
 
+use super::crew::{Crew, Give};
 use super::order::{Key, compare_cells, order};
+use super::runs::Merge;
 use super::spilled::{Reader, Writer};
 use super::store::Store;
 use super::vector::{self, BatchExpr};
@@ -29,9 +30,18 @@ const ORDER_BYTES: usize = 24;
 
 /// What a sort goes by.
 #[derive(Clone, Copy)]
-struct Direction {
-    collation: CollationId,
-    descending: bool,
+pub(super) struct Direction {
+    pub collation: CollationId,
+    pub descending: bool,
+}
+
+impl Direction {
+    pub fn of(e: &Expr, descending: bool) -> Direction {
+        Direction {
+            collation: e.ty.collation,
+            descending,
+        }
+    }
 }
 
 /// Rows with their sort keys beside them, sorted when all have come.
@@ -53,10 +63,7 @@ impl<'p> Sorter<'p> {
         limit: u64,
         cx: &Cx<'_>,
     ) -> Sorter<'p> {
-        let direction = |(e, descending): &(&Expr, bool)| Direction {
-            collation: e.ty.collation,
-            descending: *descending,
-        };
+        let direction = |(e, descending): &(&Expr, bool)| Direction::of(e, *descending);
         Sorter {
             store: Store::new(columns, kept),
             directions: by.iter().map(direction).collect(),
@@ -154,10 +161,14 @@ impl<'p> Sorter<'p> {
                 },
             });
         };
-        let merge = Merge::new(runs.finish()?, self.directions, self.limit)?;
+        let mut readers = runs.finish()?;
+        let count = readers.len();
+        let merge = Merge::new(count, self.directions, self.limit, &mut |run| {
+            readers[run].next()
+        })?;
         Ok(Sorted {
             keys,
-            source: Source::Merge(merge),
+            source: Source::Merge(merge, readers),
         })
     }
 }
@@ -176,7 +187,7 @@ enum Source {
         next: usize,
         _grant: Grant,
     },
-    Merge(Merge),
+    Merge(Merge, Vec<Reader>),
 }
 
 impl Sorted {
@@ -195,7 +206,7 @@ impl Sorted {
                 let columns = columns.iter().map(|c| Arc::new(c.gather(rows)));
                 Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
             }
-            Source::Merge(merge) => merge.next(),
+            Source::Merge(merge, readers) => merge.next(&mut |run| readers[run].next()),
         }
     }
 
@@ -207,110 +218,64 @@ impl Sorted {
     }
 }
 
-/// A run on its way into the merge.
-struct Run {
-    reader: Reader,
-    batch: Batch,
-    row: usize,
+/// Sorts the rows that this thread gets, and gives them out with their keys behind their columns.
+pub(super) fn run(
+    (input, sorts): (&Plan, &[SortKey]),
+    needed: &[bool],
+    limit: u64,
+    cx: &mut Cx<'_>,
+    give: Give<'_, Batch>,
+) -> SqlResult<()> {
+    let mut sorted = sorted((input, sorts), needed, limit, cx)?;
+    while let Some(batch) = sorted.next(cx)? {
+        give(batch)?;
+    }
+    Ok(())
 }
 
-struct Merge {
-    runs: Vec<Run>,
-    /// Numbers of runs that have rows, as a heap: the one with the least row first.
-    heap: Vec<usize>,
+/// The rows of threads that each sort theirs.
+struct Merged {
+    crew: Crew<Batch>,
+    merge: Option<Merge>,
     directions: Vec<Direction>,
-    left: usize,
+    limit: usize,
 }
 
-impl Merge {
-    fn new(readers: Vec<Reader>, directions: Vec<Direction>, left: usize) -> SqlResult<Merge> {
-        let mut runs = Vec::with_capacity(readers.len());
-        for mut reader in readers {
-            if let Some(batch) = reader.next()? {
-                runs.push(Run {
-                    reader,
-                    batch,
-                    row: 0,
-                });
+/// Merges what the threads of a zone, whose top is a sort, give out.
+pub(super) fn merged<'p>(zone: &Plan, crew: Crew<Batch>, limit: u64) -> Boxed<'p> {
+    let keys = match &zone.node {
+        Node::Sort { keys, .. } => keys.as_slice(),
+        _ => &[],
+    };
+    let directions = keys.iter().map(|k| Direction::of(&k.expr, k.descending));
+    Box::new(Merged {
+        directions: directions.collect(),
+        crew,
+        merge: None,
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+    })
+}
+
+impl BatchOperator for Merged {
+    fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Batch>> {
+        cx.check_cancelled()?;
+        let crew = &mut self.crew;
+        let merge = match &mut self.merge {
+            Some(merge) => merge,
+            none => {
+                let directions = self.directions.clone();
+                let runs = crew.queues();
+                let made = Merge::new(runs, directions, self.limit, &mut |r| crew.next(r, cx))?;
+                none.insert(made)
             }
-        }
-        let mut merge = Merge {
-            heap: (0..runs.len()).collect(),
-            runs,
-            directions,
-            left,
         };
-        for at in (0..merge.heap.len()).rev() {
-            merge.sift(at);
-        }
-        Ok(merge)
-    }
-
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let (x, y) = (&self.runs[a], &self.runs[b]);
-        let first = x.batch.columns().len() - self.directions.len();
-        for (i, d) in self.directions.iter().enumerate() {
-            let (p, q) = (&x.batch.columns()[first + i], &y.batch.columns()[first + i]);
-            let o = compare_cells(p, x.row, q, y.row, d.collation);
-            let o = if d.descending { o.reverse() } else { o };
-            if o.is_ne() {
-                return o;
-            }
-        }
-        a.cmp(&b)
-    }
-
-    /// Moves a run down to its place in the heap.
-    fn sift(&mut self, mut at: usize) {
-        loop {
-            let (l, r) = (2 * at + 1, 2 * at + 2);
-            let mut least = at;
-            for child in [l, r] {
-                if child < self.heap.len()
-                    && self.compare(self.heap[child], self.heap[least]).is_lt()
-                {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
-        }
-    }
-
-    fn next(&mut self) -> SqlResult<Option<Batch>> {
-        let Some(first) = self.heap.first() else {
+        let Some(batch) = merge.next(&mut |run| crew.next(run, cx))? else {
             return Ok(None);
         };
-        let columns = self.runs[*first].batch.columns();
-        let mut out: Vec<Column> = columns.iter().map(|c| c.like()).collect();
-        let mut rows = 0;
-        while rows < BATCH_ROWS
-            && self.left > 0
-            && let Some(&number) = self.heap.first()
-        {
-            let run = &mut self.runs[number];
-            for (all, column) in out.iter_mut().zip(run.batch.columns()) {
-                all.push_from(column, run.row);
-            }
-            rows += 1;
-            self.left -= 1;
-            run.row += 1;
-            if run.row == run.batch.rows() {
-                run.row = 0;
-                match run.reader.next()? {
-                    Some(batch) => run.batch = batch,
-                    None => {
-                        self.heap.swap_remove(0);
-                    }
-                }
-            }
-            self.sift(0);
-        }
-        let columns = out.into_iter().map(Arc::new).collect();
-        Ok((rows > 0).then(|| Batch::new(rows, columns)))
+        let n = batch.rows();
+        let mut columns = batch.into_columns();
+        columns.truncate(columns.len() - self.directions.len());
+        Ok(Some(Batch::new(n, columns)))
     }
 }
 
@@ -321,6 +286,15 @@ pub fn open<'p>(
     limit: u64,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
+    Ok(Box::new(Sort(sorted((input, sorts), needed, limit, cx)?)))
+}
+
+fn sorted(
+    (input, sorts): (&Plan, &[SortKey]),
+    needed: &[bool],
+    limit: u64,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Sorted> {
     let mut below = needed.to_vec();
     sorts.iter().for_each(|k| need(&k.expr, &mut below));
     let by = sorts.iter().map(|k| (&k.expr, k.descending)).collect();
@@ -330,7 +304,7 @@ pub fn open<'p>(
         sorter.add(&batch, cx)?;
     }
     drop(source);
-    Ok(Box::new(Sort(sorter.finish(cx)?)))
+    sorter.finish(cx)
 }
 
 struct Sort(Sorted);

@@ -7,11 +7,13 @@ use duramen_base::SqlResult;
 use duramen_types::SqlType;
 use duramen_types::batch::{Batch, Column};
 
+use super::exchange::PartScan;
 use super::{BATCH_ROWS, BatchOperator, Boxed};
 use crate::cx::Cx;
 use crate::exec::{self, Operator};
 use crate::host::RowCursor;
 use crate::plan::{Node, Plan, Row};
+use crate::scan::Asked;
 
 /// A table scan that decodes the needed columns only.
 struct Scan {
@@ -26,18 +28,18 @@ struct Scan {
 }
 
 pub fn scan<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
-    let Node::Scan {
-        table, seek, lock, ..
-    } = &plan.node
-    else {
+    let Node::Scan { table, lock, .. } = &plan.node else {
         return from_rows(plan, needed, cx);
     };
-    let cursor = match seek {
-        None => Some(table.def.open(None, *lock, cx)?),
-        Some(seek) => match crate::scan::bounds(seek, cx)? {
-            Some(bounds) => Some(table.def.open(Some(&bounds), *lock, cx)?),
-            None => None,
-        },
+    if let Some(dealt) = &cx.dealt
+        && dealt.deals(plan)
+    {
+        return Ok(Box::new(PartScan::new(plan, dealt.clone(), needed)));
+    }
+    let cursor = match crate::scan::asked(plan, cx)? {
+        Asked::All => Some(table.def.open(None, *lock, cx)?),
+        Asked::Within(bounds) => Some(table.def.open(Some(&bounds), *lock, cx)?),
+        Asked::Nothing => None,
     };
     let wanted: Vec<usize> = (0..plan.columns.len()).filter(|i| needed[*i]).collect();
     let columns = table.def.columns();

@@ -41,12 +41,16 @@ fn index_hint(table: &dyn Table, index: &str) -> SqlResult<ScanHint> {
 }
 
 impl Binder<'_> {
-    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: queries are serial
-    /// (MAXDOP is the load's that takes an INSERT's rows), bound anew when their schema changes, and group by hashing. What is not followed is refused by name.
+    /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: queries are bound anew
+    /// when their schema changes, and group by hashing. What is not followed is refused by name.
     pub fn hints(&mut self, hints: &[ast::QueryHint]) -> SqlResult<()> {
         for hint in hints {
             match (hint.name.as_str(), &hint.value) {
-                ("RECOMPILE" | "MAXDOP", _) => {}
+                ("RECOMPILE", _) => {}
+                ("MAXDOP", Some(ast::Literal::Int(n))) => {
+                    self.plan_hints.max_degree = u64::try_from(*n).ok();
+                }
+                ("MAXDOP", _) => {}
                 ("MAXRECURSION", Some(ast::Literal::Int(n))) => {
                     if !(0..=32_767).contains(n) {
                         let args: [&dyn std::fmt::Display; 2] = [n, &32_767];

@@ -125,6 +125,17 @@ impl<'h> Binder<'h> {
         self.optimized(plan)
     }
 
+    /// The plan of a SELECT that gives its rows to a client: several threads may run it.
+    pub fn parallel_select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
+        let plan = self.select(stmt)?;
+        let hints = &self.plan_hints;
+        Ok(crate::parallel::marked(
+            plan,
+            hints.in_order.get(),
+            hints.max_degree,
+        ))
+    }
+
     /// An expression over variables only: SET, IF, PRINT, defaults.
     pub fn scalar(&mut self, e: &ast::Expr) -> SqlResult<Expr> {
         let scope = Scope::default();

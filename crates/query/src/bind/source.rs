@@ -376,6 +376,7 @@ fn scan_plan(table: Arc<dyn Table>, alias: &str, lock: ScanLock, locators: bool)
             needed: None,
         },
         seek: None,
+        reach: None,
         lock,
         forward: true,
     };

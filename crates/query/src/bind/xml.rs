@@ -54,7 +54,9 @@ pub(super) fn column_of(call: &ast::ObjectName, line: u32) -> ast::Expr {
 /// An argument that has to be a literal: 8172.
 fn literal(method: &str, args: &[ast::Expr], at: usize) -> SqlResult<String> {
     match args.get(at).map(|a| &a.kind) {
-        Some(ExprKind::Literal(ast::Literal::String(s))) => Ok(s.value.clone()),
+        Some(ExprKind::Literal(ast::Literal::String(s))) => {
+            Ok(format!("{}{}", s.namespaces, s.value))
+        }
         _ => {
             let at = at + 1;
             Err(SqlError::new(

@@ -5,6 +5,7 @@ use crate::expr::Expr;
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate};
 use crate::plan::{Columns, Node, OutColumn, Plan};
+use crate::showplan::element::{self, Element};
 use crate::showplan::{PlanLine, Tree, object};
 
 /// What writing a row costs in each of a table's indexes. *Assumed*: a page out of turn and a row.
@@ -26,17 +27,17 @@ impl Dml {
             } => {
                 let at = self.root(&mut tree, "Update", estimate(plan));
                 let row = tree.plan(plan, Some(at), 1.0);
-                let set = assignments
-                    .iter()
-                    .map(|(c, e)| (*c, tree.expression(e, &row)));
-                let argument = self.argument(set.collect());
-                tree.fill(at, argument, &[]);
+                let set = assignments.iter().map(|(c, e)| {
+                    let scalar = tree.scalar(e, &row);
+                    (*c, tree.expression(e, &row), scalar)
+                });
+                let set = set.collect();
+                self.changes(&mut tree, at, set);
             }
             Action::Delete { plan, .. } => {
                 let at = self.root(&mut tree, "Delete", estimate(plan));
                 tree.plan(plan, Some(at), 1.0);
-                let argument = self.argument(Vec::new());
-                tree.fill(at, argument, &[]);
+                self.changes(&mut tree, at, Vec::new());
             }
         }
         tree.lines
@@ -70,19 +71,30 @@ impl Dml {
             Some(plan) => tree.plan(plan, Some(at), 1.0),
             None => Vec::new(),
         };
+        let written = |e: &Expr| (tree.expression(e, &[]), tree.scalar(e, &[]));
         let value = |v: &ColumnValue| match (v, given) {
             (ColumnValue::Given(i) | ColumnValue::GivenIdentity(i), Some(exprs)) => {
-                exprs.get(*i).map(|e| tree.expression(e, &[]))
+                exprs.get(*i).map(written)
             }
-            (ColumnValue::Given(i) | ColumnValue::GivenIdentity(i), None) => row.get(*i).cloned(),
-            (ColumnValue::Expression(e), _) => Some(tree.expression(e, &[])),
-            (ColumnValue::Identity, _) => Some("getidentity".to_owned()),
+            (ColumnValue::Given(i) | ColumnValue::GivenIdentity(i), None) => {
+                row.get(*i).map(|name| (name.clone(), element::named(name)))
+            }
+            (ColumnValue::Expression(e), _) => Some(written(e)),
+            (ColumnValue::Identity, _) => {
+                let name = "getidentity";
+                let call = Element::new("Intrinsic").with("FunctionName", name);
+                let scalar = Element::new("ScalarOperator").with("ScalarString", name);
+                Some((name.to_owned(), scalar.child(call)))
+            }
             (ColumnValue::Generated, _) => None,
         };
         let set = columns.iter().enumerate();
-        let set = set.filter_map(|(i, v)| Some((i, value(v)?))).collect();
-        let argument = self.argument(set);
-        tree.fill(at, argument, &[]);
+        let set = set.filter_map(|(i, v)| {
+            let (text, scalar) = value(v)?;
+            Some((i, text, scalar))
+        });
+        let set = set.collect();
+        self.changes(tree, at, set);
     }
 
     /// The operator that writes: of the clustered index, or of the heap.
@@ -110,7 +122,8 @@ impl Dml {
         tree.line(None, physical, logical, (whole, 1.0))
     }
 
-    fn argument(&self, set: Vec<(usize, String)>) -> String {
+    /// What the operator at the root writes to, and the columns that it sets: as text and as XML.
+    fn changes(&self, tree: &mut Tree<'_>, at: usize, set: Vec<(usize, String, Element)>) {
         let table = object(&*self.table);
         let paths = self.table.paths();
         let mut objects: Vec<String> = paths
@@ -119,16 +132,41 @@ impl Dml {
             .collect();
         if !paths.iter().any(|p| p.covers_all) {
             objects.insert(0, format!("OBJECT:({table})"));
+            tree.add(at, [element::object(&table, None, None, "Heap")]);
+        }
+        for path in paths {
+            let kind = if path.covers_all {
+                "Clustered"
+            } else {
+                "NonClustered"
+            };
+            tree.add(at, [element::object(&table, Some(&path.name), None, kind)]);
         }
         let columns = self.table.columns();
-        let set: Vec<String> = set
-            .iter()
-            .filter_map(|(i, e)| Some(format!("{table}.[{}] = {e}", columns.get(*i)?.name)))
-            .collect();
-        if !set.is_empty() {
-            objects.push(format!("SET:({})", set.join(",")));
+        let mut texts = Vec::with_capacity(set.len());
+        let mut assigned = Vec::with_capacity(set.len());
+        for (i, text, scalar) in set {
+            let Some(column) = columns.get(i) else {
+                continue;
+            };
+            let name = format!("{table}.[{}]", column.name);
+            let target = element::column(&name);
+            assigned.push(Element::new("Assign").child(target).child(scalar));
+            texts.push(format!("{name} = {text}"));
         }
-        objects.join(", ")
+        if !texts.is_empty() {
+            let text = texts.join(",");
+            let list = Element::new("ScalarExpressionList").child(
+                Element::new("ScalarOperator")
+                    .child(Element::new("MultipleAssign").holding(assigned)),
+            );
+            let whole = Element::new("ScalarOperator")
+                .with("ScalarString", &text)
+                .child(list);
+            tree.add(at, [Element::new("SetPredicate").child(whole)]);
+            objects.push(format!("SET:({text})"));
+        }
+        tree.fill(at, objects.join(", "), &[]);
     }
 }
 

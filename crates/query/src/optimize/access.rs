@@ -10,8 +10,8 @@ use super::estimate::{
 };
 use super::{like, order};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::{AccessPath, ScanHint, TableColumn};
-use crate::plan::{Node, Plan, Seek};
+use crate::host::{AccessPath, Partitioning, ScanHint, TableColumn};
+use crate::plan::{Node, Plan, Reach, Seek};
 
 /// What the plan above likes.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,11 @@ pub fn best(scan: &Plan, parts: &[Expr], want: &Want) -> Option<Way> {
     };
     let mut ways = Vec::new();
     let unordered = want.order.is_empty();
-    let whole = cost::scan(table_pages(def), all).total();
+    let part = def
+        .partitioning(None)
+        .and_then(|p| reach_of(scan, p, parts))
+        .map_or(1.0, |r| r.share);
+    let whole = cost::scan((table_pages(def) * part).max(1.0), all * part).total();
     if !matches!(table.hint, ScanHint::Index(_) | ScanHint::Seek) {
         ways.push(Way {
             seek: None,
@@ -125,10 +129,54 @@ pub fn choose(scan: &mut Plan, parts: &[Expr], want: &Want) -> bool {
     let Some(way) = best(scan, parts, want) else {
         return false;
     };
-    if let Node::Scan { seek, .. } = &mut scan.node {
+    let reached = match &scan.node {
+        Node::Scan { table, .. } => {
+            let path = way.seek.as_ref().map(|s| s.index);
+            let partitioning = table.def.partitioning(path);
+            partitioning.and_then(|p| reach_of(scan, p, parts))
+        }
+        _ => None,
+    };
+    if let Node::Scan { seek, reach, .. } = &mut scan.node {
         *seek = way.seek;
+        *reach = reached.map(Box::new);
     }
     true
+}
+
+/// What the parts of a condition say of the partitions to be read.
+pub fn reach_of(scan: &Plan, of: &Partitioning, parts: &[Expr]) -> Option<Reach> {
+    let found = |wanted: &[CompareOp]| {
+        parts.iter().find_map(|p| {
+            let (op, e) = bound_of(p, of.column, &of.ty, wanted)?;
+            let mut free = true;
+            e.visit_columns(&mut |_, _| free = false);
+            let whole = !matches!(op, CompareOp::Lt | CompareOp::Gt);
+            free.then_some((p, (e, whole)))
+        })
+    };
+    let equal = found(&[CompareOp::Eq]);
+    let low = equal
+        .clone()
+        .or_else(|| found(&[CompareOp::Gt, CompareOp::Ge]));
+    let high = equal.or_else(|| found(&[CompareOp::Lt, CompareOp::Le]));
+    if low.is_none() && high.is_none() {
+        return None;
+    }
+    let mut said: Vec<&Expr> = Vec::new();
+    for (part, _) in low.iter().chain(&high) {
+        if !said.iter().any(|s| std::ptr::eq(*s, *part)) {
+            said.push(part);
+        }
+    }
+    let least = 1.0 / (of.boundaries.len() + 1) as f64;
+    Some(Reach {
+        column: of.column,
+        lower: low.map(|(_, e)| e),
+        upper: high.map(|(_, e)| e),
+        // A partition is read whole: half of one too many at each end.
+        share: (together(shares(scan, &said)) + least).min(1.0),
+    })
 }
 
 /// What a path can seek of the parts of a condition; the table's columns start at `offset` in them.

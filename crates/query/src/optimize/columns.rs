@@ -97,13 +97,15 @@ fn seek_exprs<'s>(seek: &'s Seek, f: &mut dyn FnMut(&'s Expr)) {
 /// The expressions of a node itself.
 pub fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
     match &plan.node {
-        Node::OneRow | Node::WorkTable { .. } | Node::Recursive { .. } => {}
+        Node::OneRow | Node::WorkTable { .. } | Node::Recursive { .. } | Node::Parallel { .. } => {}
         Node::Distinct { .. } | Node::Concat(_) | Node::SetOperation { .. } => {}
         Node::Values(rows) => rows.iter().flatten().for_each(f),
-        Node::Scan { seek, .. } => {
+        Node::Scan { seek, reach, .. } => {
             if let Some(s) = seek {
                 seek_exprs(s, f);
             }
+            let reach = reach.iter().flat_map(|r| r.lower.iter().chain(&r.upper));
+            reach.for_each(|(e, _)| f(e));
         }
         Node::Virtual { args, .. } => args.iter().for_each(f),
         Node::Filter { predicate, .. } => f(predicate),
@@ -171,6 +173,7 @@ pub fn each_input<'p>(node: &'p Node, f: &mut dyn FnMut(&'p Plan)) {
             f(anchor);
             members.iter().for_each(f);
         }
+        Node::Parallel { zone, .. } => f(zone),
         Node::Concat(inputs) => inputs.iter().for_each(f),
     }
 }

@@ -55,6 +55,7 @@ pub fn origin(plan: &Plan, index: usize) -> Option<(&dyn Table, usize)> {
         | Node::Skip { input, .. }
         | Node::Distinct { input }
         | Node::Window { input, .. } => origin(input, index),
+        Node::Parallel { zone, .. } => origin(zone, index),
         Node::Project { input, exprs } => match exprs.get(index)?.kind {
             Kind::Column { depth: 0, index } => origin(input, index),
             _ => None,
@@ -376,11 +377,15 @@ pub fn estimate(plan: &Plan) -> Estimate {
             let n = rows.len() as f64;
             made(n, cost::per_row(n, 0.000_001_157), 0.0)
         }
-        Node::Scan { table, seek, .. } => {
+        Node::Scan {
+            table, seek, reach, ..
+        } => {
             let table = &*table.def;
             let all = table_rows(table);
             let Some(seek) = seek else {
-                return made(all, cost::scan(table_pages(table), all), 0.0);
+                let part = reach.as_ref().map_or(1.0, |r| r.share);
+                let pages = (table_pages(table) * part).max(1.0);
+                return made(all, cost::scan(pages, all * part), 0.0);
             };
             let share = seek_share(table, seek);
             let rows = all * share;
@@ -520,6 +525,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             let rows = (below.rows - constant(count).unwrap_or(0.0)).max(1.0);
             made(rows, cost::per_row(below.rows, 0.000_000_1), below.cost)
         }
+        Node::Parallel { zone, .. } => estimate(zone),
         Node::Distinct { input } => {
             let below = estimate(input);
             let all: Vec<Expr> = (0..input.columns.len())

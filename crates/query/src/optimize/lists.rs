@@ -159,6 +159,7 @@ fn looped(scan: &Plan, list: Plan, inside: Vec<Expr>) -> Plan {
         node: Node::Scan {
             table: table.clone(),
             seek: None,
+            reach: None,
             lock: *lock,
             forward: *forward,
         },

@@ -52,6 +52,10 @@ pub(crate) struct Hints {
     pub method: Option<Method>,
     /// Set when no plan follows a table's hint.
     pub impossible: Cell<bool>,
+    /// Set when a sort was left out because rows come in order anyway.
+    pub in_order: Cell<bool>,
+    /// MAXDOP
+    pub max_degree: Option<u64>,
 }
 
 impl Hints {
@@ -217,6 +221,7 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
             };
             let input = push(*input, condition, &below, hints);
             if order.is_some_and(|o| order::of(&input).gives(&o)) {
+                hints.in_order.set(true);
                 return Plan {
                     columns,
                     correlated,
@@ -302,6 +307,8 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
             };
             filtered(made(node), condition)
         }
+        // Zones are marked in plans that are done.
+        Node::Parallel { .. } => filtered(made(node), condition),
         Node::OneRow | Node::Values(_) | Node::Virtual { .. } | Node::WorkTable { .. } => {
             filtered(made(node), condition)
         }

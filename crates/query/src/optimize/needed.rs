@@ -95,6 +95,8 @@ pub fn note(plan: &mut Plan, wanted: &Columns) {
                 note(m, &columns);
             });
         }
+        // Zones are marked in plans that are done.
+        Node::Parallel { .. } => {}
         Node::Distinct { input } => {
             let columns = (0..input.columns.len()).collect();
             note(input, &columns);

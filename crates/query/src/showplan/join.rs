@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::element::columns;
 use super::text::Names;
 use super::{Tree, parts_of};
 use crate::expr::Expr;
@@ -55,6 +56,7 @@ impl Tree<'_> {
             let at = self.line(parent, "Nested Loops", join_name(*kind), (e, times));
             let mut own = self.plan(left, Some(at), times);
             let mut argument = Vec::new();
+            let mut references = None;
             if *apply {
                 self.outer.push(own.clone());
                 let below = self.plan(right, Some(at), times * inner);
@@ -66,6 +68,7 @@ impl Tree<'_> {
                     .filter_map(|i| own.get(i).cloned())
                     .collect();
                 if !used.is_empty() {
+                    references = Some(columns("OuterReferences", &used));
                     argument.push(format!("OUTER REFERENCES:({})", used.join(", ")));
                 }
                 own.extend(below);
@@ -76,7 +79,10 @@ impl Tree<'_> {
             if let Some(on) = on {
                 let parts: Vec<&Expr> = parts_of(on).iter().collect();
                 argument.push(format!("WHERE:({})", self.condition(&parts, &own)));
+                let predicate = self.conditions("Predicate", &parts, &own);
+                self.add(at, [predicate]);
             }
+            self.add(at, references);
             self.fill(at, argument.join(", "), &own);
             self.inside(on, &own, (at, e.rows));
             return own;
@@ -84,20 +90,22 @@ impl Tree<'_> {
         let at = self.line(parent, "Hash Match", join_name(mirrored(*kind)), (e, times));
         let build = self.plan(right, Some(at), times);
         let mut own = self.plan(left, Some(at), times);
-        let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| {
-            let all: Vec<String> = hash.iter().map(|p| names.expr(f(p))).collect();
-            all.join(", ")
+        let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| -> Vec<String> {
+            hash.iter().map(|p| names.expr(f(p))).collect()
         };
-        let keys = format!(
-            "HASH:({})=({})",
-            side(&self.names(&build), |p| &p.1),
-            side(&self.names(&own), |p| &p.0)
-        );
+        let built = side(&self.names(&build), |p| &p.1);
+        let probed = side(&self.names(&own), |p| &p.0);
+        let keys = format!("HASH:({})=({})", built.join(", "), probed.join(", "));
         own.extend(build);
-        let residual = on.as_ref().map_or(String::new(), |on| {
+        let mut residual = String::new();
+        self.add(at, [columns("HashKeysBuild", &built)]);
+        self.add(at, [columns("HashKeysProbe", &probed)]);
+        if let Some(on) = on {
             let parts: Vec<&Expr> = parts_of(on).iter().collect();
-            format!(", RESIDUAL:({})", self.condition(&parts, &own))
-        });
+            residual = format!(", RESIDUAL:({})", self.condition(&parts, &own));
+            let left = self.conditions("ProbeResidual", &parts, &own);
+            self.add(at, [left]);
+        }
         self.fill(at, keys + &residual, &own);
         self.inside(on, &own, (at, e.rows));
         own

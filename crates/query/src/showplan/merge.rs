@@ -1,5 +1,6 @@
 //! Merge joins as plans show them.
 
+use super::element::{Element, column, columns};
 use super::join::join_name;
 use super::{Tree, parts_of};
 use crate::expr::Expr;
@@ -38,11 +39,41 @@ impl Tree<'_> {
             || is_unique(right, hash.iter().map(|p| &p.1));
         let many = if once { "" } else { "MANY-TO-MANY " };
         own.extend(other);
+        self.set(at, "ManyToMany", u8::from(!once));
+        // The right side is read for each key of the left one.
+        self.add(at, [columns("InnerSideJoinColumns", &r)]);
+        self.add(at, [columns("OuterSideJoinColumns", &l)]);
         let mut residual: Vec<String> = l.iter().zip(&r).map(|(l, r)| format!("{l}={r}")).collect();
         if let Some(on) = on {
             let parts: Vec<&Expr> = parts_of(on).iter().collect();
             residual.push(self.condition(&parts, &own));
         }
+        let pairs = l.iter().zip(&r).map(|(l, r)| {
+            let side = |name: &str| {
+                let identifier = Element::new("Identifier").child(column(name));
+                Element::new("ScalarOperator").child(identifier)
+            };
+            let equal = Element::new("Compare")
+                .with("CompareOp", "EQ")
+                .child(side(l))
+                .child(side(r));
+            Element::new("ScalarOperator").child(equal)
+        });
+        let rest = on.as_ref().map(|on| {
+            let parts: Vec<&Expr> = parts_of(on).iter().collect();
+            self.names(&own).all(&parts, &self.condition(&parts, &own))
+        });
+        let mut operands: Vec<Element> = pairs.chain(rest).collect();
+        let whole = match operands.len() {
+            1 => operands.remove(0),
+            _ => Element::new("ScalarOperator").child(
+                Element::new("Logical")
+                    .with("Operation", "AND")
+                    .holding(operands),
+            ),
+        };
+        let whole = whole.with("ScalarString", residual.join(" AND "));
+        self.add(at, [Element::new("Residual").child(whole)]);
         let text = format!(
             "{many}MERGE:({})=({}), RESIDUAL:({})",
             l.join(", "),

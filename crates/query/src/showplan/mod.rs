@@ -3,19 +3,27 @@
 //! A line is what the executor does. A condition above a scan is part of the scan's line; what a seek answers stands in
 //! SEEK and not in WHERE; a projection that computes nothing has no line. The upper input of a hash operator is the one
 //! that is kept in memory, as SQL Server draws it.
+//!
+//! One walk makes both forms: with its text each line gets its element of the plan as XML, which [`document`] puts together.
 
+pub(crate) mod element;
 mod join;
 mod merge;
+mod scalar;
+mod scan;
 mod text;
+mod xml;
+
+pub use xml::{PlannedStatement, document};
 
 use std::sync::Arc;
 
-use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::{Table, TableSource};
+use crate::expr::{Expr, Kind};
+use crate::host::{Parallelism, Table, TableSource};
 use crate::optimize::answered;
-use crate::optimize::cost::Cost;
-use crate::optimize::estimate::{Estimate, estimate, looks_up, row_bytes};
-use crate::plan::{Node, Plan, Seek, SortKey, WindowKind};
+use crate::optimize::estimate::{Estimate, estimate};
+use crate::plan::{Node, Plan, SortKey, WindowKind};
+use element::{Element, Shape};
 use text::Names;
 
 /// One operator of an estimated plan.
@@ -37,13 +45,22 @@ pub struct PlanLine {
     /// Of the operator and everything below it, for one execution.
     pub cost: f64,
     pub executions: f64,
+    /// Several threads run it.
+    pub parallel: bool,
+    /// How many, on the line that gathers their rows.
+    pub degree: Option<usize>,
+    /// The same as XML.
+    pub(crate) shape: Shape,
 }
 
 impl PlanLine {
     /// `Nested Loops(Inner Join, OUTER REFERENCES:([t].[a]))`
     fn named(&self) -> String {
         let mut inside = Vec::new();
-        if matches!(self.physical, "Nested Loops" | "Hash Match" | "Merge Join") {
+        if matches!(
+            self.physical,
+            "Nested Loops" | "Hash Match" | "Merge Join" | "Parallelism"
+        ) {
             inside.push(self.logical.clone());
         }
         if !self.argument.is_empty() {
@@ -80,7 +97,13 @@ pub fn drawn(lines: &[PlanLine]) -> Vec<String> {
 
 /// The operators of a plan; `variables` are the names of the batch's variables by slot.
 pub fn lines(plan: &Plan, variables: &[String]) -> Vec<PlanLine> {
+    lines_of(plan, variables, None)
+}
+
+/// The same where a statement may use so many threads.
+pub fn lines_of(plan: &Plan, variables: &[String], allowed: Option<Parallelism>) -> Vec<PlanLine> {
     let mut tree = Tree::new(variables);
+    tree.allowed = allowed.unwrap_or(Parallelism::NONE);
     tree.plan(plan, None, 1.0);
     tree.lines
 }
@@ -109,6 +132,9 @@ pub(crate) struct Tree<'v> {
     /// Columns of the rows around the operator at hand, innermost last.
     outer: Vec<Vec<String>>,
     next: usize,
+    allowed: Parallelism,
+    /// The operators run in several threads.
+    inside_zone: bool,
 }
 
 /// `[db].[schema].[table]`, or a table variable's name.
@@ -119,11 +145,6 @@ pub(crate) fn object(table: &dyn Table) -> String {
     }
     let parts: Vec<String> = full.splitn(3, '.').map(|p| format!("[{p}]")).collect();
     parts.join(".")
-}
-
-fn index_of(table: &dyn Table, path: usize) -> String {
-    let name = table.paths().get(path).map_or("", |p| &p.name);
-    format!("{}.[{name}]", object(table))
 }
 
 /// The name of the table in its query, where it has one of its own.
@@ -178,6 +199,8 @@ impl<'v> Tree<'v> {
             variables,
             outer: Vec::new(),
             next: 1000,
+            allowed: Parallelism::NONE,
+            inside_zone: false,
         }
     }
 
@@ -217,6 +240,9 @@ impl<'v> Tree<'v> {
             row_bytes: estimate.bytes,
             cost: estimate.cost,
             executions,
+            parallel: self.inside_zone || physical == "Parallelism",
+            degree: None,
+            shape: Shape::of(physical),
         });
         node
     }
@@ -229,6 +255,28 @@ impl<'v> Tree<'v> {
     pub fn fill(&mut self, at: usize, argument: String, output: &[String]) {
         self.lines[at].argument = argument;
         self.lines[at].output = output.join(", ");
+        self.lines[at].shape.columns = output.to_vec();
+    }
+
+    /// Adds to the line's element.
+    pub fn add(&mut self, at: usize, parts: impl IntoIterator<Item = Element>) {
+        self.lines[at].shape.element.children.extend(parts);
+    }
+
+    /// Sets an attribute of the line's element.
+    pub fn set(&mut self, at: usize, name: &'static str, value: impl std::fmt::Display) {
+        self.lines[at].shape.element.set(name, value);
+    }
+
+    /// An expression over a row with these names, as XML.
+    pub fn scalar(&self, e: &Expr, row: &[String]) -> Element {
+        self.names(row).scalar(e)
+    }
+
+    /// Conditions that must all hold, in an element of that name.
+    fn conditions(&self, name: &'static str, parts: &[&Expr], row: &[String]) -> Element {
+        let text = self.condition(parts, row);
+        Element::new(name).child(self.names(row).all(parts, &text))
     }
 
     /// The plans within the expressions of an operator, as further inputs of it.
@@ -261,6 +309,10 @@ impl<'v> Tree<'v> {
                 let at = self.line(parent, "Constant Scan", "Constant Scan", all);
                 let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Union")).collect();
                 let names = self.names(&[]);
+                let listed = rows
+                    .iter()
+                    .map(|r| Element::new("Row").holding(r.iter().map(|e| names.scalar(e))));
+                let listed = Element::new("Values").holding(listed);
                 let row = |r: &Vec<Expr>| {
                     let values: Vec<String> = r.iter().map(|e| names.expr(e)).collect();
                     format!("({})", values.join(","))
@@ -271,6 +323,7 @@ impl<'v> Tree<'v> {
                     false => format!("VALUES:({})", values.join(",")),
                 };
                 self.fill(at, argument, &own);
+                self.add(at, (!rows.is_empty()).then_some(listed));
                 self.inside(rows.iter().flatten(), &[], (at, e.rows));
                 own
             }
@@ -284,6 +337,12 @@ impl<'v> Tree<'v> {
                 let own: Vec<String> = columns
                     .map(|c| format!("[{}].[{}]", table.name(), c.name))
                     .collect();
+                let given: Vec<Element> = args.iter().map(|a| self.scalar(a, &[])).collect();
+                let known = own.iter().map(|c| (c.clone(), None));
+                let list = Element::new("ParameterList").holding(given);
+                let object = element::object(&format!("[{}]", table.name()), None, None, "");
+                self.add(at, [element::defined(known), object]);
+                self.add(at, (!args.is_empty()).then_some(list));
                 let args: Vec<String> = args.iter().map(|a| self.names(&[]).expr(a)).collect();
                 let mut argument = format!("OBJECT:([{}])", table.name());
                 if !args.is_empty() {
@@ -323,6 +382,15 @@ impl<'v> Tree<'v> {
                     .zip(&made)
                     .map(|(a, n)| format!("{n}={}", names.aggregate(a)))
                     .collect();
+                let computed = aggregates.iter().zip(&made);
+                let computed = computed.map(|(a, n)| (n.clone(), Some(names.aggregated(a))));
+                let computed = element::defined(computed);
+                let by = match physical {
+                    "Hash Match" => "HashKeysBuild",
+                    _ => "GroupBy",
+                };
+                let by = (!keys.is_empty()).then(|| element::columns(by, &keys));
+                self.add(at, [computed].into_iter().chain(by));
                 let mut argument = Vec::new();
                 if !keys.is_empty() {
                     let how = if *ordered { "GROUP BY" } else { "HASH" };
@@ -361,6 +429,16 @@ impl<'v> Tree<'v> {
                     }
                 }
                 argument.insert(0, format!("DEFINE:({})", defined.join(", ")));
+                let computed = calls.iter().zip(&made).map(|(call, name)| {
+                    let word = window_name(call.kind);
+                    let sequence = Element::new("Sequence").with("FunctionName", word);
+                    let scalar = Element::new("ScalarOperator")
+                        .with("ScalarString", word)
+                        .child(sequence);
+                    (name.clone(), Some(scalar))
+                });
+                let computed = element::defined(computed);
+                self.add(at, [computed]);
                 own.extend(made);
                 self.lines[at].defined = defined.join(", ");
                 self.fill(at, argument.join(", "), &own);
@@ -371,17 +449,19 @@ impl<'v> Tree<'v> {
             } => {
                 let at = self.line(parent, "Concatenation", "Concatenation", all);
                 let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Recr")).collect();
-                self.plan(anchor, Some(at), times);
+                let mut below = vec![self.plan(anchor, Some(at), times)];
                 for m in members {
-                    self.plan(m, Some(at), times);
+                    below.push(self.plan(m, Some(at), times));
                 }
                 self.fill(at, String::new(), &own);
+                self.add(at, [united(&own, &below)]);
                 own
             }
             Node::WorkTable { .. } => {
                 let at = self.line(parent, "Table Spool", "Lazy Spool", all);
                 let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Recr")).collect();
                 self.fill(at, String::new(), &own);
+                self.set(at, "Stack", 1);
                 own
             }
             Node::Sort { input, keys } => {
@@ -389,6 +469,8 @@ impl<'v> Tree<'v> {
                 let own = self.plan(input, Some(at), times);
                 let argument = format!("ORDER BY:({})", self.names(&own).order(keys));
                 self.fill(at, argument, &own);
+                let order = self.names(&own).order_by(keys);
+                self.add(at, [order]);
                 self.inside(keys.iter().map(|k: &SortKey| &k.expr), &own, (at, e.rows));
                 own
             }
@@ -409,6 +491,13 @@ impl<'v> Tree<'v> {
                     argument += " WITH TIES";
                 }
                 self.fill(at, argument, &own);
+                self.set(at, "RowCount", 0);
+                self.set(at, "IsPercent", u8::from(*percent));
+                self.set(at, "WithTies", u8::from(!ties.is_empty()));
+                let tied: Vec<String> = ties.iter().map(|e| self.expression(e, &own)).collect();
+                let tied = (!ties.is_empty()).then(|| element::columns("TieColumns", &tied));
+                let count = Element::new("TopExpression").child(self.scalar(count, &[]));
+                self.add(at, tied.into_iter().chain([count]));
                 own
             }
             Node::Skip { input, count } => {
@@ -416,21 +505,51 @@ impl<'v> Tree<'v> {
                 let own = self.plan(input, Some(at), times);
                 let argument = format!("OFFSET EXPRESSION:({})", self.names(&[]).expr(count));
                 self.fill(at, argument, &own);
+                let count = Element::new("OffsetExpression").child(self.scalar(count, &[]));
+                self.add(at, [count]);
+                own
+            }
+            Node::Parallel {
+                zone,
+                cost,
+                max_degree,
+            } => {
+                let degree = self.allowed.degree(*cost, *max_degree);
+                if self.inside_zone || degree <= 1 {
+                    return self.plan(zone, parent, times);
+                }
+                let at = self.line(parent, "Parallelism", "Gather Streams", all);
+                self.lines[at].degree = Some(degree);
+                self.inside_zone = true;
+                let own = self.plan(zone, Some(at), times);
+                self.inside_zone = false;
+                let argument = match &zone.node {
+                    Node::Sort { keys, .. } => {
+                        let order = self.names(&own).order_by(keys);
+                        self.add(at, [order]);
+                        format!("ORDER BY:({})", self.names(&own).order(keys))
+                    }
+                    _ => String::new(),
+                };
+                self.fill(at, argument, &own);
                 own
             }
             Node::Distinct { input } => {
                 let at = self.line(parent, "Hash Match", "Aggregate", all);
                 let own = self.plan(input, Some(at), times);
                 self.fill(at, format!("HASH:({})", own.join(", ")), &own);
+                self.add(at, [element::columns("HashKeysBuild", &own)]);
                 own
             }
             Node::Concat(inputs) => {
                 let at = self.line(parent, "Concatenation", "Concatenation", all);
                 let own: Vec<String> = plan.columns.iter().map(|_| self.fresh("Union")).collect();
+                let mut below = Vec::with_capacity(inputs.len());
                 for p in inputs {
-                    self.plan(p, Some(at), times);
+                    below.push(self.plan(p, Some(at), times));
                 }
                 self.fill(at, String::new(), &own);
+                self.add(at, [united(&own, &below)]);
                 own
             }
             Node::SetOperation {
@@ -447,6 +566,8 @@ impl<'v> Tree<'v> {
                 let own = self.plan(left, Some(at), times);
                 let argument = format!("HASH:({})=({})", other.join(", "), own.join(", "));
                 self.fill(at, argument, &own);
+                let build = element::columns("HashKeysBuild", &other);
+                self.add(at, [build, element::columns("HashKeysProbe", &own)]);
                 own
             }
         }
@@ -474,6 +595,8 @@ impl<'v> Tree<'v> {
         let own = self.plan(input, Some(at), times);
         let argument = format!("WHERE:({})", self.condition(&rest, &own));
         self.fill(at, argument, &own);
+        let predicate = self.conditions("Predicate", &rest, &own);
+        self.add(at, [predicate]);
         let rows = estimate(input).rows;
         self.inside(rest, &own, (at, rows));
         own
@@ -510,6 +633,7 @@ impl<'v> Tree<'v> {
         let below = self.plan(input, Some(at), times);
         let mut defined = Vec::new();
         let mut own = Vec::new();
+        let mut values = Vec::new();
         for e in exprs {
             let text = self.names(&below).expr(e);
             own.push(match computed(&e) {
@@ -517,6 +641,7 @@ impl<'v> Tree<'v> {
                 true => {
                     let name = self.fresh("Expr");
                     defined.push(format!("{name}={text}"));
+                    values.push((name.clone(), Some(self.scalar(e, &below))));
                     name
                 }
             });
@@ -524,124 +649,21 @@ impl<'v> Tree<'v> {
         let defined = defined.join(", ");
         self.lines[at].defined.clone_from(&defined);
         self.fill(at, format!("DEFINE:({defined})"), &own);
+        self.add(at, [element::defined(values)]);
         self.inside(exprs, &below, (at, estimate(input).rows));
         own
     }
+}
 
-    /// A scan with the rest of the condition above it, and what is expected behind that.
-    fn scan(
-        &mut self,
-        plan: &Plan,
-        source: &TableSource,
-        seek: Option<&Seek>,
-        above: Option<(&[&Expr], Estimate)>,
-        (parent, times): (Option<usize>, f64),
-    ) -> Vec<String> {
-        let table = &*source.def;
-        let own = column_names(source, plan.columns.len());
-        let rows = estimate(plan);
-        let shown = above.as_ref().map_or(rows, |(_, e)| Estimate {
-            rows: e.rows,
-            cost: e.cost,
-            ..rows
-        });
-        let alias = alias_of(source).map_or(String::new(), |a| format!(" AS [{a}]"));
-        let filter = above.map_or(String::new(), |(parts, _)| {
-            format!(", WHERE:({})", self.condition(parts, &own))
-        });
-        let clustered = table.paths().iter().position(|p| p.covers_all);
-        let Some(seek) = seek else {
-            let (name, object) = match clustered {
-                Some(i) => ("Clustered Index Scan", index_of(table, i)),
-                None => ("Table Scan", object(table)),
-            };
-            let at = self.line(parent, name, name, (shown, times));
-            self.fill(at, format!("OBJECT:({object}{alias}){filter}"), &own);
-            return own;
-        };
-        let path = &table.paths()[seek.index];
-        let sought = !seek.equal.is_empty() || seek.lower.is_some() || seek.upper.is_some();
-        let way = if seek.backward { "BACKWARD" } else { "FORWARD" };
-        let object = format!("OBJECT:({}{alias})", index_of(table, seek.index));
-        let keys = match sought {
-            true => format!(", SEEK:({})", self.sought(table, seek, &own)),
-            false => String::new(),
-        };
-        let name = match (path.covers_all, sought) {
-            (true, true) => "Clustered Index Seek",
-            (true, false) => "Clustered Index Scan",
-            (false, true) => "Index Seek",
-            (false, false) => "Index Scan",
-        };
-        if !looks_up(table, Some(seek)) {
-            let at = self.line(parent, name, name, (shown, times));
-            let argument = format!("{object}{keys}{filter} ORDERED {way}");
-            self.fill(at, argument, &own);
-            return own;
-        }
-        // Entries of the index, each found again in the table.
-        let top = self.line(parent, "Nested Loops", "Inner Join", (shown, times));
-        let index = Estimate {
-            cost: rows.own.total(),
-            ..rows
-        };
-        let at = self.line(Some(top), name, name, (index, times));
-        let locator: Vec<String> = match clustered {
-            Some(i) => {
-                let keys = table.paths()[i].keys.iter();
-                keys.map(|(c, _)| own[*c].clone()).collect()
-            }
-            None => vec!["[Bmk1000]".to_owned()],
-        };
-        self.fill(at, format!("{object}{keys} ORDERED {way}"), &locator);
-        let equal: Vec<String> = locator.iter().map(|l| format!("{l}={l}")).collect();
-        let cost = crate::optimize::cost::lookups(rows.rows);
-        let one = Estimate {
-            rows: 1.0,
-            own: Cost {
-                io: crate::optimize::cost::RANDOM_PAGE,
-                cpu: crate::optimize::cost::FIRST_ROW,
-            },
-            cost: cost.total(),
-            bytes: row_bytes(&plan.columns),
-        };
-        let (name, object) = match clustered {
-            Some(i) => ("Clustered Index Seek", index_of(table, i)),
-            None => ("RID Lookup", self::object(table)),
-        };
-        let lookup = self.line(Some(top), name, name, (one, times * rows.rows));
-        let equal = equal.join(", ");
-        let argument =
-            format!("OBJECT:({object}{alias}), SEEK:({equal}){filter} LOOKUP ORDERED FORWARD");
-        self.fill(lookup, argument, &own);
-        self.lines[top].io = 0.0;
-        self.lines[top].cpu = rows.rows * 0.000_004_18;
-        let outer = format!("OUTER REFERENCES:({})", locator.join(", "));
-        self.fill(top, outer, &own);
-        own
-    }
-
-    /// `[t].[a]=(1) AND [t].[b] > (2)`
-    fn sought(&self, table: &dyn Table, seek: &Seek, own: &[String]) -> String {
-        let names = self.names(&[]);
-        let keys = &table.paths()[seek.index].keys;
-        let mut parts = Vec::new();
-        for (e, (column, _)) in seek.equal.iter().zip(keys) {
-            parts.push(format!("{}={}", own[*column], names.expr(e)));
-        }
-        if let Some((column, _)) = keys.get(seek.equal.len()) {
-            let mut side = |bound: &Option<(Expr, bool)>, inclusive, without| {
-                if let Some((e, whole)) = bound {
-                    let sign = text::compare_sign(if *whole { inclusive } else { without });
-                    let e = crate::optimize::like::shown(e);
-                    parts.push(format!("{} {sign} {}", own[*column], names.expr(&e)));
-                }
-            };
-            side(&seek.lower, CompareOp::Ge, CompareOp::Gt);
-            side(&seek.upper, CompareOp::Le, CompareOp::Lt);
-        }
-        parts.join(" AND ")
-    }
+/// The columns of a union, with those of its inputs that they are made of.
+fn united(own: &[String], below: &[Vec<String>]) -> Element {
+    let value = |(i, name): (usize, &String)| {
+        let inputs = below.iter().filter_map(|row| row.get(i));
+        Element::new("DefinedValue")
+            .child(element::column(name))
+            .holding(inputs.map(|n| element::column(n)))
+    };
+    Element::new("DefinedValues").holding(own.iter().enumerate().map(value))
 }
 
 fn window_name(kind: WindowKind) -> &'static str {
