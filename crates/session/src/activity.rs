@@ -15,13 +15,15 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, A
 
 use duramen_base::SessionId;
 use duramen_os::sync::{Global, Mutex};
-use duramen_tsql::ast::StatementKind;
+use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
 
+use crate::dbcc::TraceFlags;
 use crate::options::Options;
 use crate::program::Program;
 use crate::security::Who;
 use crate::session::{CancelToken, LoginRequest};
+use crate::work::{Pages, SessionWork};
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -52,12 +54,17 @@ pub struct Activity {
     command: AtomicU8,
     /// Of the running statement, in hundredths.
     progress: AtomicU32,
+    /// When what the progress is of began; 0: with the statement.
+    progress_began: AtomicI64,
+    /// DBCC TRACEON without -1.
+    pub trace: TraceFlags,
     started: AtomicI64,
     /// 0: no batch has ended yet.
     ended: AtomicI64,
     open_transactions: AtomicU32,
     transaction_id: AtomicU64,
     rows: AtomicU64,
+    work: SessionWork,
     options: Mutex<Options>,
 }
 
@@ -68,12 +75,18 @@ pub struct Glance {
     pub database: u16,
     pub command: &'static str,
     pub percent: f32,
+    /// Milliseconds that the progress so far leads to expect; 0 without any.
+    pub remaining: u64,
     pub started: i64,
     pub ended: i64,
     pub open_transactions: u32,
     /// 0: none.
     pub transaction_id: u64,
     pub rows: u64,
+    /// Of the request at hand.
+    pub request: Pages,
+    /// Of the session, that included.
+    pub session: Pages,
     pub options: Options,
 }
 
@@ -106,6 +119,14 @@ const COMMANDS: &[&str] = &[
     "DBCC ALLOC CHECK",
     "DBCC TABLE CHECK",
     "DBCC CHECKCATALOG",
+    "BACKUP DATABASE",
+    "BACKUP LOG",
+    "RESTORE DATABASE",
+    "RESTORE LOG",
+    "RESTORE VERIFYONLY",
+    "RESTORE HEADERONLY",
+    "RESTORE FILELISTONLY",
+    "RESTORE LABELONLY",
 ];
 
 fn now() -> i64 {
@@ -135,11 +156,14 @@ impl Activity {
             database: AtomicU16::new(1),
             command: AtomicU8::new(0),
             progress: AtomicU32::new(0),
+            progress_began: AtomicI64::new(0),
+            trace: TraceFlags::default(),
             started: AtomicI64::new(now),
             ended: AtomicI64::new(0),
             open_transactions: AtomicU32::new(0),
             transaction_id: AtomicU64::new(0),
             rows: AtomicU64::new(0),
+            work: SessionWork::default(),
             options: Mutex::new(Options::default()),
         }
     }
@@ -149,6 +173,7 @@ impl Activity {
         *self.cancel.lock() = cancel.clone();
         self.command.store(0, Relaxed);
         self.started.store(now(), Relaxed);
+        self.work.begin();
         self.program.write(|p| *p = None);
         self.state
             .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
@@ -164,6 +189,7 @@ impl Activity {
         options: &Options,
     ) -> bool {
         self.ended.store(now(), Relaxed);
+        self.work.end();
         self.rows.store(rows, Relaxed);
         self.note_transaction(transaction);
         self.note_options(options);
@@ -266,15 +292,52 @@ impl Activity {
             StatementKind::CreateIndex(_) => 13,
             StatementKind::Checkpoint(_) => 14,
             StatementKind::Exec(_) => 15,
+            StatementKind::Backup(b) => 19 + u8::from(b.log),
+            StatementKind::Restore(r) => match r.kind {
+                RestoreKind::Database => 21,
+                RestoreKind::Log => 22,
+                RestoreKind::VerifyOnly => 23,
+                RestoreKind::HeaderOnly => 24,
+                RestoreKind::FileListOnly => 25,
+                RestoreKind::LabelOnly => 26,
+            },
             _ => 0,
         };
-        self.progress.store(0, Relaxed);
+        self.advance(0.0);
         self.command.store(command, Relaxed);
+        self.work.note();
+    }
+
+    /// What the request's thread has read and changed so far may be seen.
+    #[inline]
+    pub fn note_work(&self) {
+        self.work.note();
+    }
+
+    /// The running statement, or the part of it that is told of, is this far.
+    pub fn advance(&self, percent: f32) {
+        let before = self
+            .progress
+            .swap((percent.clamp(0.0, 100.0) * 100.0) as u32, Relaxed);
+        if percent == 0.0 || before == 0 {
+            self.progress_began.store(now(), Relaxed);
+        }
+    }
+
+    /// Milliseconds to the end, if it goes on as it went.
+    fn remaining(&self) -> u64 {
+        let percent = self.progress.load(Relaxed);
+        let took = now() - self.progress_began.load(Relaxed);
+        if percent == 0 || percent >= 10_000 || took <= 0 {
+            return 0;
+        }
+        let left = i128::from(took) * i128::from(10_000 - percent) / i128::from(percent);
+        u64::try_from(left / 1_000_000).unwrap_or(0)
     }
 
     /// The running DBCC is at this part of a check, and this far.
     pub fn checking(&self, part: Check, percent: f32) {
-        self.progress.store((percent * 100.0) as u32, Relaxed);
+        self.advance(percent);
         self.command.store(16 + part as u8, Relaxed);
     }
 
@@ -285,11 +348,14 @@ impl Activity {
             database: self.database(),
             command: COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
             percent: self.progress.load(Relaxed) as f32 / 100.0,
+            remaining: self.remaining(),
             started: self.started.load(Relaxed),
             ended: self.ended.load(Relaxed),
             open_transactions: self.open_transactions.load(Relaxed),
             transaction_id: self.transaction_id.load(Relaxed),
             rows: self.rows.load(Relaxed),
+            request: self.work.request(),
+            session: self.work.session(),
             options: self.options.lock().clone(),
         }
     }

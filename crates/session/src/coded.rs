@@ -11,21 +11,27 @@ pub(crate) const EXTENDED: ObjectKind = ObjectKind(*b"X ");
 /// Name and kind.
 const ALL: &[(&str, ObjectKind)] = &[
     ("sp_addextendedproperty", ObjectKind::PROCEDURE),
+    ("sp_cycle_errorlog", ObjectKind::PROCEDURE),
     ("sp_describe_first_result_set", EXTENDED),
     ("sp_describe_undeclared_parameters", EXTENDED),
     ("sp_dropextendedproperty", ObjectKind::PROCEDURE),
+    ("sp_enumerrorlogs", ObjectKind::PROCEDURE),
     ("sp_execute", EXTENDED),
     ("sp_executesql", EXTENDED),
     ("sp_flush_log", EXTENDED),
     ("sp_prepare", EXTENDED),
     ("sp_prepexec", EXTENDED),
     ("sp_prepexecrpc", EXTENDED),
+    ("sp_readerrorlog", ObjectKind::PROCEDURE),
     ("sp_refreshsqlmodule", ObjectKind::PROCEDURE),
     ("sp_refreshview", ObjectKind::PROCEDURE),
     ("sp_rename", ObjectKind::PROCEDURE),
     ("sp_set_session_context", EXTENDED),
     ("sp_unprepare", EXTENDED),
     ("sp_updateextendedproperty", ObjectKind::PROCEDURE),
+    ("xp_enumerrorlogs", EXTENDED),
+    ("xp_logevent", EXTENDED),
+    ("xp_readerrorlog", EXTENDED),
 ];
 
 /// A procedure that is code.

@@ -7,6 +7,7 @@ mod create;
 mod files;
 mod options;
 mod removal;
+mod tempdb;
 
 pub use options::switch;
 
@@ -78,6 +79,10 @@ impl<'s> Admin<'s> {
     }
 
     fn alter_named(&mut self, name: &str, action: &AlterDatabaseAction) -> SqlResult<()> {
+        let found = self.session.instance.databases.find(name);
+        if found.is_some_and(|d| d.is_standby()) {
+            return Err(SqlError::new(&messages::ALTER_DATABASE_STATE, &[]));
+        }
         if let AlterDatabaseAction::Set {
             options,
             termination,

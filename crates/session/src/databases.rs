@@ -3,6 +3,7 @@
 //! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`; with statements: `lifecycle`.
 
 mod lifecycle;
+mod tempdb;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub mod option {
     pub const BULK_LOGGED: u64 = 1 << 11;
     /// Restored files wait beside those whose places they take: the next start goes on.
     pub const SWAPPING: u64 = 1 << 12;
+    /// Open for reading between two restores; never in master's row.
+    pub const STANDBY: u64 = 1 << 13;
     // From 1 << 16 on: `database_ddl::options::SWITCHES`.
 }
 
@@ -79,6 +82,7 @@ pub struct OpenDb {
     /// Of its tables' columns.
     pub statistics: Statistics,
     pub shapes: Shapes,
+    pub(crate) usage: crate::usage::IndexUsage,
 }
 
 impl OpenDb {
@@ -261,6 +265,7 @@ impl Databases {
             entry: RwLock::new(entry),
             statistics: Statistics::default(),
             shapes: Shapes::default(),
+            usage: Default::default(),
         });
         self.open.write().insert(open.db.id, open.clone());
         if self.opening.is_over() {
@@ -418,12 +423,7 @@ impl Databases {
 
     /// Goes up with every schema change anywhere, those of tempdb counted only for who may see its tables.
     pub fn version(&self, temporary: bool) -> u64 {
-        let open = self.open.read();
-        let seen = open
-            .iter()
-            .filter(|(id, _)| temporary || **id != DbId::TEMPDB);
-        let schema: u64 = seen.map(|(_, d)| d.catalog.version()).sum();
-        schema + self.generation.load(Ordering::Acquire) * 1_000_000_007
+        self.engine.definitions(temporary) + self.generation.load(Ordering::Acquire) * 1_000_000_007
     }
 }
 

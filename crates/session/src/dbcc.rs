@@ -23,7 +23,7 @@ use duramen_types::SqlType;
 use crate::databases::OpenDb;
 use crate::session::{CancelToken, Session};
 
-pub(crate) use trace::TraceFlags;
+pub(crate) use trace::{NO_BACKUP_LINES, OUTPUT_TO_LOG, TraceFlags, ZEROING};
 
 /// Name, type, nullable.
 pub type Columns = &'static [(&'static str, SqlType, bool)];
@@ -122,6 +122,12 @@ const STATEMENTS: &[Statement] = &[
         args: (1, 2),
         options: check::OPTIONS,
         run: check::table,
+    },
+    Statement {
+        name: "ERRORLOG",
+        args: (0, 0),
+        options: &[],
+        run: cycle_error_log,
     },
     Statement {
         name: "LOG",
@@ -257,6 +263,12 @@ impl Call<'_> {
         };
         found.ok_or(error)
     }
+}
+
+/// ERRORLOG: a new error log begins.
+fn cycle_error_log(call: &Call<'_>) -> SqlResult<Report> {
+    call.session.cycle_error_log()?;
+    Ok(Report::default())
 }
 
 fn no_database(name: &str) -> SqlError {

@@ -5,18 +5,21 @@ mod computed;
 mod constraints;
 mod indexes;
 mod normal;
+mod partitions;
 mod schemas;
 mod statistics;
+mod switch;
 mod types;
 
 pub(crate) use normal::normal as normal_form;
+pub(crate) use partitions::parameter_type;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{
-    ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold,
+    ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
 use duramen_storage::KeyColumn;
 use duramen_tsql::ast;
@@ -73,10 +76,12 @@ impl<'a> Ddl<'a> {
         self.after(e, &messages::CONSTRAINT_NOT_CREATED)
     }
 
-    /// 1750 after the 2714 of a constraint's name.
+    /// 1750 after the 2714 of a constraint's name, and after the 1908 of a key.
     fn name_taken(&self, e: SqlError) -> SqlError {
+        let of_key = e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number;
         match e.number == messages::OBJECT_ALREADY_EXISTS.number {
             true => self.not_created(e.with_state(5)),
+            false if of_key => self.not_created(e),
             false => e,
         }
     }
@@ -110,13 +115,18 @@ impl<'a> Ddl<'a> {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
-            filegroup: self.filegroup(stmt.on.as_deref(), line)?,
+            place: Place::Default,
             lob_filegroup: self.filegroup(stmt.textimage_on.as_deref(), line)?,
         };
         for e in &stmt.elements {
             if let ast::TableElement::Column(c) = e {
                 new.columns.push(self.column(c, &new)?);
             }
+        }
+        new.place = self.place(stmt.on.as_ref(), &column_names(&new), line)?;
+        if matches!(new.place, Place::Scheme { .. }) && stmt.textimage_on.is_some() {
+            let error = SqlError::new(&messages::PARTITIONED_TEXTIMAGE, &[]);
+            return Err(error.at_line(line as i32));
         }
         self.type_computed(stmt, &mut new)?;
         for e in &stmt.elements {
@@ -412,7 +422,7 @@ impl<'a> Ddl<'a> {
                     keys,
                     includes: Vec::new(),
                     options,
-                    filegroup: self.filegroup(on.as_deref(), c.line)?,
+                    place: self.place(on.as_ref(), &column_names(new), c.line)?,
                 });
                 Ok(())
             }
@@ -440,7 +450,7 @@ impl<'a> Ddl<'a> {
             keys: keys(&stmt.columns, columns, stmt.line)?,
             includes,
             options,
-            filegroup: self.filegroup(stmt.on.as_deref(), stmt.line)?,
+            place: self.place(stmt.on.as_ref(), columns, stmt.line)?,
         })
     }
 
@@ -533,7 +543,8 @@ impl<'a> Ddl<'a> {
         }
     }
 
-    pub fn truncate(&self, name: &ast::ObjectName) -> SqlResult<()> {
+    /// `parts`: ranges of partition numbers; empty: the whole table.
+    pub fn truncate(&self, name: &ast::ObjectName, parts: &[(i64, i64)]) -> SqlResult<()> {
         let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
         if table
             .referenced_by
@@ -544,9 +555,11 @@ impl<'a> Ddl<'a> {
             return Err(error.at_line(name.line as i32));
         }
         self.lock(&table, LockMode::SchM)?;
-        self.db.db.rowset(&table.data).truncate(self.tx)?;
-        for index in table.nonclustered() {
-            self.db.db.rowset(&index.rowset).truncate(self.tx)?;
+        if !parts.is_empty() {
+            return self.truncate_partitions(&table, parts);
+        }
+        for rowset in table.all_rowsets() {
+            self.db.db.rowset(rowset).truncate(self.tx)?;
         }
         if table.identity_column().is_some() {
             self.db.catalog.set_identity(self.tx, &table, None)?;

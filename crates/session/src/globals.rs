@@ -27,9 +27,10 @@ fn processor_time() -> Duration {
 }
 
 /// A figure of every file of every database, together.
-fn of_files(figure: impl Fn(&FileIoSnapshot) -> u64) -> u64 {
-    let files = duramen_observe::file_io_stats();
-    files.iter().map(figure).sum()
+fn of_files(s: &Session, figure: impl Fn(&FileIoSnapshot) -> u64) -> u64 {
+    let databases = s.instance.databases.all();
+    let files = databases.iter().flat_map(|d| d.db.file_io());
+    files.map(|io| figure(&io.snapshot())).sum()
 }
 
 struct Global {
@@ -151,10 +152,9 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "io_busy",
         ty: SqlType::INT,
-        value: |_| {
-            ticks(Duration::from_millis(of_files(|f| {
-                f.read_stall_ms + f.write_stall_ms
-            })))
+        value: |s| {
+            let stall = of_files(s, |f| f.read_stall_ms + f.write_stall_ms);
+            ticks(Duration::from_millis(stall))
         },
     },
     Global {
@@ -195,12 +195,12 @@ const GLOBALS: &[Global] = &[
     Global {
         name: "total_read",
         ty: SqlType::INT,
-        value: |_| int(of_files(|f| f.reads)),
+        value: |s| int(of_files(s, |f| f.reads)),
     },
     Global {
         name: "total_write",
         ty: SqlType::INT,
-        value: |_| int(of_files(|f| f.writes)),
+        value: |s| int(of_files(s, |f| f.writes)),
     },
     Global {
         name: "cursor_rows",

@@ -112,7 +112,7 @@ fn written(result: SqlResult<()>) -> SqlResult<()> {
 }
 
 /// What is told is durable when the statement ends, as the backup is.
-fn in_transaction(sql: &str) -> String {
+pub(crate) fn in_transaction(sql: &str) -> String {
     format!("SET NOCOUNT ON\nBEGIN TRAN\n{sql}COMMIT\nEXEC sys.sp_flush_log")
 }
 
@@ -308,7 +308,7 @@ fn literal(value: &Value, ty: &SqlType) -> String {
 }
 
 /// Runs a batch in msdb as the server itself; the first error is the result.
-fn run(instance: &Arc<Instance>, sql: &str) -> SqlResult<()> {
+pub(crate) fn run(instance: &Arc<Instance>, sql: &str) -> SqlResult<()> {
     let mut session = instance.own_session("msdb")?;
     let mut sink = FirstError(None);
     session.execute_batch(sql, &mut sink, &CancelToken::default());
@@ -333,7 +333,7 @@ impl ResultSink for FirstError {
 
 impl Instance {
     /// A session of the server's own, with the rights of sa.
-    fn own_session(self: &Arc<Instance>, database: &str) -> SqlResult<Session> {
+    pub(crate) fn own_session(self: &Arc<Instance>, database: &str) -> SqlResult<Session> {
         let master = self.databases.master()?;
         let version = master.catalog.version();
         let snapshot = master.catalog.snapshot()?;

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
-use duramen_query::host::{Host, InlineFunction, Source, Table, UserFunction, VirtualTable};
+use duramen_query::host::{
+    Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
+};
 use duramen_query::memory::MemoryTable;
 use duramen_query::spill::{SpillFile, Workspace};
 use duramen_query::{Binder, Expr, Kind, Row};
@@ -18,6 +20,8 @@ use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
+use crate::parallel::Helpers;
+use crate::partition_number::{self, PartitionNumber};
 use crate::program::{Variable, find_variable};
 use crate::security::Who;
 use crate::session::{CancelToken, Session};
@@ -46,7 +50,7 @@ pub struct Context {
     /// The current database.
     pub database: Arc<str>,
     /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
-    pub view: OnceLock<ReadView>,
+    pub view: Arc<OnceLock<ReadView>>,
 }
 
 pub struct HostView<'s> {
@@ -76,7 +80,7 @@ impl<'s> HostView<'s> {
             deps: session.deps.clone(),
             who: session.who.clone(),
             database: session.database.clone(),
-            view: OnceLock::new(),
+            view: Arc::default(),
         };
         HostView {
             session,
@@ -289,6 +293,10 @@ impl Host for HostView<'_> {
 
     fn scalar_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn UserFunction>>> {
         let name = self.qualified(name);
+        if partition_number::is_call(&name) {
+            let found = partition_number::find(self.session, &name)?;
+            return Ok(found.map(|f| f as Arc<dyn UserFunction>));
+        }
         let found = self
             .session
             .body_function(&name, ObjectKind::SCALAR_FUNCTION)?;
@@ -303,6 +311,9 @@ impl Host for HostView<'_> {
         function: &dyn UserFunction,
         args: Vec<Value>,
     ) -> SqlResult<(Value, Vec<Row>)> {
+        if let Some(f) = function.as_any().downcast_ref::<PartitionNumber>() {
+            return Ok((f.of(&args), Vec::new()));
+        }
         match function.as_any().downcast_ref::<BodyFunction>() {
             Some(f) => functions_of_users::call(self, f, args),
             None => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
@@ -373,7 +384,20 @@ impl Host for HostView<'_> {
     }
 
     fn cancelled(&self) -> bool {
+        self.session.activity.note_work();
         self.cancel.is_set()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        match self.depth {
+            0 => self.session.instance.parallelism(),
+            _ => Parallelism::NONE,
+        }
+    }
+
+    fn for_workers(&self) -> Option<Arc<dyn WorkerHost>> {
+        let helpers = Helpers::new(&self.context, self.cancel, self);
+        Some(Arc::new(helpers))
     }
 
     fn workspace(&self) -> Arc<Workspace> {

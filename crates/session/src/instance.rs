@@ -1,6 +1,7 @@
 //! The server as a whole: databases, sessions, locks. One value; everything a session shares hangs from it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
@@ -9,13 +10,13 @@ use duramen_os::Env;
 use duramen_os::sync::Mutex;
 use duramen_query::host::Source;
 use duramen_query::spill::Workspace;
-use duramen_storage::Notice;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
 use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::databases::{Databases, StorageConfig};
+use crate::error_log::{Echo, ErrorLog};
 use crate::host::SystemColumns;
 use crate::plan_cache::PlanCache;
 use crate::security::Who;
@@ -55,12 +56,17 @@ pub struct Instance {
     pub(crate) workspace: Arc<Workspace>,
     /// sp_configure and RECONFIGURE.
     pub(crate) settings: Settings,
+    /// Processors that queries are spread over.
+    pub(crate) processors: AtomicUsize,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
     /// Event sessions.
     pub(crate) xe: Arc<Xe>,
+    pub error_log: Arc<ErrorLog>,
+    /// Somebody writes `msdb.dbo.suspect_pages`.
+    pub(crate) writing_suspects: AtomicBool,
     /// DBCC TRACEON with -1.
-    pub(crate) trace: crate::dbcc::TraceFlags,
+    pub(crate) trace: Arc<crate::dbcc::TraceFlags>,
 }
 
 impl Instance {
@@ -72,13 +78,9 @@ impl Instance {
     }
 
     /// The same, but returns when the system databases are open; the others are RECOVERING until they are
-    /// ([`Databases::wait_until_open`]). Lines for the server log go to `notice`.
-    pub fn start_early(
-        env: &Env,
-        config: InstanceConfig,
-        notice: Notice,
-    ) -> SqlResult<Arc<Instance>> {
-        let (instance, later) = Instance::begin(env, config, Some(notice))?;
+    /// ([`Databases::wait_until_open`]). Lines of the error log go to `echo`, too.
+    pub fn start_early(env: &Env, config: InstanceConfig, echo: Echo) -> SqlResult<Arc<Instance>> {
+        let (instance, later) = Instance::begin(env, config, Some(echo))?;
         // Whoever comes first has it: the thread, or where none can be started, the caller.
         let later = Arc::new(Mutex::new(Some(later)));
         let open = {
@@ -99,12 +101,18 @@ impl Instance {
     fn begin(
         env: &Env,
         config: InstanceConfig,
-        notice: Option<Notice>,
+        echo: Option<Echo>,
     ) -> SqlResult<(Arc<Instance>, Later)> {
+        let error_log = ErrorLog::start(env, &config.storage, echo);
+        let told = error_log.clone();
+        let notice = Arc::new(move |text: &str| told.server(text));
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
-        let (databases, later) = Databases::start(env, config.storage.clone(), notice)?;
+        let (databases, later) = Databases::start(env, config.storage.clone(), Some(notice))?;
         let locks = databases.engine.locks.clone();
-        let xe = Xe::new(&config.server_name, &databases.open, databases.folders());
+        let folders = databases.folders();
+        let xe = Xe::new(&config.server_name, &databases.open, folders, &error_log);
+        let trace = Arc::new(crate::dbcc::TraceFlags::default());
+        error_log.attach(&xe, &trace);
         let instance = Arc::new(Instance {
             config,
             locks,
@@ -115,9 +123,12 @@ impl Instance {
             system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
             settings: Settings::default(),
+            processors: AtomicUsize::new(duramen_os::machine::processors()),
             stop: OnceLock::new(),
             xe,
-            trace: Default::default(),
+            error_log,
+            writing_suspects: AtomicBool::new(false),
+            trace,
         });
         let weak = Arc::downgrade(&instance);
         instance.locks.set_on_deadlock(Box::new(move |report| {
@@ -125,10 +136,17 @@ impl Instance {
                 weak.upgrade().map_or(Vec::new(), |i| i.sessions())
             });
         }));
+        let weak = Arc::downgrade(&instance);
+        instance.locks.set_on_blocked(Box::new(move |report| {
+            crate::xe::blocked::tell(report, || {
+                weak.upgrade().map_or(Vec::new(), |i| i.sessions())
+            });
+        }));
         instance.start_settings()?;
         instance.start_event_sessions()?;
         // Without an msdb that can be written there is no history, and everything else.
         let _ = crate::history::prepare(&instance);
+        let _ = crate::suspect_pages::prepare(&instance);
         Ok((instance, later))
     }
 
@@ -143,7 +161,9 @@ impl Instance {
         self.plans.clear();
         self.tell_server(1);
         self.xe.shutdown();
-        self.databases.shutdown()
+        let closed = self.databases.shutdown();
+        self.error_log.flush();
+        closed
     }
 
     /// The default trace, while it is enabled.
@@ -193,15 +213,26 @@ impl Instance {
         let session = self.let_in(request);
         match &session {
             Ok(session) => session.tell_login(),
-            Err(error) => self.tell_refused(request, error),
+            Err((error, why)) => {
+                self.tell_refused(request, error);
+                self.error_log.login_failed(request, error, why);
+            }
         }
-        session
+        session.map_err(|(error, _)| error)
     }
 
-    fn let_in(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
-        let master = self.databases.master()?;
+    /// A session, or why there is none: the error, the state of it that only the error log tells, and the reason in words.
+    fn let_in(
+        self: &Arc<Instance>,
+        request: &LoginRequest,
+    ) -> Result<Session, (SqlError, (u8, String))> {
+        let other = |e: SqlError| {
+            let why = (e.state, e.message.clone());
+            (e, why)
+        };
+        let master = self.databases.master().map_err(other)?;
         let version = master.catalog.version();
-        let snapshot = master.catalog.snapshot()?;
+        let snapshot = master.catalog.snapshot().map_err(other)?;
         let found = snapshot.security.login(&request.user);
         let right = found.is_some_and(|l| match &l.hash {
             Some(hash) => crate::security::password::matches(&request.password, hash),
@@ -212,14 +243,18 @@ impl Instance {
             ),
         });
         let Some(known) = found.filter(|_| right) else {
-            return Err(SqlError::new(
-                &messages::LOGIN_FAILED,
-                &[&request.user, &"", &""],
-            ));
+            let args: [&dyn std::fmt::Display; 3] = [&request.user, &"", &""];
+            let why = match found {
+                Some(_) => (8, "Password did not match that for the login provided."),
+                None => (5, "Could not find a login matching the name provided."),
+            };
+            let error = SqlError::new(&messages::LOGIN_FAILED, &args);
+            return Err((error, (why.0, why.1.to_owned())));
         };
         if known.disabled {
             let args: [&dyn std::fmt::Display; 2] = [&request.user, &""];
-            return Err(SqlError::new(&messages::LOGIN_DISABLED, &args));
+            let error = SqlError::new(&messages::LOGIN_DISABLED, &args);
+            return Err((error, (1, String::new())));
         }
         let who = Arc::new(Who::of(known, &snapshot.security, version));
         let (wanted, own) = match request.database.as_str() {
@@ -227,17 +262,27 @@ impl Instance {
             wanted => (wanted, false),
         };
         let refused = || match own {
-            true => SqlError::new(&messages::CANNOT_OPEN_DEFAULT_DATABASE, &[]),
-            false => SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]),
+            true => {
+                let why = format!(
+                    "Failed to open the database '{wanted}' specified in the login properties."
+                );
+                let error = SqlError::new(&messages::CANNOT_OPEN_DEFAULT_DATABASE, &[]);
+                (error, (40, why))
+            }
+            false => {
+                let why = format!("Failed to open the explicitly specified database '{wanted}'.");
+                let error = SqlError::new(&messages::CANNOT_OPEN_DATABASE_LOGIN, &[&wanted]);
+                (error, (38, why))
+            }
         };
         let database = self.database_name(wanted).ok_or_else(refused)?;
         let language = known.language.clone();
-        let activity = self.admit(request, &who)?;
+        let activity = self.admit(request, &who).map_err(other)?;
         let mut login = request.clone();
         login.password.clear();
         login.database = database;
         login.user.clone_from(&who.name);
-        let mut session = Session::new(self.clone(), activity, login, who)?;
+        let mut session = Session::new(self.clone(), activity, login, who).map_err(other)?;
         count(Counter::Logins, 1);
         let db = self.databases.find(&session.database);
         if let Some(db) = db

@@ -2,7 +2,19 @@
 
 use std::time::Duration;
 
-use duramen_tsql::ast::StatementKind;
+use duramen_tsql::ast::{PartitionStmt, StatementKind};
+
+/// What a statement about partition functions and schemes is called.
+pub fn partition_name(stmt: &PartitionStmt) -> &'static str {
+    match stmt {
+        PartitionStmt::CreateFunction { .. } => "CREATE PARTITION FUNCTION",
+        PartitionStmt::CreateScheme { .. } => "CREATE PARTITION SCHEME",
+        PartitionStmt::AlterFunction { .. } => "ALTER PARTITION FUNCTION",
+        PartitionStmt::AlterScheme { .. } => "ALTER PARTITION SCHEME",
+        PartitionStmt::DropFunction(_) => "DROP PARTITION FUNCTION",
+        PartitionStmt::DropScheme(_) => "DROP PARTITION SCHEME",
+    }
+}
 
 /// What a statement is called when it is refused.
 pub fn statement_name(kind: &StatementKind) -> &'static str {
@@ -25,6 +37,7 @@ pub fn statement_name(kind: &StatementKind) -> &'static str {
         StatementKind::CreateModule(_) => "CREATE PROCEDURE, FUNCTION, VIEW or TRIGGER",
         StatementKind::CreateSchema { .. } => "CREATE SCHEMA",
         StatementKind::AlterSchema { .. } => "ALTER SCHEMA",
+        StatementKind::Partition(s) => partition_name(s),
         StatementKind::CreateSequence(_) => "CREATE SEQUENCE",
         StatementKind::CreateType(_) => "CREATE TYPE",
         StatementKind::CreateSynonym { .. } => "CREATE SYNONYM",

@@ -10,6 +10,7 @@ pub enum Showplan {
     Off,
     Text,
     All,
+    Xml,
 }
 
 /// A connection's settings, as drivers find them after login.

@@ -1,12 +1,39 @@
 //! Whose work a thread does: what events say of the session that they are part of.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::activity::Activity;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Activity>>> = const { RefCell::new(None) };
+    static TASK: Cell<Option<Task>> = const { Cell::new(None) };
+}
+
+/// What a thread does for one request, as TRACK_CAUSALITY names it.
+#[derive(Clone, Copy)]
+struct Task {
+    id: [u8; 16],
+    /// Events that sessions with TRACK_CAUSALITY have taken of it.
+    events: u32,
+    /// The last one's number in the process: several sessions may take it.
+    last: u64,
+}
+
+/// The name of an event that the calling thread fires: its task and which of the task's events it is.
+pub(crate) fn event_of_task(sequence: u64) -> String {
+    let mut task = TASK.get().unwrap_or_else(|| Task {
+        id: duramen_os::random::guid(),
+        events: 0,
+        last: 0,
+    });
+    if task.last != sequence {
+        task.events = task.events.saturating_add(1);
+        task.last = sequence;
+    }
+    TASK.set(Some(task));
+    let id = duramen_types::convert::guid_text(&task.id);
+    format!("{id}-{}", task.events)
 }
 
 /// While it lives, the thread works for a session; dropping it restores what was before.
@@ -18,6 +45,7 @@ pub(crate) struct Working {
 /// The calling thread works for this session from now on.
 pub(crate) fn work_for(activity: &Arc<Activity>) -> Working {
     let now = Some(activity.clone());
+    TASK.set(None);
     Working {
         before: CURRENT.with(|c| c.replace(now)),
     }

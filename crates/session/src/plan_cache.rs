@@ -146,6 +146,19 @@ impl PlanCache {
         state.entries.iter().map(cached).collect()
     }
 
+    /// The program of that number, with what its steps have bound.
+    pub fn program(&self, id: u64) -> Option<(Cached, Plans)> {
+        let state = self.state.lock();
+        let mut entries = state.entries.iter();
+        let (key, entry) = entries.find(|(_, e)| e.program.stats.id == id)?;
+        let cached = Cached {
+            key: key.clone(),
+            program: entry.program.clone(),
+            bytes: weight(key),
+        };
+        Some((cached, entry.bound.clone()))
+    }
+
     /// About how many bytes all entries take.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes

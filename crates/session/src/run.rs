@@ -9,6 +9,7 @@ mod dbcc;
 mod define;
 mod describe;
 mod describe_parameters;
+mod error_log;
 mod event_sessions;
 mod exec;
 mod grants;
@@ -18,6 +19,7 @@ pub(crate) mod message_format;
 mod module;
 mod nested;
 mod options;
+mod partitions;
 mod permitted;
 mod principals;
 mod properties;
@@ -52,7 +54,7 @@ pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
 pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::schemabound::is_schema_bound;
-pub(crate) use self::showplan::sets_showplan;
+pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 pub(crate) use self::trigger::{Firing, fired_by};
@@ -60,7 +62,7 @@ use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
 use crate::sink::{Done, ResultSink, Scope};
-use crate::statement_stats::{Running, has_plan};
+use crate::statement_stats::{Collected, Running, has_plan};
 
 /// Where to go on.
 enum Next {
@@ -185,7 +187,10 @@ impl<'r> Run<'r> {
             return self.show();
         }
         let caught = self.session.state.caught.len();
+        // Of the statement that calls this program.
+        let outside = crate::usage::take();
         let whole = Running::begin();
+        let mut collected = Collected::new(&whole);
         let mut at = 0;
         let ended = loop {
             if at >= self.program.steps.len() {
@@ -200,13 +205,13 @@ impl<'r> Run<'r> {
                 false => self.measured_or_not(at),
                 true => self.told(at),
             };
+            crate::usage::ended();
             if let Some(running) = counted {
                 let rows = match &step {
                     Ok(_) => self.session.state.rowcount,
                     Err(_) => 0,
                 };
-                let stats = &self.program.stats;
-                stats.ended(at, self.program.steps.len(), &running, rows);
+                collected.ended(self.program, at, &running, rows);
             }
             let next = match step {
                 Ok(next) => next,
@@ -221,6 +226,8 @@ impl<'r> Run<'r> {
             };
         };
         self.session.state.caught.truncate(caught);
+        collected.flush(self.program);
+        crate::usage::put_back(outside);
         self.program.stats.ran(&whole);
         ended
     }
@@ -611,11 +618,15 @@ impl<'r> Run<'r> {
                     d.alter_index(&stmt)
                 })
             }
-            StatementKind::TruncateTable { table } => {
+            StatementKind::TruncateTable { table, partitions } => {
                 let (database, table) = self.session.definition_target(table);
                 let what = "TRUNCATE TABLE";
-                self.define_in(&database, command::OTHER, what, |d| d.truncate(&table))
+                let parts = self.partition_numbers(partitions)?;
+                self.define_in(&database, command::OTHER, what, |d| {
+                    d.truncate(&table, &parts)
+                })
             }
+            StatementKind::Partition(stmt) => self.partition(stmt),
             StatementKind::Drop {
                 kind,
                 if_exists,
@@ -712,6 +723,11 @@ impl<'r> Run<'r> {
                 let spid = self.constant(session)?.as_i64().unwrap_or(0);
                 self.outside_transaction("KILL")?;
                 self.session.instance.kill(spid, self.session.spid)?;
+                let host = &self.session.login.host;
+                let args: [&dyn std::fmt::Display; 3] =
+                    [&spid, host, &self.session.login.client_pid];
+                let killed = SqlError::new(&messages::PROCESS_KILLED, &args);
+                self.session.tell_log(&killed.message);
                 self.done(None, command::OTHER, false);
                 Ok(())
             }

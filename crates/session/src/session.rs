@@ -36,6 +36,8 @@ pub struct LoginRequest {
     pub app: String,
     pub host: String,
     pub language: String,
+    /// The client's process; 0 where it does not say.
+    pub client_pid: u32,
     pub client_address: String,
     pub encrypted: bool,
 }
@@ -100,8 +102,6 @@ pub(crate) struct State {
     pub chain: Vec<Option<String>>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
-    /// DBCC TRACEON without -1.
-    pub trace: crate::dbcc::TraceFlags,
 }
 
 impl Session {
@@ -188,6 +188,7 @@ impl Session {
                 if cancel.is_set() {
                     self.tell_attention();
                 }
+                self.write_suspects();
                 return Some(result);
             }
             if let Err(e) = self.rollback_all() {

@@ -6,12 +6,14 @@
 //!
 //! | option | what follows it |
 //! |---|---|
-//! | max degree of parallelism | 1: loads sort the entries of indexes on the session's thread; nothing is wider than 2 |
+//! | max degree of parallelism | threads that a query may use; 1: loads sort entries of indexes on the session's own |
+//! | cost threshold for parallelism | queries that are estimated to cost no more use one thread |
 //! | max server memory (MB) | pages and rows of operators together, no more than `--max-memory` |
 //! | recovery interval (min) | automatic checkpoints of databases without TARGET_RECOVERY_TIME |
 //! | nested triggers | triggers that a trigger's statements would fire |
 //! | backup checksum default | BACKUP that says neither CHECKSUM nor NO_CHECKSUM |
 //! | default trace enabled | `sys.traces` and the files of the default trace |
+//! | blocked process threshold (s) | the event `blocked_process_report` |
 //! | user connections | logins beyond so many sessions |
 //! | show advanced options | what sp_configure shows and changes |
 
@@ -53,10 +55,12 @@ pub(crate) mod option {
     pub const USER_CONNECTIONS: i32 = 103;
     pub const NESTED_TRIGGERS: i32 = 115;
     pub const SHOW_ADVANCED: i32 = 518;
+    pub const COST_THRESHOLD: i32 = 1538;
     pub const MAX_PARALLELISM: i32 = 1539;
     pub const MAX_SERVER_MEMORY: i32 = 1544;
     pub const BACKUP_COMPRESSION: i32 = 1579;
     pub const DEFAULT_TRACE: i32 = 1568;
+    pub const BLOCKED_THRESHOLD: i32 = 1569;
     pub const BACKUP_CHECKSUM: i32 = 1584;
 }
 
@@ -183,6 +187,10 @@ impl Instance {
         {
             self.tell_server(2);
         }
+        let blocked = u64::try_from(self.settings.holding(option::BLOCKED_THRESHOLD));
+        let blocked = blocked.ok().filter(|seconds| *seconds > 0);
+        self.locks
+            .set_blocked_threshold(blocked.map(std::time::Duration::from_secs));
         let asked = self.settings.holding(option::MAX_SERVER_MEMORY);
         let asked = u64::try_from(asked)
             .unwrap_or(u64::MAX)

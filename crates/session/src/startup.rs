@@ -143,7 +143,7 @@ impl Databases {
     }
 
     /// `tempdev`, `temp2`, ... and `templog`, named as SQL Server's setup names them.
-    fn tempdb_files(&self) -> Files {
+    pub(crate) fn tempdb_files(&self) -> Files {
         let count = thread::available_parallelism().clamp(1, MOST_TEMPDB_FILES);
         let data = (1..=count)
             .map(|n| match n {
@@ -154,10 +154,17 @@ impl Databases {
         numbered((data, vec![self.file("templog", "templog.ldf", 8)]))
     }
 
-    fn tempdb_spec(&self) -> SqlResult<(CreateDatabase, DatabaseEntry)> {
-        let files = self.tempdb_files();
+    /// As master lists it, or as at a first start.
+    fn tempdb_spec(
+        &self,
+        kept: Option<&DatabaseEntry>,
+    ) -> SqlResult<(CreateDatabase, DatabaseEntry)> {
+        let files = kept.map_or_else(|| self.tempdb_files(), Databases::tempdb_listed);
         let spec = self.create_spec(DbId::TEMPDB, "tempdb", (&files.0, &files.1), FIRST_LOG_SEQ)?;
         let entry = entry_of(DbId::TEMPDB, "tempdb", &files.0, &files.1);
+        if kept.is_some() {
+            self.note_tempdb(&entry);
+        }
         Ok((spec, entry))
     }
 
@@ -204,7 +211,7 @@ impl Databases {
             )?));
             entries.push(entry_of(id, name, &files.0, &files.1));
         }
-        let (spec, entry) = self.tempdb_spec()?;
+        let (spec, entry) = self.tempdb_spec(None)?;
         jobs.push(self.build_job(spec));
         entries.push(entry);
         let made = in_parallel("create database", jobs)
@@ -241,13 +248,15 @@ impl Databases {
         let tx = self.transaction("startup");
         let listed = Registry::new(&catalog).list(&tx);
         self.engine.locks.release_all(&tx.owner);
-        let (tempdb, tempdb_entry) = self.tempdb_spec()?;
+        let listed = listed?;
+        let kept = listed.iter().find(|e| e.id == DbId::TEMPDB);
+        let (tempdb, tempdb_entry) = self.tempdb_spec(kept)?;
         let mut master_entry = entry;
         let mut jobs = vec![self.build_job(tempdb)];
         let mut entries = vec![tempdb_entry];
         let mut unfinished = Vec::new();
         let mut later = Vec::new();
-        for mut entry in listed? {
+        for mut entry in listed {
             let bits = entry.options;
             // A log file that was being added counts if it was begun; the log has used it only if it was whole.
             let begun = |f: &FileEntry| !f.adding || self.log_file_begun(&f.path);
@@ -330,6 +339,7 @@ impl Databases {
         for entry in entries.into_values() {
             self.not_opened(entry, panicked("recover database"));
         }
+        self.open_standbys();
         self.opening.over.store(true, Ordering::SeqCst);
         for open in self.all() {
             open.db.set_truncate_on_checkpoint(true);

@@ -7,11 +7,13 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use duramen_observe::ThreadWork;
 use duramen_os::time::{self, Instant};
 
-use crate::program::{Op, Step};
+use crate::program::{Op, Program, Step};
+use crate::usage;
 use duramen_tsql::ast::StatementKind;
 
 /// The sum of a figure, its last, least and greatest value.
@@ -25,14 +27,16 @@ pub struct Measure {
 }
 
 impl Measure {
-    fn add(&self, n: u64) {
-        self.total.fetch_add(n, Relaxed);
-        self.last.store(n, Relaxed);
-        if !n > self.least.load(Relaxed) {
-            self.least.fetch_max(!n, Relaxed);
+    fn add(&self, sum: &Sum) {
+        self.last.store(sum.last, Relaxed);
+        if sum.total > 0 {
+            self.total.fetch_add(sum.total, Relaxed);
         }
-        if n > self.most.load(Relaxed) {
-            self.most.fetch_max(n, Relaxed);
+        if !sum.least > self.least.load(Relaxed) {
+            self.least.fetch_max(!sum.least, Relaxed);
+        }
+        if sum.most > self.most.load(Relaxed) {
+            self.most.fetch_max(sum.most, Relaxed);
         }
     }
 
@@ -121,20 +125,133 @@ impl Running {
     }
 }
 
-impl ProgramStats {
+/// Statements of one run that were not yet added to those of all sessions: a loop adds its rounds together.
+#[derive(Debug)]
+pub struct Collected {
+    /// By the statement's place; short, and made once statements come again and again.
+    sums: Vec<(usize, Sums)>,
+    statements: u32,
+    since: Instant,
+}
+
+/// So many statements of a run are added as they end, those after them in lots.
+const SINGLY: u32 = 8;
+const LOT: u32 = 64;
+/// No statement is kept back for longer than this, if another ends then.
+const LOT_AGE: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    total: u64,
+    last: u64,
+    least: u64,
+    most: u64,
+}
+
+impl Sum {
+    const NONE: Sum = Sum {
+        total: 0,
+        last: 0,
+        least: u64::MAX,
+        most: 0,
+    };
+
+    fn add(&mut self, n: u64) {
+        self.total += n;
+        self.last = n;
+        self.least = self.least.min(n);
+        self.most = self.most.max(n);
+    }
+}
+
+/// Of executions: elapsed, worker, logical and physical reads, logical writes, rows.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    executions: u64,
+    of: [Sum; 6],
+}
+
+impl Sums {
+    const NONE: Sums = Sums {
+        executions: 0,
+        of: [Sum::NONE; 6],
+    };
+
+    fn add(&mut self, running: &Running, ended: Instant, rows: u64) {
+        let elapsed = ended.since(running.start).as_nanos() as u64;
+        let work = duramen_observe::thread_work().since(&running.work);
+        let figures = [
+            elapsed,
+            elapsed.saturating_sub(work.waited_nanos),
+            work.logical_reads,
+            work.physical_reads,
+            work.logical_writes,
+            rows,
+        ];
+        self.executions += 1;
+        for (sum, n) in self.of.iter_mut().zip(figures) {
+            sum.add(n);
+        }
+    }
+}
+
+impl Collected {
+    pub fn new(whole: &Running) -> Collected {
+        Collected {
+            sums: Vec::new(),
+            statements: 0,
+            since: whole.start,
+        }
+    }
+
     /// A statement has ended.
-    pub fn ended(&self, at: usize, steps: usize, running: &Running, rows: u64) {
+    pub fn ended(&mut self, program: &Program, at: usize, running: &Running, rows: u64) {
+        let now = time::now();
+        self.statements += 1;
+        if self.statements <= SINGLY {
+            let mut sums = Sums::NONE;
+            sums.add(running, now, rows);
+            program.stats.add(program.steps.len(), at, &sums);
+            return usage::count();
+        }
+        match self.sums.iter_mut().find(|(of, _)| *of == at) {
+            Some((_, sums)) => sums.add(running, now, rows),
+            None => {
+                let mut sums = Sums::NONE;
+                sums.add(running, now, rows);
+                self.sums.push((at, sums));
+            }
+        }
+        if self.statements.is_multiple_of(LOT) || now.since(self.since) > LOT_AGE {
+            self.since = now;
+            self.flush(program);
+        }
+    }
+
+    /// Adds what was kept back.
+    pub fn flush(&mut self, program: &Program) {
+        for (at, sums) in self.sums.drain(..) {
+            program.stats.add(program.steps.len(), at, &sums);
+        }
+        usage::count();
+    }
+}
+
+impl ProgramStats {
+    fn add(&self, steps: usize, at: usize, sums: &Sums) {
         let all = self
             .steps
             .get_or_init(|| (0..steps).map(|_| StatementStats::default()).collect());
         if let Some(s) = all.get(at) {
-            s.add(running, rows);
+            s.add(sums);
         }
     }
 
     /// The program has run.
     pub fn ran(&self, running: &Running) {
-        self.whole.add(running, 0);
+        let mut sums = Sums::NONE;
+        sums.add(running, time::now(), 0);
+        self.whole.add(&sums);
     }
 
     /// Those that have run, by their steps.
@@ -146,18 +263,16 @@ impl ProgramStats {
 }
 
 impl StatementStats {
-    fn add(&self, running: &Running, rows: u64) {
-        let s = self;
-        let elapsed = running.start.elapsed().as_nanos() as u64;
-        let work = duramen_observe::thread_work().since(&running.work);
-        s.executions.fetch_add(1, Relaxed);
-        s.last_at.store(now(), Relaxed);
-        s.elapsed.add(elapsed);
-        s.worker.add(elapsed.saturating_sub(work.waited_nanos));
-        s.logical_reads.add(work.logical_reads);
-        s.physical_reads.add(work.physical_reads);
-        s.logical_writes.add(work.logical_writes);
-        s.rows.add(rows);
+    fn add(&self, sums: &Sums) {
+        let [elapsed, worker, logical, physical, writes, rows] = &sums.of;
+        self.executions.fetch_add(sums.executions, Relaxed);
+        self.last_at.store(now(), Relaxed);
+        self.elapsed.add(elapsed);
+        self.worker.add(worker);
+        self.logical_reads.add(logical);
+        self.physical_reads.add(physical);
+        self.logical_writes.add(writes);
+        self.rows.add(rows);
     }
 }
 
@@ -165,15 +280,24 @@ impl StatementStats {
 mod tests {
     use super::*;
 
+    fn one(n: u64) -> Sum {
+        let mut sum = Sum::NONE;
+        sum.add(n);
+        sum
+    }
+
     #[test]
     fn a_measure_knows_its_ends() {
         let m = Measure::default();
         assert_eq!(m.values(1), [0; 4]);
-        for n in [7, 3, 9, 5] {
-            m.add(n);
-        }
+        let mut three = one(7);
+        three.add(3);
+        three.add(9);
+        m.add(&three);
+        assert_eq!(m.values(1), [19, 9, 3, 9]);
+        m.add(&one(5));
         assert_eq!(m.values(1), [24, 5, 3, 9]);
-        m.add(0);
+        m.add(&one(0));
         assert_eq!(m.values(1), [24, 0, 0, 9]);
     }
 
@@ -181,8 +305,11 @@ mod tests {
     fn only_what_ran_is_told() {
         let stats = ProgramStats::default();
         assert_eq!(stats.statements().count(), 0);
-        stats.ended(1, 3, &Running::begin(), 4);
-        stats.ended(1, 3, &Running::begin(), 2);
+        for rows in [4, 2] {
+            let mut sums = Sums::NONE;
+            sums.add(&Running::begin(), time::now(), rows);
+            stats.add(3, 1, &sums);
+        }
         let told: Vec<_> = stats
             .statements()
             .map(|(at, s)| (at, s.executions.load(Relaxed), s.rows.values(1)))

@@ -102,6 +102,12 @@ fn outdated(then: f64, now: u64) -> bool {
     (now as f64 - then).abs() > 500.0 + then * 0.2
 }
 
+/// Rows of all partitions.
+fn rows_of(db: &OpenDb, table: &TableDef) -> SqlResult<u64> {
+    let all = table.data_rowsets().iter();
+    all.map(|r| db.db.rowset(r).row_count()).sum()
+}
+
 impl Statistics {
     /// What is known of a column; looked up in the table when that is nothing and AUTO_CREATE_STATISTICS is on, or old and
     /// AUTO_UPDATE_STATISTICS is.
@@ -111,7 +117,7 @@ impl Statistics {
         }
         let (declared, kept) = declared(table, column);
         let known = self.known(table, column);
-        let rows = db.db.rowset(&table.data).row_count().ok()?;
+        let rows = rows_of(db, table).ok()?;
         match known {
             Some(known) if kept || !outdated(known.statistics.rows, rows) => return Some(known),
             Some(known) if !db.has_switch("AUTO_UPDATE_STATISTICS") => return Some(known),
@@ -147,12 +153,15 @@ impl Statistics {
         columns: &[usize],
         extent: Extent,
     ) -> SqlResult<()> {
-        let rowset = db.db.rowset(&table.data);
-        let rows = rowset.row_count()?;
-        let sample = match rows {
-            0 => Vec::new(),
-            _ => rowset.sample_part(|all| extent.pages(rows, all))?.rows,
-        };
+        let rows = rows_of(db, table)?;
+        let mut sample = Vec::new();
+        for part in table.data_rowsets() {
+            let rowset = db.db.rowset(part);
+            let own = rowset.row_count()?;
+            if own > 0 {
+                sample.extend(rowset.sample_part(|all| extent.pages(own, all))?.rows);
+            }
+        }
         for column in columns.iter().filter(|c| has_histogram(table, **c)) {
             let c = &table.columns[*column];
             let key = (table.id, c.id, c.ty.id);

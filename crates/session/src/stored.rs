@@ -8,25 +8,31 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
-    AccessPath, Bounds, Event, Load, Locator, RowCursor, Table, TableColumn, TableSize,
+    AccessPath, Bounds, Event, Load, Locator, Part, Partitioning, RowCursor, Table, TableColumn,
+    TableSize,
 };
 use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
-use duramen_storage::{Cursor, LockHint, Reading, RowLocator, Rowset, ScanSpec, StorageError};
+use duramen_storage::{LockHint, Reading, RowLocator, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::batch::Column;
 use duramen_types::{TypeId, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::usage::{self, TableUsage, Usage, Use};
 use crate::versioning;
 
 mod computed;
+mod cut;
 mod load;
+mod partitions;
 mod rules;
 mod shape;
+mod used;
 
+use partitions::{Base, Parts};
 pub use shape::Shapes;
 
 /// What has been asked of a column.
@@ -43,6 +49,7 @@ pub struct StoredTable {
     size: OnceLock<TableSize>,
     /// The same of its columns' statistics.
     statistics: OnceLock<Box<[Known]>>,
+    used: OnceLock<TableUsage>,
 }
 
 /// Whether a definition is still the catalog's. The object's lock is held.
@@ -95,6 +102,7 @@ impl StoredTable {
             checked: AtomicU64::new(0),
             size: OnceLock::new(),
             statistics: OnceLock::new(),
+            used: OnceLock::new(),
         }
     }
 
@@ -109,8 +117,11 @@ impl StoredTable {
         }
     }
 
-    fn data(&self) -> Rowset {
-        self.db.db.rowset(&self.def.data)
+    /// Rows of all partitions.
+    fn row_count(&self) -> u64 {
+        let all = self.def.data_rowsets().iter();
+        let count = |r| self.db.db.rowset(r).row_count().unwrap_or(0);
+        all.map(count).sum()
     }
 
     /// A row as stored: the columns, and room for the uniquifier.
@@ -134,7 +145,7 @@ impl StoredTable {
             let key = index.keys.iter().map(|k| row[k.column].clone()).collect();
             let mut spec = ScanSpec::equal(key, LockHint::Update);
             spec.reading.level = Some(IsolationLevel::Serializable);
-            let rowset = self.db.db.rowset(&index.rowset);
+            let rowset = self.db.db.rowset(index.rowset_of(row));
             if rowset.scan(tx, spec)?.next(tx)?.is_some() {
                 return Ok(true);
             }
@@ -317,8 +328,15 @@ impl Table for StoredTable {
         &self.shape.paths
     }
 
+    fn partitioning(&self, path: Option<usize>) -> Option<&Partitioning> {
+        match path.and_then(|p| self.def.indexes.get(p)) {
+            Some(index) if !index.clustered => self.shape.of_indexes.get(path?)?.as_ref(),
+            _ => self.shape.of_rows.as_ref(),
+        }
+    }
+
     fn rows_about(&self) -> u64 {
-        self.data().row_count().unwrap_or(0)
+        self.row_count()
     }
 
     fn statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
@@ -348,8 +366,11 @@ impl Table for StoredTable {
         if let Some(known) = self.size.get() {
             return *known;
         }
-        let rows = self.data().row_count().unwrap_or(0);
-        let pages = self.db.db.pages_about(self.def.data.au).unwrap_or(0);
+        let rows = self.row_count();
+        let all = self.def.data_rowsets().iter();
+        let pages = all
+            .map(|r| self.db.db.pages_about(r.au).unwrap_or(0))
+            .sum::<u64>();
         let size = TableSize {
             rows,
             pages: pages.max(1),
@@ -365,6 +386,7 @@ impl Table for StoredTable {
         cx: &mut Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>> {
         let (tx, context) = self.enter(cx)?;
+        self.note_read(bounds);
         let log = &self.db.db.transactions;
         tx.note_read(log);
         let versions = &self.db.db.engine.versions;
@@ -382,7 +404,11 @@ impl Table for StoredTable {
         let width = self.shape.columns.len();
         match index {
             None => {
-                let cursor = self.data().scan(&tx, spec(bounds, &reading));
+                let path = bounds.and_then(|b| self.shape.paths.get(b.path));
+                let keys = path.map_or(&[][..], |p| &p.keys);
+                let data = (&self.def.data, self.def.partitioned.as_deref());
+                let spec = spec(bounds, &reading);
+                let cursor = Parts::open(&self.db.db, data, keys, bounds, spec, &tx);
                 self.check_definition(&tx, &reading)?;
                 let cursor = cursor?;
                 let names = self.shape.names.clone();
@@ -395,18 +421,17 @@ impl Table for StoredTable {
                 self.completed(Box::new(rows), cx)
             }
             Some(index) => {
-                let rowset = self.db.db.rowset(&index.rowset);
-                let cursor = rowset.scan(&tx, spec(bounds, &reading));
+                let path = bounds.and_then(|b| self.shape.paths.get(b.path));
+                let keys = path.map_or(&[][..], |p| &p.keys);
+                let entries = (&index.rowset, index.partitioned.as_deref());
+                let spec = spec(bounds, &reading);
+                let cursor = Parts::open(&self.db.db, entries, keys, bounds, spec, &tx);
                 self.check_definition(&tx, &reading)?;
                 let cursor = cursor?;
                 if bounds.is_some_and(|b| b.covering) {
-                    let held = index.sources.iter().map(|s| match s {
-                        IndexSource::Column(c) if *c < width => Some(*c),
-                        _ => None,
-                    });
                     return Ok(Box::new(EntryCursor {
                         cursor,
-                        held: held.collect(),
+                        held: held(index, width),
                         tx,
                         width,
                         names: self.shape.names.clone(),
@@ -415,7 +440,8 @@ impl Table for StoredTable {
                 let heap = self.def.is_heap();
                 let rows = IndexCursor {
                     cursor,
-                    data: self.data(),
+                    lookups: Some(self.used().data.clone()),
+                    base: Base::new(&self.db.db, &self.def, index),
                     locator: index.locator.clone(),
                     heap,
                     reading,
@@ -428,8 +454,29 @@ impl Table for StoredTable {
         }
     }
 
+    fn parts(
+        &self,
+        bounds: Option<&Bounds>,
+        lock: ScanLock,
+        wanted: usize,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Option<Vec<Part>>> {
+        self.cut(bounds, lock, wanted, cx)
+    }
+
+    fn open_part(
+        &self,
+        part: &Part,
+        bounds: Option<&Bounds>,
+        lock: ScanLock,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Box<dyn RowCursor>> {
+        self.open_cut(part, bounds, lock, cx)
+    }
+
     fn begin_insert(&self, lock: ScanLock, cx: &mut Cx<'_>) -> SqlResult<()> {
         let (tx, _) = self.enter(cx)?;
+        self.note_all_updated();
         tx.start_as();
         if tx.isolation() == IsolationLevel::Snapshot {
             let seen = versioning::snapshot(&self.db.db, &tx)?;
@@ -498,6 +545,7 @@ impl Table for StoredTable {
         self.check_writable()?;
         let tx = transaction(cx)?;
         let (old, new) = (self.stored(old.clone()), self.stored(new));
+        self.note_update(&old, &new);
         let at = from_locator(at)?;
         rows::update_row(&self.db.db, &tx, &self.def, &at, &old, &new)
             .map_err(|e| self.named(e, &new))?;
@@ -508,6 +556,7 @@ impl Table for StoredTable {
         self.check_writable()?;
         let tx = transaction(cx)?;
         let old = self.stored(old.clone());
+        self.note_all_updated();
         rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
             .map_err(|e| self.shape.names.in_words(e))
     }
@@ -515,7 +564,7 @@ impl Table for StoredTable {
 
 /// Rows straight from the heap or clustered index.
 struct DataCursor {
-    cursor: Cursor,
+    cursor: Parts,
     tx: Arc<Transaction>,
     width: usize,
     names: Arc<Names>,
@@ -542,9 +591,18 @@ impl RowCursor for DataCursor {
     }
 }
 
+/// The table's column that each of an index's entries' is.
+fn held(index: &IndexDef, width: usize) -> Vec<Option<usize>> {
+    let column = |s: &IndexSource| match s {
+        IndexSource::Column(c) if *c < width => Some(*c),
+        _ => None,
+    };
+    index.sources.iter().map(column).collect()
+}
+
 /// Entries of a nonclustered index that hold all that is read.
 struct EntryCursor {
-    cursor: Cursor,
+    cursor: Parts,
     /// The table's column that each of the entry's is.
     held: Vec<Option<usize>>,
     tx: Arc<Transaction>,
@@ -575,8 +633,10 @@ impl RowCursor for EntryCursor {
 
 /// Entries of a nonclustered index, each looked up in the table.
 struct IndexCursor {
-    cursor: Cursor,
-    data: Rowset,
+    cursor: Parts,
+    /// What the first look-up is noted for.
+    lookups: Option<Arc<Usage>>,
+    base: Base,
     locator: Vec<usize>,
     heap: bool,
     reading: Reading,
@@ -598,6 +658,9 @@ impl RowCursor for IndexCursor {
 impl IndexCursor {
     fn look_up(&mut self) -> SqlResult<Option<(Locator, Row)>> {
         while let Some((_, entry)) = self.cursor.next(&self.tx)? {
+            if let Some(used) = self.lookups.take() {
+                usage::note(&used, Use::Lookup);
+            }
             let values: Vec<Value> = self
                 .locator
                 .iter()
@@ -610,7 +673,10 @@ impl IndexCursor {
             };
             let at = at.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
             // Another transaction may have deleted the row between the two looks.
-            if let Some(mut row) = self.data.fetch(&self.tx, &at, &self.reading)? {
+            let Some(data) = self.base.of(&entry) else {
+                continue;
+            };
+            if let Some(mut row) = data.fetch(&self.tx, &at, &self.reading)? {
                 row.truncate(self.width);
                 return Ok(Some((to_locator(at), row)));
             }

@@ -206,6 +206,8 @@ impl Databases {
                     Err(e) => return Err(os_error(&e, &path)),
                 }
             }
+            let files = self.restore_files(&gone.entry);
+            self.engine.forget_page_restore(&files)?;
         }
         Ok(())
     }

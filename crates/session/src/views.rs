@@ -15,6 +15,8 @@ pub(crate) mod dump_dblog;
 mod event_files;
 mod event_sessions;
 mod exec;
+mod index_physical;
+mod index_usage;
 mod indexes;
 mod io_stats;
 mod languages;
@@ -28,6 +30,8 @@ mod no_rows;
 mod objects;
 mod os;
 mod parameters;
+mod partitions;
+mod pending_io;
 mod principals;
 mod properties;
 mod query_stats;
@@ -128,6 +132,11 @@ const VIEWS: &[&View] = &[
     &columns::TYPES,
     &indexes::INDEX_COLUMNS,
     &indexes::PARTITIONS,
+    &partitions::PARTITION_FUNCTIONS,
+    &partitions::PARTITION_PARAMETERS,
+    &partitions::PARTITION_RANGE_VALUES,
+    &partitions::PARTITION_SCHEMES,
+    &partitions::DESTINATION_DATA_SPACES,
     &indexes::ALLOCATION_UNITS,
     &constraints::KEY_CONSTRAINTS,
     &constraints::DEFAULT_CONSTRAINTS,
@@ -196,6 +205,8 @@ const VIEWS: &[&View] = &[
     &query_stats::QUERY_STATS,
     &query_stats::CACHED_PLANS,
     &query_stats::PROCEDURE_STATS,
+    &index_usage::VIEW,
+    &pending_io::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -222,6 +233,7 @@ const FUNCTIONS: &[&View] = &[
     &no_rows::NODES,
     &no_rows::DRIVES,
     &no_rows::FILE_STATS,
+    &index_physical::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

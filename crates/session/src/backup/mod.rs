@@ -5,17 +5,22 @@
 
 mod device;
 mod options;
+mod pages;
 mod restore;
 pub mod show;
+mod standby;
 mod stop;
 mod take;
 
-use duramen_base::{SqlError, messages};
+use std::collections::BTreeSet;
+
+use duramen_base::{PageId, SqlError, messages};
 use duramen_storage::RecoveryModel;
 
 use crate::databases::option;
 
 pub use options::{Given, Options};
+pub use pages::parse_pages;
 
 /// The model that option bits say.
 pub fn model_of(options: u64) -> RecoveryModel {
@@ -45,6 +50,8 @@ pub struct Statement {
     pub options: Options,
     /// Logical name and path.
     pub moves: Vec<(String, String)>,
+    /// PAGE of RESTORE DATABASE.
+    pub pages: BTreeSet<PageId>,
 }
 
 fn refuse(what: &str) -> SqlError {

@@ -44,6 +44,8 @@ pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
     ("NAME", Known::Text),
     ("NOFORMAT", Known::Switch),
     ("NOINIT", Known::Switch),
+    // BACKUP LOG alone.
+    ("NORECOVERY", Known::Switch),
     ("NOREWIND", Known::Default),
     ("NOSKIP", Known::Default),
     ("NOUNLOAD", Known::Default),
@@ -70,6 +72,8 @@ pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
     ("RECOVERY", Known::Switch),
     ("REPLACE", Known::Switch),
     ("REWIND", Known::Default),
+    // The undo file.
+    ("STANDBY", Known::Text),
     ("STATS", Known::MaybeInt),
     ("STOPAT", Known::Text),
     ("STOPATMARK", Known::Text),
@@ -87,6 +91,8 @@ const CONFLICTS: &[(&str, &str)] = &[
     ("FORMAT", "NOINIT"),
     ("INIT", "NOINIT"),
     ("NORECOVERY", "RECOVERY"),
+    ("NORECOVERY", "STANDBY"),
+    ("RECOVERY", "STANDBY"),
     ("STOPAT", "STOPATMARK"),
     ("STOPAT", "STOPBEFOREMARK"),
     ("STOPATMARK", "STOPBEFOREMARK"),
@@ -109,6 +115,11 @@ impl Options {
             Some((_, Given::Int(n))) => Some(*n),
             _ => None,
         }
+    }
+
+    /// What is restored goes on waiting for more.
+    pub fn stays_restoring(&self) -> bool {
+        self.has("NORECOVERY") || self.has("STANDBY")
     }
 
     /// STATS: after how many percent something is told; `None` without it.

@@ -11,12 +11,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{
-    BackupSet, Medium, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint,
+    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint,
 };
 use duramen_storage::{Database, OpenDatabase};
 
@@ -26,6 +26,7 @@ use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, NewFile, option};
 use crate::history::{self, Restored, Told};
+use crate::suspect_pages;
 use crate::unavailable::{DatabaseState, Unavailable};
 
 /// Files that wait to take the place of others.
@@ -39,13 +40,17 @@ impl Admin<'_> {
         } else {
             "RESTORE DATABASE"
         };
-        let result = self.restore_checked(log, what, stmt);
+        let result = self.restore_between(log, what, stmt);
         self.with_3013(result, what)
     }
 
-    fn restore_checked(&mut self, log: bool, what: &str, stmt: &Statement) -> SqlResult<()> {
+    pub(super) fn restore_checked(
+        &mut self,
+        log: bool,
+        what: &str,
+        stmt: &Statement,
+    ) -> SqlResult<()> {
         let started = time::now();
-        stmt.options.check(what, RESTORE_OPTIONS)?;
         if self.session().in_transaction() {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
         }
@@ -62,10 +67,13 @@ impl Admin<'_> {
         }
         if stmt.devices.is_empty() {
             let gone = self.restoring(&stmt.database)?;
-            if !stmt.options.has("NORECOVERY") {
+            if !stmt.options.stays_restoring() {
                 self.instance().databases.recover_restored(&gone)?;
             }
             self.tell_processed(what, 0, started.elapsed());
+            if !stmt.options.stays_restoring() {
+                self.log_restore_complete(&stmt.database);
+            }
             return Ok(());
         }
         let (medium, set) = self.chosen_set(stmt)?;
@@ -85,16 +93,30 @@ impl Admin<'_> {
             let StopPoint::Time(time) = point else {
                 return Err(SqlError::new(&messages::STOP_ONLY_FOR_LOG, &[]));
             };
-            if medium.newest_commit(&set)? > Some(*time) {
+            // Its log may have no commit: nothing of what the pages hold came before it began.
+            let begun = RecordTime::of_tape(set.header.started);
+            if medium.newest_commit(&set)?.max(Some(begun)) > Some(*time) {
                 return Err(SqlError::new(&messages::STOPAT_TOO_EARLY_FOR_SET, &[]));
             }
         }
-        match set.header.kind {
-            SetKind::Database => self.restore_full(stmt, &medium, &set)?,
+        if !stmt.pages.is_empty() {
+            return self.restore_pages(stmt, (&medium, &set), started);
+        }
+        let of_pages = self.page_restore_of(&stmt.database)?;
+        match (set.header.kind, of_pages) {
+            (SetKind::Database, _) => self.restore_full(stmt, &medium, &set)?,
+            (_, Some(_)) => self.roll_pages(stmt, (&medium, &set))?,
             _ => self.roll_forward(stmt, &medium, &set, stop.as_ref())?,
         }
         self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
         self.note_restored(stmt, &medium, &set, stop.as_ref());
+        if set.header.kind == SetKind::Database {
+            self.note_pages_restored(&stmt.database, None);
+        }
+        self.log_restored(&stmt.database, &set.header, set.position, &stmt.devices);
+        if !stmt.options.stays_restoring() {
+            self.log_restore_complete(&stmt.database);
+        }
         Ok(())
     }
 
@@ -118,7 +140,7 @@ impl Admin<'_> {
             database: &stmt.database,
             user: &self.session().login.user.clone(),
             replace: options.has("REPLACE"),
-            recovery: !options.has("NORECOVERY"),
+            recovery: !options.stays_restoring(),
             stop_at: matches!(stop, Some(StopPoint::Time(_))).then(|| options.text("STOPAT")),
             mark: mark("STOPATMARK")
                 .map(|m| (m, false))
@@ -126,6 +148,17 @@ impl Admin<'_> {
         };
         if let Err(e) = history::restored(&self.instance(), &told, &restored) {
             self.notes.push(e);
+        }
+    }
+
+    /// What is restored is not suspect any more: these pages, or all.
+    pub(super) fn note_pages_restored(&self, name: &str, pages: Option<&[PageId]>) {
+        let instance = self.instance();
+        let databases = &instance.databases;
+        let open = databases.find(name).map(|d| d.db.id);
+        let gone = || databases.find_unavailable(name).map(|g| g.entry.id);
+        if let Some(id) = open.or_else(gone) {
+            let _ = suspect_pages::restored(&instance, id, pages);
         }
     }
 
@@ -174,7 +207,7 @@ impl Admin<'_> {
     }
 
     /// The database that is being restored. 3117 when it is not, 3118 when there is none.
-    fn restoring(&mut self, name: &str) -> SqlResult<Unavailable> {
+    pub(super) fn restoring(&mut self, name: &str) -> SqlResult<Unavailable> {
         let databases = &self.instance().databases;
         match databases.find_unavailable(name) {
             Some(gone) if gone.state == DatabaseState::Restoring => Ok((*gone).clone()),
@@ -197,9 +230,13 @@ impl Admin<'_> {
         let databases = &self.instance().databases;
         let files = databases.restore_files(&gone.entry);
         let cancel = self.cancel_token().clone();
-        let mut progress = |_| match cancel.is_set() {
-            true => Err(duramen_query::cancelled()),
-            false => Ok(()),
+        let activity = self.session().activity.clone();
+        let mut progress = |percent: u32| {
+            activity.advance(percent as f32);
+            match cancel.is_set() {
+                true => Err(duramen_query::cancelled()),
+                false => Ok(()),
+            }
         };
         let reached = {
             let _one = databases.admin.lock();
@@ -215,7 +252,7 @@ impl Admin<'_> {
         if !reached {
             self.note(&messages::STOP_NOT_REACHED, &[]);
         }
-        match stmt.options.has("NORECOVERY") || !reached {
+        match stmt.options.stays_restoring() || !reached {
             true => Ok(()),
             false => databases.recover_restored(&gone),
         }
@@ -234,15 +271,19 @@ impl Admin<'_> {
             let files = self.files_of(stmt, &set.header, replaced.as_ref());
             files.and_then(|files| {
                 let cancel = self.cancel_token().clone();
+                let activity = self.session().activity.clone();
                 databases.restore_full(
                     &stmt.database,
                     (medium, set),
                     &files,
                     replaced.as_ref(),
-                    stmt.options.has("NORECOVERY"),
-                    &mut |_| match cancel.is_set() {
-                        true => Err(duramen_query::cancelled()),
-                        false => Ok(()),
+                    stmt.options.stays_restoring(),
+                    &mut |percent| {
+                        activity.advance(percent as f32);
+                        match cancel.is_set() {
+                            true => Err(duramen_query::cancelled()),
+                            false => Ok(()),
+                        }
                     },
                 )
             })
@@ -267,7 +308,17 @@ impl Admin<'_> {
                 return Err(gone.refusal());
             }
             let engine = &databases.engine;
-            let state = engine.restore_state(&databases.restore_files(&gone.entry));
+            let files = databases.restore_files(&gone.entry);
+            if let Some(offline) = engine.page_restore(&files)? {
+                if !replace && offline.family() != header.family {
+                    return Err(other());
+                }
+                if !replace && !offline.tail_is_kept && !stmt.options.has("STOPAT") {
+                    return Err(SqlError::new(&messages::TAIL_NOT_BACKED_UP, &[name]));
+                }
+                return Ok(Some(gone.entry.clone()));
+            }
+            let state = engine.restore_state(&files);
             if !replace && state.is_ok_and(|s| s.family != header.family) {
                 return Err(other());
             }
@@ -361,7 +412,7 @@ impl Admin<'_> {
         Err(SqlError::new(&messages::RESTORE_PLANNING, &[]))
     }
 
-    fn tell_restored(
+    pub(super) fn tell_restored(
         &mut self,
         what: &str,
         stmt: &Statement,
@@ -507,6 +558,8 @@ impl Databases {
                 open.db.detach();
             }
             self.unavailable.write().remove(&old.id);
+            // One that stays is not of the new database.
+            let _ = self.engine.forget_page_restore(&self.restore_files(old));
         }
         self.in_master(&master.catalog, |r, tx| {
             r.remove(tx, laid.id)?;
@@ -590,6 +643,9 @@ impl Databases {
     /// RECOVERY of a database that is RESTORING.
     fn recover_restored(&self, gone: &Unavailable) -> SqlResult<()> {
         let files = self.restore_files(&gone.entry);
+        if self.recover_pages(gone)?.is_some() {
+            return Ok(());
+        }
         let state = self.engine.end_restore(&files)?;
         let mut entry = gone.entry.clone();
         entry.options &= !option::RESTORING;

@@ -14,6 +14,7 @@ use crate::database_ddl::Admin;
 use crate::databases::{OpenDb, option};
 use crate::history::{self, Told};
 use crate::settings;
+use crate::unavailable::DatabaseState;
 
 /// Bits of a database that say how it is just now, not how it is set up.
 const STATE_BITS: u64 = option::CREATING
@@ -32,6 +33,9 @@ impl Admin<'_> {
     pub fn backup(&mut self, log: bool, stmt: &Statement) -> SqlResult<()> {
         let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
         let result = self.backup_checked(log, what, stmt);
+        if result.is_err() {
+            self.log_backup_failed(what, &stmt.database);
+        }
         self.with_3013(result, what)
     }
 
@@ -54,6 +58,13 @@ impl Admin<'_> {
                 &[&"differential"],
             ));
         }
+        let tail = stmt.options.has("NORECOVERY");
+        if tail && !log {
+            return Err(SqlError::new(
+                &messages::BACKUP_OPTION_NOT_SUPPORTED,
+                &[&"norecovery"],
+            ));
+        }
         if self.session().in_transaction() {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
         }
@@ -66,6 +77,9 @@ impl Admin<'_> {
             databases.find_unavailable(&stmt.database),
         ) {
             (Some(db), _) => db,
+            (None, Some(gone)) if log && gone.state == DatabaseState::Restoring => {
+                return self.back_up_closed(&gone, stmt);
+            }
             (None, Some(gone)) => return Err(gone.refusal()),
             (None, None) => {
                 let name = &stmt.database;
@@ -73,6 +87,10 @@ impl Admin<'_> {
                 return Err(error.with_state(11));
             }
         };
+        if db.is_standby() {
+            let name = &db.db.name;
+            return Err(SqlError::new(&messages::BACKUP_OF_STANDBY, &[name]));
+        }
         if db.db.id == DbId::TEMPDB {
             return Err(SqlError::new(&messages::BACKUP_OF_TEMPDB, &[]));
         }
@@ -90,6 +108,12 @@ impl Admin<'_> {
                 return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
             }
         }
+        if tail {
+            if db.db.id.0 <= 4 {
+                return Err(refuse("BACKUP LOG WITH NORECOVERY of a system database"));
+            }
+            return self.back_up_tail(&db, stmt);
+        }
         // Nobody drops or closes it meanwhile.
         self.session().take_seat(db.db.id)?;
         let result = self.backup_of(&db, log, stmt);
@@ -97,7 +121,12 @@ impl Admin<'_> {
         result
     }
 
-    fn backup_of(&mut self, db: &Arc<OpenDb>, log: bool, stmt: &Statement) -> SqlResult<()> {
+    pub(super) fn backup_of(
+        &mut self,
+        db: &Arc<OpenDb>,
+        log: bool,
+        stmt: &Statement,
+    ) -> SqlResult<()> {
         let options = &stmt.options;
         let databases = &self.instance().databases;
         let overwrite = options.has("INIT") || options.has("FORMAT");
@@ -142,7 +171,9 @@ impl Admin<'_> {
         let cancel = self.cancel_token().clone();
         let mut told = Vec::new();
         let mut last = 0;
+        let activity = self.session().activity.clone();
         let taken = db.db.back_up(&request, &mut |percent| {
+            activity.advance(percent as f32);
             if cancel.is_set() {
                 return Err(duramen_query::cancelled());
             }
@@ -170,6 +201,8 @@ impl Admin<'_> {
             self.note(&messages::PERCENT_PROCESSED, &[&percent]);
         }
         self.tell_backed(&entry.name, position, &taken);
+        let pages = taken.files.iter().map(|f| f.pages).sum();
+        self.log_backed(&taken.header, pages, position, &stmt.devices);
         let set = BackupSet {
             position,
             header: taken.header,

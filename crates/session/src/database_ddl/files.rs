@@ -7,7 +7,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use duramen_base::{FileId, SqlError, SqlResult, messages};
+use duramen_base::{DbId, FileId, SqlError, SqlResult, messages};
 use duramen_catalog::{FileEntry, FileKind, fold};
 use duramen_storage::{DataFileSpec, FileChange, FilegroupChange};
 use duramen_tsql::ast::{self, AlterDatabaseAction};
@@ -34,7 +34,7 @@ impl Admin<'_> {
         );
         match db.db.id.0 {
             1 | 3 if adds => return Err(SqlError::new(&messages::NO_FILES_IN_MASTER, &[])),
-            2 => return Err(refuse("ALTER DATABASE tempdb on files")),
+            2 => self.check_tempdb(action)?,
             _ => {}
         }
         if db.is_read_only() {
@@ -144,8 +144,16 @@ impl Admin<'_> {
             self.note(&messages::HAS_BEEN_REMOVED, &[&"file", &name]);
             return Ok(());
         }
+        let number = {
+            let files = &db.entry.read().files;
+            let file = files.iter().find(|f| fold(&f.logical_name) == fold(name));
+            file.map(|f| f.file_id)
+        };
         db.db.remove_data_file(name)?;
         databases.write_entry(db, |_| {})?;
+        if number.is_some() {
+            let _ = crate::suspect_pages::forget(&self.instance(), db.db.id, number);
+        }
         self.note(&messages::HAS_BEEN_REMOVED, &[&"file", &name]);
         Ok(())
     }
@@ -155,8 +163,15 @@ impl Admin<'_> {
         let Some(name) = &spec.name else {
             return Err(SqlError::new(&messages::MODIFY_FILE_NO_NAME, &[]));
         };
-        if spec.filename.is_some() || spec.offline {
+        let moves = spec.filename.as_ref();
+        if moves.is_some() && db.db.id != DbId::TEMPDB || spec.offline {
             return Err(refuse("MODIFY FILE with FILENAME or OFFLINE"));
+        }
+        if let Some(path) = moves {
+            self.move_tempdb_file(db, name, path)?;
+            if only_moves(spec) {
+                return Ok(());
+            }
         }
         if let Some(new) = &spec.new_name {
             let taken = |f: &FileEntry| {
@@ -293,6 +308,18 @@ type Sizes = (
     Option<Option<u64>>,
     Option<duramen_wal::Growth>,
 );
+
+/// Whether a MODIFY FILE has nothing but FILENAME.
+fn only_moves(spec: &ast::FileSpec) -> bool {
+    let ast::FileSpec {
+        new_name,
+        size,
+        max_size,
+        growth,
+        ..
+    } = spec;
+    new_name.is_none() && size.is_none() && max_size.is_none() && growth.is_none()
+}
 
 fn log_file(db: &OpenDb, name: &str) -> Option<FileEntry> {
     let entry = db.entry.read();

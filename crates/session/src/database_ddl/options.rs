@@ -181,10 +181,27 @@ impl Admin<'_> {
             false => self.write_switched(&db, before, &wish, (options, termination)),
         };
         self.session.among_others();
+        if result.is_ok() {
+            self.log_options(&db.db.name, options);
+        }
         if (before ^ wish.bits) & single != 0 && result.is_ok() {
             self.sit_down_again(&db)?;
         }
         result
+    }
+
+    /// 5084, in the error log.
+    fn log_options(&self, name: &str, options: &[NamedOption]) {
+        for o in options {
+            let value = match &o.value {
+                Some(OptionValue::Word(w)) => w.to_ascii_uppercase(),
+                Some(OptionValue::Int(n)) => n.to_string(),
+                _ => "ON".to_owned(),
+            };
+            let args: [&dyn std::fmt::Display; 3] = [&o.name, &value, &name];
+            let text = SqlError::new(&messages::SETTING_OPTION, &args).message;
+            self.session.tell_log(&text);
+        }
     }
 
     /// Whether the change needs the database for itself.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use duramen_base::{SqlError, SqlResult, messages};
 
 use super::Admin;
+use crate::suspect_pages;
 
 impl Admin<'_> {
     /// 3701 when it is not there, 3702 while somebody is in it, 3708 for a system database.
@@ -12,7 +13,9 @@ impl Admin<'_> {
         let databases = &self.instance().databases;
         let Some(db) = databases.find(name) else {
             if let Some(gone) = databases.find_unavailable(name) {
-                return databases.remove_unavailable(&gone);
+                databases.remove_unavailable(&gone)?;
+                let _ = suspect_pages::forget(&self.instance(), gone.entry.id, None);
+                return Ok(());
             }
             if if_exists {
                 return Ok(());
@@ -32,8 +35,13 @@ impl Admin<'_> {
         if self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
             return Err(in_use());
         }
+        let id = db.db.id;
         let result = databases.remove(&db);
         self.session.among_others();
+        if result.is_ok() {
+            // Rows that stay tell of a number that is nobody's.
+            let _ = suspect_pages::forget(&self.instance(), id, None);
+        }
         result
     }
 }

@@ -178,9 +178,10 @@ impl Databases {
         let mut entry = db.entry.read().clone();
         change(&mut entry);
         follow(&mut entry, &db.db);
-        if db.db.id != duramen_base::DbId::TEMPDB {
-            let master = self.master()?;
-            self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        let master = self.master()?;
+        self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        if db.db.id == duramen_base::DbId::TEMPDB {
+            self.note_tempdb(&entry);
         }
         *db.entry.write() = entry;
         self.generation.fetch_add(1, Ordering::AcqRel);

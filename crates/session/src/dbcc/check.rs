@@ -17,7 +17,7 @@ use duramen_types::{SqlType, Value};
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
 use crate::activity::Check;
 use crate::databases::OpenDb;
-use crate::metadata;
+use crate::{metadata, suspect_pages};
 
 /// Besides NO_INFOMSGS.
 pub const OPTIONS: &[&str] = &[
@@ -279,13 +279,59 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
     let session = call.session;
     // Nobody drops or closes it meanwhile.
     session.take_seat(db.db.id)?;
+    let started = duramen_os::time::now();
     let checked = look(call, kind, db, &request);
     session.leave_seat(db.db.id);
     let (checked, began) = checked?;
+    let found = checked.findings.iter().filter_map(|f| f.page).collect();
+    let whole = kind == Kind::Database && request.rows;
+    // The check has told what it has found, whether msdb can be written or not.
+    let _ = suspect_pages::checked(&session.instance, db, &found, whole);
     if kind == Kind::Database && checked.findings.is_empty() && request.rows && !db.is_read_only() {
         db.db.set_last_good_check((began.days, began.ticks))?;
     }
+    log_check(call, kind, db, &checked, started.elapsed());
     Ok(report(call, kind, db, &checked))
+}
+
+/// 8957, in the error log.
+fn log_check(
+    call: &Call<'_>,
+    kind: Kind,
+    db: &OpenDb,
+    checked: &Checked,
+    took: std::time::Duration,
+) {
+    if !matches!(kind, Kind::Database | Kind::Table | Kind::Allocation) {
+        return;
+    }
+    let (allocation, consistency) = counts(&checked.findings.iter().collect::<Vec<_>>());
+    let mut about = String::new();
+    if let (Kind::Table, Some(object)) = (kind, checked.objects.first()) {
+        about = format!(".dbo.{}", object.name);
+    }
+    let options = match call.options.is_empty() {
+        true => String::new(),
+        false => format!(" WITH {}", call.options.join(", ").to_lowercase()),
+    };
+    let seconds = took.as_secs();
+    let args: [&dyn Display; 13] = [
+        &"",
+        &kind.name(),
+        &db.db.name,
+        &about,
+        &"",
+        &options,
+        &call.session.login.user,
+        &(allocation + consistency),
+        &0,
+        &(seconds / 3600),
+        &(seconds / 60 % 60),
+        &(seconds % 60),
+        &"",
+    ];
+    let text = SqlError::new(&messages::CHECK_LOGGED, &args).message;
+    call.session.tell_log(text.trim_end());
 }
 
 /// Checks a copy of the database as it is now.

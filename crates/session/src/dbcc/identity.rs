@@ -118,15 +118,17 @@ fn greatest(
     increment: i64,
 ) -> SqlResult<Option<i64>> {
     let mut most: Option<i64> = None;
-    let rowset = db.db.rowset(&table.data);
-    let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::None))?;
-    while let Some((_, row)) = cursor.next(tx)? {
-        let n = row.get(column).and_then(|v| v.as_i64());
-        most = match (most, n) {
-            (Some(m), Some(n)) if increment < 0 => Some(m.min(n)),
-            (Some(m), Some(n)) => Some(m.max(n)),
-            (m, n) => m.or(n),
-        };
+    for part in table.data_rowsets() {
+        let rowset = db.db.rowset(part);
+        let mut cursor = rowset.scan(tx, ScanSpec::all(LockHint::None))?;
+        while let Some((_, row)) = cursor.next(tx)? {
+            let n = row.get(column).and_then(|v| v.as_i64());
+            most = match (most, n) {
+                (Some(m), Some(n)) if increment < 0 => Some(m.min(n)),
+                (Some(m), Some(n)) => Some(m.max(n)),
+                (m, n) => m.or(n),
+            };
+        }
     }
     Ok(most)
 }

@@ -72,11 +72,8 @@ fn owner(snapshot: &Snapshot, unit: AllocUnitId) -> Option<Owner> {
     let base = duramen_catalog::system_tables::system_tables();
     let base = base.filter_map(|t| snapshot.table(t.object()));
     for table in snapshot.tables.values().chain(base) {
-        if let Some(owner) = of_rowset(table, &table.data, unit) {
-            return Some(owner);
-        }
-        let mut others = table.indexes.iter().filter(|i| !i.clustered);
-        if let Some(owner) = others.find_map(|i| of_rowset(table, &i.rowset, unit)) {
+        let found = table.all_rowsets().find_map(|r| of_rowset(table, r, unit));
+        if let Some(owner) = found {
             return Some(owner);
         }
     }
@@ -109,7 +106,7 @@ fn column_names(table: &TableDef, rowset: &Arc<RowsetDef>) -> Vec<String> {
     let index = table
         .indexes
         .iter()
-        .find(|i| !i.clustered && i.rowset.rowset == rowset.rowset);
+        .find(|i| !i.clustered && i.id == rowset.index_id);
     match index {
         None => (0..rowset.layout.columns.len()).map(named).collect(),
         Some(index) => index

@@ -11,10 +11,19 @@ use duramen_os::sync::Mutex;
 use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report, not_supported};
+use crate::instance::Instance;
 use crate::session::Session;
 
 /// What DBCC PAGE and its like print goes to the client.
 pub const OUTPUT_TO_CLIENT: i64 = 3604;
+
+/// Backups that succeed are not told in the error log.
+pub const NO_BACKUP_LINES: i64 = 3226;
+
+/// New space of files that is filled is told, in the error log with [`OUTPUT_TO_LOG`].
+pub const ZEROING: i64 = 3004;
+/// What trace flags print goes to the error log.
+pub const OUTPUT_TO_LOG: i64 = 3605;
 
 /// Every flag that is accepted.
 const FLAGS: &[(i64, &str)] = &[
@@ -31,10 +40,18 @@ const FLAGS: &[(i64, &str)] = &[
         "no mixed extents: the way of all databases since 2016",
     ),
     (
-        3226,
-        "no line in the error log for a backup that succeeded: none is written",
+        ZEROING,
+        "the beginning and the end of filling new space of files is told, with 3605 in the error log",
+    ),
+    (
+        NO_BACKUP_LINES,
+        "no line in the error log for a backup that succeeded",
     ),
     (OUTPUT_TO_CLIENT, "what DBCC prints goes to the client"),
+    (
+        OUTPUT_TO_LOG,
+        "what 3004 tells goes to the error log, and DBCC's output nowhere else",
+    ),
 ];
 
 const STATUS: Columns = &[
@@ -59,7 +76,7 @@ impl TraceFlags {
         }
     }
 
-    fn has(&self, flag: i64) -> bool {
+    pub fn has(&self, flag: i64) -> bool {
         self.0.lock().contains(&flag)
     }
 
@@ -68,10 +85,30 @@ impl TraceFlags {
     }
 }
 
+/// Whether a flag is one that the server knows.
+pub(crate) fn is_known(flag: i64) -> bool {
+    FLAGS.iter().any(|(known, _)| *known == flag)
+}
+
+impl Instance {
+    /// `-T` at the start: the flags are on for the server. One that it does not know is refused, as DBCC TRACEON does.
+    pub fn trace_on(&self, flags: &[i64]) -> SqlResult<()> {
+        if let Some(flag) = flags.iter().find(|f| !is_known(**f)) {
+            return Err(not_supported(&format!("trace flag {flag}")));
+        }
+        self.trace.set(flags, true);
+        for flag in flags {
+            let told = format!("Trace flag {flag} was set on at the start of the server.");
+            self.error_log.server(&told);
+        }
+        Ok(())
+    }
+}
+
 impl Session {
     /// Whether a trace flag is on for this session or for the server.
     pub(crate) fn has_trace_flag(&self, flag: i64) -> bool {
-        self.state.trace.has(flag) || self.instance.trace.has(flag)
+        self.activity.trace.has(flag) || self.instance.trace.has(flag)
     }
 }
 
@@ -97,15 +134,22 @@ fn switch(call: &Call<'_>, on: bool) -> SqlResult<Report> {
     if flags.is_empty() {
         return Err(SqlError::new(&messages::DBCC_PARAMETER_COUNT, &[]));
     }
-    let unknown = |flag: &&i64| FLAGS.iter().all(|(known, _)| known != *flag);
+    let unknown = |flag: &&i64| !is_known(**flag);
     // Nobody has an unknown flag on: switching it off does what it says.
     if let Some(flag) = flags.iter().find(unknown).filter(|_| on) {
         return Err(not_supported(&format!("trace flag {flag}")));
     }
     match global {
         true => call.session.instance.trace.set(&flags, on),
-        false => call.session.state.trace.set(&flags, on),
+        false => call.session.activity.trace.set(&flags, on),
     }
+    let verb = if on { "TRACEON" } else { "TRACEOFF" };
+    let shown: Vec<String> = flags.iter().map(i64::to_string).collect();
+    call.session.tell_log(&format!(
+        "DBCC {verb} {}, server process ID (SPID) {}. This is an informational message only; no user action is required.",
+        shown.join(", "),
+        call.session.spid()
+    ));
     Ok(Report::default())
 }
 
@@ -124,7 +168,7 @@ pub fn off(call: &Call<'_>) -> SqlResult<Report> {
 pub fn status(call: &Call<'_>) -> SqlResult<Report> {
     let (named, global_only) = flags(call)?;
     let global = call.session.instance.trace.all();
-    let session = call.session.state.trace.all();
+    let session = call.session.activity.trace.all();
     let shown: Vec<i64> = match (named.is_empty(), global_only) {
         (false, _) => named,
         (true, true) => global.iter().copied().collect(),

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, TableDef, fold};
+use duramen_catalog::{
+    ConstraintState, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
+};
 use duramen_tsql::ast::{self, AlterTableAction};
 use duramen_txn::LockMode;
 use duramen_types::{ConvertCtx, SqlType, TypeId, Value, convert};
@@ -16,8 +18,13 @@ use super::{Ddl, constraints, keys, refuse};
 pub type Defaults = Vec<Option<Value>>;
 
 impl Ddl<'_> {
-    /// `defaults` has an entry for each column that is added, in their order.
-    pub fn alter_table(&self, stmt: &ast::AlterTable, defaults: &Defaults) -> SqlResult<()> {
+    /// `defaults` has an entry for each column that is added, in their order; `numbers` are the partitions of a SWITCH.
+    pub fn alter_table(
+        &self,
+        stmt: &ast::AlterTable,
+        defaults: &Defaults,
+        numbers: (Option<i64>, Option<i64>),
+    ) -> SqlResult<()> {
         let table = self.altered(&stmt.table)?;
         self.lock(&table, LockMode::SchM)?;
         // Another session may have changed it before the lock was granted.
@@ -66,6 +73,10 @@ impl Ddl<'_> {
             }
             AlterTableAction::Trigger { enable, names } => {
                 self.switch_triggers(table, *enable, names.as_deref())
+            }
+            AlterTableAction::Switch { target, .. } => {
+                let target = self.altered(target)?;
+                self.switch_rows(&table, &target, numbers)
             }
             other => Err(refuse(action_name(other), stmt.table.line)),
         }
@@ -125,7 +136,7 @@ impl Ddl<'_> {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
-            filegroup: 0,
+            place: Place::Default,
             lob_filegroup: 0,
         };
         let mut new: NewColumn = self.column(c, &nothing)?;
@@ -153,7 +164,10 @@ impl Ddl<'_> {
             return Err(SqlError::new(&messages::SECOND_IDENTITY, &[&table.name]));
         }
         let filled = new.nullable || new.identity.is_some() || new.default.is_some();
-        if !filled && self.db.db.rowset(&table.data).row_count()? > 0 {
+        let parts = table.data_rowsets().iter();
+        let mut counts = parts.map(|r| self.db.db.rowset(r).row_count());
+        let has_rows = counts.any(|n| n.is_ok_and(|n| n > 0));
+        if !filled && has_rows {
             let args: [&dyn std::fmt::Display; 2] = [&new.name, &table.name];
             return Err(SqlError::new(&messages::ADD_COLUMN_NOT_NULL, &args));
         }
@@ -238,9 +252,15 @@ impl Ddl<'_> {
                     keys,
                     includes: Vec::new(),
                     options,
-                    filegroup: self.filegroup(on.as_deref(), c.line)?,
+                    place: self.place(on.as_ref(), &names, c.line)?,
                 };
-                self.db.catalog.create_index(self.tx, &table, &new)
+                let made = self.db.catalog.create_index(self.tx, &table, &new);
+                made.map_err(
+                    |e| match e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number {
+                        true => self.not_created(e),
+                        false => e,
+                    },
+                )
             }
             ast::ConstraintKind::Default { spec, column } => {
                 let Some(at) = table.column(column) else {
@@ -562,6 +582,10 @@ impl Ddl<'_> {
             };
             if let Some(s) = table.statistics.iter().find(own) {
                 return Err(depends("statistics", &s.name, &column.name));
+            }
+            // What SQL Server names here is *assumed*.
+            if table.partitioned.as_ref().is_some_and(|p| p.column == at) {
+                return Err(depends("object", &table.name, &column.name));
             }
         }
         Ok(())

@@ -102,6 +102,9 @@ impl Ddl<'_> {
 
     pub fn alter_index(&self, stmt: &ast::AlterIndex) -> SqlResult<()> {
         let line = stmt.table.line;
+        if stmt.partition.is_some() {
+            return Err(refuse("PARTITION = n", line));
+        }
         let table = self.table(&stmt.table, &messages::ALTER_OBJECT_NOT_FOUND)?;
         self.lock(&table, LockMode::SchM)?;
         let mut meant: Vec<String> = table.indexes.iter().map(|i| i.name.clone()).collect();
@@ -195,7 +198,9 @@ impl Ddl<'_> {
                 line,
             ));
         }
-        self.db.db.rowset(&index.rowset).truncate(self.tx)?;
+        for rowset in index.rowsets() {
+            self.db.db.rowset(rowset).truncate(self.tx)?;
+        }
         let options = IndexOptions {
             disabled: true,
             ..index.options.clone()

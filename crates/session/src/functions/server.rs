@@ -33,6 +33,7 @@ pub fn server_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         "sqlcharsetname" => variant_text("iso_1"),
         "sqlsortorder" => Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(52)))),
         "sqlsortordername" => variant_text("nocase_iso"),
+        "errorlogfilename" => variant_text(&crate::error_log::shown_name()),
         "pathseparator" => variant_text(std::path::MAIN_SEPARATOR_STR),
         "processid" => variant_int(std::process::id() as i32),
         "buildclrversion" => variant_text("v4.0.30319"),

@@ -35,7 +35,6 @@ const NEVER: &[&str] = &[
     "isclone",
     "isdatabasesuspendedforsnapshotbackup",
     "isfulltextenabled",
-    "isinstandby",
     "islocalcursorsdefault",
     "ismemoryoptimizedelevatetosnapshotenabled",
     "ismergepublished",
@@ -55,6 +54,9 @@ const NEVER_ONCE: &[&str] = &["isdetached", "isemergencymode", "isshutdown"];
 /// A property that is an option or never so.
 fn flag(word: &str, options: u64) -> Option<bool> {
     let known = SWITCHES.iter().find(|(property, _)| *property == word);
+    if word == "isinstandby" {
+        return Some(options & option::STANDBY != 0);
+    }
     match known {
         Some((_, name)) => switch(options, name),
         None => NEVER.contains(&word).then_some(false),

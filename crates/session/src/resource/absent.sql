@@ -623,33 +623,6 @@ SELECT CONVERT(int, NULL) AS plan_guide_id, CONVERT(sysname, NULL) AS name, CONV
     CONVERT(nvarchar(max), NULL) AS parameters, CONVERT(nvarchar(max), NULL) AS hints
 WHERE 1 = 0
 GO
-CREATE VIEW sys.partition_functions AS
-SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS function_id, CONVERT(char(2), NULL) AS type,
-    CONVERT(nvarchar(60), NULL) AS type_desc, CONVERT(int, NULL) AS fanout, CONVERT(bit, NULL) AS boundary_value_on_right,
-    CONVERT(bit, NULL) AS is_system, CONVERT(datetime, NULL) AS create_date, CONVERT(datetime, NULL) AS modify_date
-WHERE 1 = 0
-GO
-CREATE VIEW sys.partition_parameters AS
-SELECT CONVERT(int, NULL) AS function_id, CONVERT(int, NULL) AS parameter_id, CONVERT(tinyint, NULL) AS system_type_id,
-    CONVERT(smallint, NULL) AS max_length, CONVERT(tinyint, NULL) AS precision, CONVERT(tinyint, NULL) AS scale,
-    CONVERT(sysname, NULL) AS collation_name, CONVERT(int, NULL) AS user_type_id
-WHERE 1 = 0
-GO
-CREATE VIEW sys.partition_range_values AS
-SELECT CONVERT(int, NULL) AS function_id, CONVERT(int, NULL) AS boundary_id, CONVERT(int, NULL) AS parameter_id,
-    CONVERT(sql_variant, NULL) AS value
-WHERE 1 = 0
-GO
-CREATE VIEW sys.partition_schemes AS
-SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS data_space_id, CONVERT(char(2), NULL) AS type,
-    CONVERT(nvarchar(60), NULL) AS type_desc, CONVERT(bit, NULL) AS is_default, CONVERT(bit, NULL) AS is_system,
-    CONVERT(int, NULL) AS function_id
-WHERE 1 = 0
-GO
-CREATE VIEW sys.destination_data_spaces AS
-SELECT CONVERT(int, NULL) AS partition_scheme_id, CONVERT(int, NULL) AS destination_id, CONVERT(int, NULL) AS data_space_id
-WHERE 1 = 0
-GO
 CREATE VIEW sys.numbered_procedures AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(smallint, NULL) AS procedure_number,
     CONVERT(nvarchar(max), NULL) AS definition

@@ -1,12 +1,14 @@
 //! BACKUP and RESTORE: variables are filled in here.
 
+use std::collections::BTreeSet;
+
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
 use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
-use crate::backup::{Given, Options, Statement};
+use crate::backup::{Given, Options, Statement, parse_pages};
 use crate::dbcc::Columns;
 use crate::sink::ColumnMeta;
 
@@ -22,7 +24,7 @@ impl Run<'_> {
             database: self.database_name(&stmt.database)?,
             devices: self.devices(&stmt.devices)?,
             options: self.backup_options(&stmt.options)?,
-            moves: Vec::new(),
+            ..Statement::default()
         };
         self.may_back_up(stmt.log, &resolved.database)?;
         self.administer(at, |a| a.backup(stmt.log, &resolved))?;
@@ -31,8 +33,14 @@ impl Run<'_> {
     }
 
     pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> SqlResult<()> {
-        if !stmt.parts.is_empty() {
-            return Err(not_supported("RESTORE of files, filegroups and pages"));
+        let mut pages = BTreeSet::new();
+        for part in &stmt.parts {
+            match (part.name.as_str(), self.given(part.value.as_ref())?) {
+                ("PAGE", Given::Text(list)) if stmt.kind == RestoreKind::Database => {
+                    pages.append(&mut parse_pages(&list)?);
+                }
+                _ => return Err(not_supported("RESTORE of files and filegroups")),
+            }
         }
         let mut moves = Vec::new();
         for (from, to) in &stmt.moves {
@@ -51,6 +59,7 @@ impl Run<'_> {
             devices: self.devices(&stmt.devices)?,
             options: self.backup_options(&stmt.options)?,
             moves,
+            pages,
         };
         let kind = stmt.kind;
         self.may_restore(kind, &resolved.database)?;
@@ -76,8 +85,17 @@ impl Run<'_> {
 
     /// 262 unless the session owns the database or is of db_backupoperator.
     fn may_back_up(&self, log: bool, name: &str) -> SqlResult<()> {
-        let Some(db) = self.session.instance.databases.find(name) else {
-            return Ok(());
+        let databases = &self.session.instance.databases;
+        let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
+        let args: [&dyn std::fmt::Display; 2] = [&what, &name];
+        let denied = || SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args);
+        let Some(db) = databases.find(name) else {
+            // Who owns a database that is not open cannot be asked.
+            let closed = databases.find_unavailable(name).is_some();
+            return match closed && !self.session.server_may("CRDB")? {
+                true => Err(denied()),
+                false => Ok(()),
+            };
         };
         if self.session.owns(&db)? {
             return Ok(());
@@ -91,9 +109,7 @@ impl Run<'_> {
         {
             return Ok(());
         }
-        let what = if log { "BACKUP LOG" } else { "BACKUP DATABASE" };
-        let args: [&dyn std::fmt::Display; 2] = [&what, &db.db.name];
-        Err(SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args))
+        Err(denied())
     }
 
     /// 3110, or 262 for who only looks, unless the session may make databases; its owner may restore a database.

@@ -25,7 +25,7 @@ impl Run<'_> {
                 Op::Run(StatementKind::Select(stmt)) => {
                     Compiled::Select(Box::new(match super::query::into(stmt) {
                         Some(_) => Binder::new(h).select(&into::without_identity(stmt)?.0)?,
-                        None => Binder::new(h).select(stmt)?,
+                        None => Binder::new(h).parallel_select(stmt)?,
                     }))
                 }
                 Op::Run(StatementKind::Insert(stmt)) => match stmt.source {

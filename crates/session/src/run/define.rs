@@ -126,7 +126,10 @@ impl Run<'_> {
         let (told, kept) = notes.into_iter().partition(|n| n.severity <= 10);
         self.before = kept;
         let told: Vec<SqlError> = told;
-        told.iter().for_each(|n| self.sink.info(n));
+        for note in told {
+            let line = if note.line == 0 { self.line } else { note.line };
+            self.sink.info(&note.at_line(line));
+        }
     }
 
     /// ALTER TABLE. Defaults that rows get are evaluated once, before.
@@ -139,6 +142,20 @@ impl Run<'_> {
                 }
             }
         }
+        let mut numbers = (None, None);
+        if let ast::AlterTableAction::Switch {
+            partition,
+            target_partition,
+            ..
+        } = &stmt.action
+        {
+            if let Some(e) = partition {
+                numbers.0 = Some(self.partition_number(e)?);
+            }
+            if let Some(e) = target_partition {
+                numbers.1 = Some(self.partition_number(e)?);
+            }
+        }
         let (database, table) = self.session.definition_target(&stmt.table);
         self.columns_not_bound(&database, stmt)?;
         let stmt = ast::AlterTable {
@@ -146,7 +163,7 @@ impl Run<'_> {
             action: stmt.action.clone(),
         };
         self.define_in(&database, 0xD8, "ALTER TABLE", |d| {
-            d.alter_table(&stmt, &defaults)
+            d.alter_table(&stmt, &defaults, numbers)
         })
     }
 

@@ -207,6 +207,9 @@ impl Run<'_> {
                         return set;
                     }
                 }
+                log if super::error_log::is_procedure(log) => {
+                    return self.error_log_procedure(log, &given);
+                }
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }

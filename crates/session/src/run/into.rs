@@ -114,7 +114,7 @@ fn create(
         indexes: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
-        filegroup: 0,
+        place: duramen_catalog::Place::Default,
         lob_filegroup: 0,
     };
     let table = ddl.db.catalog.create_table(ddl.tx, &new)?;

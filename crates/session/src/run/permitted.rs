@@ -11,6 +11,7 @@ use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
 use super::{Run, temp};
 use crate::databases::OpenDb;
+use crate::names::partition_name;
 use crate::security::On;
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
@@ -59,6 +60,7 @@ impl Run<'_> {
             StatementKind::CreateTable(s) => self.may_create("CRTB", "CREATE TABLE", Some(&s.name)),
             StatementKind::CreateType(s) => self.may_create("CRTY", "CREATE TYPE", Some(&s.name)),
             StatementKind::CreateSchema { .. } => self.may_create("CRSM", "CREATE SCHEMA", None),
+            StatementKind::Partition(s) => self.may_create("ALDS", partition_name(s), None),
             StatementKind::AlterSchema { schema, name, .. } => {
                 let object = name.name();
                 self.may(name, &|| {
@@ -75,7 +77,7 @@ impl Run<'_> {
             StatementKind::CreateModule(s) => self.may_define(s),
             StatementKind::AlterTable(s) => self.may_alter(&s.table),
             StatementKind::AlterIndex(s) => self.may_alter(&s.table),
-            StatementKind::TruncateTable { table } => self.may_alter(table),
+            StatementKind::TruncateTable { table, .. } => self.may_alter(table),
             StatementKind::CreateIndex(s) => match &s.table {
                 Some(t) => self.may_alter(t),
                 None => Ok(()),

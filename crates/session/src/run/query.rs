@@ -45,7 +45,7 @@ impl Run<'_> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p, _)) => p,
             _ => {
-                let plan = self.with_host(None, |h| Binder::new(h).select(stmt))?;
+                let plan = self.with_host(None, |h| Binder::new(h).parallel_select(stmt))?;
                 let plan = Arc::new(plan);
                 let sizes = Arc::new(Sizes::of(&plan));
                 self.keep(at, Bound::Plan(plan.clone(), sizes));
@@ -171,7 +171,7 @@ impl Run<'_> {
             self.session.transaction = Some(t);
         }
         let admission = self.session.instance.admission.clone();
-        let _admitted = admission.enter(self.session.spid);
+        let admitted = admission.enter(self.session.spid);
         let transaction = self.statement_transaction(name);
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
@@ -200,6 +200,8 @@ impl Run<'_> {
         if !succeeded && open {
             self.session.instance.rollback(&transaction, Some(&point))?;
         }
+        // Who waits for a commit to be hardened runs nothing.
+        drop(admitted);
         self.end_statement(transaction.clone(), succeeded)?;
         if own && open {
             self.session.transaction = None;

@@ -134,6 +134,9 @@ impl Run<'_> {
         };
         let text = super::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
+        if logged && !self.session.server_may("ALTR")? {
+            return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]));
+        }
         if severity > 18 && !logged {
             return Err(SqlError::new(&messages::RAISERROR_SEVERITY, &[&18]));
         }
@@ -146,6 +149,9 @@ impl Run<'_> {
             procedure: None,
             line,
         };
+        if logged {
+            self.session.log_error(&error);
+        }
         if severity > 10 {
             return Err(error);
         }

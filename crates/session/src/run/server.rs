@@ -7,7 +7,7 @@ use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
 use crate::program::same;
 
-fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
+pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
     let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
     let positional = given.get(at).filter(|g| g.name.is_none());
     let found = given.iter().find(named).or(positional)?;
@@ -43,6 +43,7 @@ impl Run<'_> {
         let (setting, before) = instance.settings.configure(&name, value)?;
         let args: [&dyn std::fmt::Display; 3] = [&setting.name, &before, &value];
         let told = SqlError::new(&messages::CONFIGURATION_CHANGED, &args);
+        self.session.tell_log(&told.message);
         self.sink.info(&told);
         Ok(Called::with_status(0))
     }
@@ -75,6 +76,7 @@ impl Run<'_> {
         };
         let login = self.session.login.user.clone();
         let told = SqlError::new(&messages::SHUTDOWN_BY_LOGIN, &[&login]);
+        self.session.tell_log(&told.message);
         self.sink.info(&told);
         self.done(None, command::OTHER, false);
         stop(nowait);

@@ -1,7 +1,7 @@
-//! SET SHOWPLAN_TEXT and SHOWPLAN_ALL: a batch is bound, not run, and its estimated plans are the result.
+//! SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML: a batch is bound, not run, and its estimated plans are the result.
 
-use duramen_base::SqlResult;
-use duramen_query::showplan::{PlanLine, drawn, lines, of_expression};
+use duramen_base::{SqlError, SqlResult};
+use duramen_query::showplan::{PlanLine, drawn, of_expression};
 use duramen_tsql::ast::{SetOption, StatementKind};
 use duramen_types::{SqlType, Value};
 
@@ -9,6 +9,7 @@ use super::compiled::Compiled;
 use super::{Ended, Run};
 use crate::options::Showplan;
 use crate::outcome;
+use crate::plan_xml::{self, Planned};
 use crate::program::{Op, Program};
 use crate::sink::ColumnMeta;
 
@@ -37,6 +38,9 @@ const COLUMNS: [(&str, SqlType); 18] = [
     ("EstimateExecutions", SqlType::REAL),
 ];
 
+/// The column of SHOWPLAN_XML, by which clients know it.
+const XML_COLUMN: (&str, SqlType) = ("Microsoft SQL Server 2005 XML Showplan", SqlType::XML);
+
 /// Whether a statement turns SHOWPLAN on or off: it runs even while nothing else does.
 pub fn sets_showplan(kind: &StatementKind) -> bool {
     match kind {
@@ -54,8 +58,8 @@ fn switches(program: &Program) -> bool {
     }
 }
 
-/// What SHOWPLAN_ALL calls a statement.
-fn kind_of(op: &Op) -> &'static str {
+/// What SHOWPLAN_ALL calls a statement; nothing for steps that are none.
+pub(crate) fn kind_of(op: &Op) -> &'static str {
     match op {
         Op::Run(StatementKind::Select(_)) => "SELECT",
         Op::Run(StatementKind::Insert(_)) => "INSERT",
@@ -83,6 +87,10 @@ impl Run<'_> {
 
     /// Tells the estimated plans of the program's statements, in the order of its text.
     pub(super) fn show(&mut self) -> Ended {
+        if self.session.options.showplan == Showplan::Xml {
+            self.show_xml();
+            return Ended::Done(None);
+        }
         let program = self.program;
         let mut number = 0;
         for (at, step) in program.steps.iter().enumerate() {
@@ -91,13 +99,10 @@ impl Run<'_> {
                 continue;
             }
             number += 1;
-            match self.operators(at) {
-                Ok(operators) => self.show_statement(at, number, kind, &operators),
+            match self.planned(at) {
+                Ok((operators, _)) => self.show_statement(at, number, kind, &operators),
                 Err(error) => {
-                    let error = error.at_line(step.line as i32);
-                    self.session.state.error = error.number;
-                    outcome::report(self.sink, &error);
-                    self.done(None, super::command::OTHER, true);
+                    self.not_shown(&error.at_line(step.line as i32));
                     break;
                 }
             }
@@ -105,16 +110,43 @@ impl Run<'_> {
         Ended::Done(None)
     }
 
-    fn operators(&mut self, at: usize) -> SqlResult<Vec<PlanLine>> {
+    fn not_shown(&mut self, error: &SqlError) {
+        self.session.state.error = error.number;
+        outcome::report(self.sink, error);
+        self.done(None, super::command::OTHER, true);
+    }
+
+    /// One row with the document of the whole batch.
+    fn show_xml(&mut self) {
+        let program = self.program;
+        let mut plan = |at: usize| {
+            let line = program.steps[at].line as i32;
+            self.planned(at).map_err(|e| e.at_line(line))
+        };
+        match plan_xml::of_program(program, None, false, &mut plan) {
+            Ok(Some(document)) => {
+                self.heading(&[XML_COLUMN]);
+                self.sink.row(&[Value::nvarchar(&document)]);
+                self.done(Some(1), super::command::SELECT, false);
+            }
+            Ok(None) => {}
+            Err(error) => self.not_shown(&error),
+        }
+    }
+
+    fn planned(&mut self, at: usize) -> SqlResult<Planned> {
         let compiled = self.compiled(at)?;
         let names: Vec<String> = (self.program.variables.iter())
             .map(|v| v.name.clone())
             .collect();
         Ok(match compiled {
-            Compiled::Select(plan) => lines(&plan, &names),
-            Compiled::Change(change) => change.explain(&names),
-            Compiled::Value(e) if e.reads_tables() => of_expression(e, &names),
-            Compiled::Value(_) | Compiled::Nothing => Vec::new(),
+            Compiled::Select(plan) => {
+                let allowed = self.session.instance.parallelism();
+                plan_xml::of_plan(&plan, &names, allowed)
+            }
+            Compiled::Change(change) => (change.explain(&names), None),
+            Compiled::Value(e) if e.reads_tables() => (of_expression(e, &names), None),
+            Compiled::Value(_) | Compiled::Nothing => Planned::default(),
         })
     }
 
@@ -124,11 +156,11 @@ impl Run<'_> {
         let text = Value::nvarchar(text.unwrap_or_default().trim());
         let trees = drawn(operators);
         if self.session.options.showplan == Showplan::Text {
-            self.heading(1);
+            self.heading(&COLUMNS[..1]);
             self.sink.row(&[text]);
             self.done(Some(1), super::command::SELECT, false);
             if !trees.is_empty() {
-                self.heading(1);
+                self.heading(&COLUMNS[..1]);
                 trees
                     .iter()
                     .for_each(|t| self.sink.row(&[Value::nvarchar(t)]));
@@ -136,7 +168,7 @@ impl Run<'_> {
             }
             return;
         }
-        self.heading(COLUMNS.len());
+        self.heading(&COLUMNS);
         let real = |f: f64| Value::Real(f as f32);
         let int = |n: usize| Value::Int(i32::try_from(n).unwrap_or(i32::MAX));
         let text_or_null = |s: &str| match s.is_empty() {
@@ -154,7 +186,7 @@ impl Run<'_> {
         row[8] = of_root(|r| r.rows);
         row[12] = of_root(|r| r.cost);
         row[15] = Value::nvarchar(kind);
-        row[16] = Value::Bit(false);
+        row[16] = Value::Bit(operators.iter().any(|l| l.parallel));
         self.sink.row(&row);
         for (line, tree) in operators.iter().zip(&trees) {
             self.sink.row(&[
@@ -174,7 +206,7 @@ impl Run<'_> {
                 text_or_null(&line.output),
                 Value::Null,
                 Value::nvarchar("PLAN_ROW"),
-                Value::Bit(false),
+                Value::Bit(line.parallel),
                 real(line.executions),
             ]);
         }
@@ -182,7 +214,7 @@ impl Run<'_> {
         self.done(Some(rows), super::command::SELECT, false);
     }
 
-    fn heading(&mut self, columns: usize) {
+    fn heading(&mut self, columns: &[(&str, SqlType)]) {
         let column = |(name, ty): &(&str, SqlType)| ColumnMeta {
             name: (*name).to_owned(),
             ty: *ty,
@@ -190,15 +222,16 @@ impl Run<'_> {
             identity: false,
             updatable: false,
         };
-        let columns: Vec<ColumnMeta> = COLUMNS[..columns].iter().map(column).collect();
+        let columns: Vec<ColumnMeta> = columns.iter().map(column).collect();
         self.sink.columns(&columns);
     }
 
-    /// SET SHOWPLAN_TEXT and SHOWPLAN_ALL ON or OFF.
+    /// SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML ON or OFF.
     pub(super) fn set_showplan(&mut self, name: &str, on: bool) -> SqlResult<()> {
         let wanted = match name {
             "SHOWPLAN_TEXT" => Showplan::Text,
             "SHOWPLAN_ALL" => Showplan::All,
+            "SHOWPLAN_XML" => Showplan::Xml,
             _ if !on => return Ok(()),
             _ => return Err(super::not_supported(&format!("SET {name} ON"))),
         };

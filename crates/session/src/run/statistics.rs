@@ -1,7 +1,7 @@
 //! SET STATISTICS IO and TIME: what a statement read and how long it took, told after it.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_observe::UnitReads;
+use duramen_observe::{ThreadWork, UnitReads};
 use duramen_os::time::{self, Instant};
 use duramen_tsql::ast::{self, StatementKind};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::program::Op;
 pub struct Stopwatch {
     cpu: Duration,
     start: Instant,
+    work: ThreadWork,
 }
 
 impl Stopwatch {
@@ -21,6 +22,7 @@ impl Stopwatch {
         Stopwatch {
             cpu: time::thread_cpu(),
             start: time::now(),
+            work: duramen_observe::thread_work(),
         }
     }
 
@@ -35,6 +37,11 @@ impl Stopwatch {
     pub fn micros(&self) -> (u64, u64) {
         let cpu = time::thread_cpu().saturating_sub(self.cpu).as_micros();
         (cpu as u64, self.start.elapsed().as_micros() as u64)
+    }
+
+    /// Pages read and made dirty since it was started, by this thread and those that helped it.
+    pub fn work(&self) -> ThreadWork {
+        duramen_observe::thread_work().since(&self.work)
     }
 
     /// 3613
@@ -121,7 +128,7 @@ impl Run<'_> {
             };
             let own = |d: &duramen_storage::RowsetDef| d.au == r.unit || d.lob_au == Some(r.unit);
             let mut all = snapshot.tables.values();
-            let found = all.find(|t| own(&t.data) || t.indexes.iter().any(|i| own(&i.rowset)));
+            let found = all.find(|t| t.all_rowsets().any(|r| own(r)));
             let Some(table) = found else { continue };
             let known = tables
                 .iter_mut()

@@ -3,8 +3,8 @@
 use duramen_base::SqlResult;
 use duramen_observe::events::{
     self, Attention, EventId, Login, Logout, Outcome, RpcCompleted, RpcStarting,
-    SpStatementCompleted, SqlBatchCompleted, SqlBatchStarting, SqlStatementCompleted,
-    SqlStatementStarting, emit,
+    SpStatementCompleted, SpStatementStarting, SqlBatchCompleted, SqlBatchStarting,
+    SqlStatementCompleted, SqlStatementStarting, emit,
 };
 
 use super::{Next, Run, Stopwatch};
@@ -14,6 +14,7 @@ use crate::sink::ResultSink;
 
 const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
     | EventId::SqlStatementCompleted.bit()
+    | EventId::SpStatementStarting.bit()
     | EventId::SpStatementCompleted.bit();
 const BATCHES: u64 = EventId::SqlBatchStarting.bit() | EventId::SqlBatchCompleted.bit();
 const CALLS: u64 = EventId::RpcStarting.bit() | EventId::RpcCompleted.bit();
@@ -91,9 +92,13 @@ impl Session {
         let clock = Stopwatch::start();
         self.run_batch(text, sink, cancel);
         let (cpu_time, duration) = clock.micros();
+        let work = clock.work();
         emit(|| SqlBatchCompleted {
             cpu_time,
             duration,
+            physical_reads: work.physical_reads,
+            logical_reads: work.logical_reads,
+            writes: work.logical_writes,
             row_count: self.state.rowcount,
             result: self.outcome(cancel),
             batch_text: text.to_owned(),
@@ -118,9 +123,13 @@ impl Session {
         let clock = Stopwatch::start();
         let result = run(self);
         let (cpu_time, duration) = clock.micros();
+        let work = clock.work();
         emit(|| RpcCompleted {
             cpu_time,
             duration,
+            physical_reads: work.physical_reads,
+            logical_reads: work.logical_reads,
+            writes: work.logical_writes,
             result: self.outcome(cancel),
             row_count: self.state.rowcount,
             object_name: object_name.to_owned(),
@@ -146,13 +155,22 @@ impl Run<'_> {
         let line_number = u64::from(step.line);
         let place = || (offset(&program.text, from), offset(&program.text, to));
         let module = self.place.procedure.clone();
-        if module.is_none() {
-            emit(|| SqlStatementStarting {
+        let nest_level = u64::from(self.session.state.nesting);
+        match &module {
+            None => emit(|| SqlStatementStarting {
                 line_number,
                 offset: place().0,
                 offset_end: place().1,
                 statement: statement(),
-            });
+            }),
+            Some(name) => emit(|| SpStatementStarting {
+                nest_level,
+                line_number,
+                offset: place().0,
+                offset_end: place().1,
+                object_name: name.clone(),
+                statement: statement(),
+            }),
         }
         let clock = Stopwatch::start();
         let next = self.measured_or_not(at);
@@ -161,11 +179,14 @@ impl Run<'_> {
             Ok(_) => self.session.state.rowcount,
             Err(_) => 0,
         };
-        let nest_level = u64::from(self.session.state.nesting);
+        let work = clock.work();
         match module {
             None => emit(|| SqlStatementCompleted {
                 duration,
                 cpu_time,
+                physical_reads: work.physical_reads,
+                logical_reads: work.logical_reads,
+                writes: work.logical_writes,
                 row_count,
                 line_number,
                 offset: place().0,
@@ -175,6 +196,9 @@ impl Run<'_> {
             Some(object_name) => emit(|| SpStatementCompleted {
                 duration,
                 cpu_time,
+                physical_reads: work.physical_reads,
+                logical_reads: work.logical_reads,
+                writes: work.logical_writes,
                 row_count,
                 nest_level,
                 line_number,

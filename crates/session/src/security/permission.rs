@@ -44,6 +44,7 @@ const NAMED: &[(&str, &str, bool)] = &[
     ("CREATE ROLE", "CRRL", false),
     ("ALTER ANY USER", "ALUS", false),
     ("ALTER ANY ROLE", "ALRL", false),
+    ("ALTER ANY DATASPACE", "ALDS", false),
     ("CONNECT SQL", "COSQ", true),
     ("CONTROL SERVER", "CL", true),
     ("VIEW SERVER STATE", "VWSS", true),
@@ -51,6 +52,7 @@ const NAMED: &[(&str, &str, bool)] = &[
     ("ALTER ANY DATABASE", "ALDB", true),
     ("CREATE ANY DATABASE", "CRDB", true),
     ("ALTER ANY CONNECTION", "ALCN", true),
+    ("ALTER TRACE", "ALTR", true),
 ];
 
 /// The code of a permission as GRANT names it, and whether it is of the server.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duramen_base::ObjectId;
-use duramen_catalog::{IndexDef, TableDef};
+use duramen_catalog::{IndexDef, Partitioned, TableDef};
 use duramen_os::sync::Mutex;
 use duramen_query::Columns;
-use duramen_query::host::{AccessPath, TableColumn};
+use duramen_query::host::{AccessPath, Partitioning, TableColumn};
 use duramen_query::rules::Generated;
 use duramen_types::TypeId;
 
@@ -22,6 +22,9 @@ pub struct Shape {
     pub columns: Vec<TableColumn>,
     pub out: Columns,
     pub paths: Vec<AccessPath>,
+    /// The partitions of its rows, and of each path.
+    pub of_rows: Option<Partitioning>,
+    pub of_indexes: Vec<Option<Partitioning>>,
     /// Whether some of its columns are made by it.
     pub generates: bool,
     /// Whether an index leaves duplicate keys out.
@@ -79,6 +82,12 @@ impl Shape {
         };
         Shape {
             paths: def.indexes.iter().map(|i| path(&def, i)).collect(),
+            of_rows: def.partitioned.as_deref().map(partitioning),
+            of_indexes: def
+                .indexes
+                .iter()
+                .map(|i| i.partitioned.as_deref().map(partitioning))
+                .collect(),
             ignores: def.indexes.iter().any(|i| i.options.ignore_dup_key),
             generates: columns.iter().any(TableColumn::is_generated),
             out: columns.iter().map(TableColumn::out).collect(),
@@ -86,6 +95,15 @@ impl Shape {
             names: Arc::new(names),
             def,
         }
+    }
+}
+
+fn partitioning(of: &Partitioned) -> Partitioning {
+    Partitioning {
+        column: of.column,
+        right: of.function.right,
+        boundaries: of.function.boundaries.clone(),
+        ty: of.function.ty,
     }
 }
 
@@ -103,11 +121,23 @@ fn path(def: &TableDef, i: &IndexDef) -> AccessPath {
         false => AccessPath {
             name: i.name.clone(),
             unique: i.unique,
-            keys: i.keys.iter().map(|k| (k.column, k.desc)).collect(),
+            keys: key_columns(def, i),
             covers_all: i.clustered,
             columns: entry_columns(def, i),
             ordered: true,
         },
+    }
+}
+
+/// The columns that an index can be sought by: what it was declared with, and what its partition scheme adds.
+fn key_columns(def: &TableDef, index: &IndexDef) -> Vec<(usize, bool)> {
+    let columns = |keys: &[duramen_storage::KeyColumn]| {
+        let columns = keys.iter().map(|k| (k.column, k.desc));
+        columns.collect()
+    };
+    match index.clustered {
+        true => columns(&def.clustering_keys()),
+        false => columns(&index.keys),
     }
 }
 
@@ -118,7 +148,7 @@ fn entry_columns(def: &TableDef, index: &IndexDef) -> Vec<usize> {
     }
     let mut columns: Vec<usize> = index.keys.iter().map(|k| k.column).collect();
     columns.extend(&index.includes);
-    let clustered = def.indexes.iter().find(|i| i.clustered);
-    columns.extend(clustered.iter().flat_map(|c| &c.keys).map(|k| k.column));
+    columns.extend(def.clustering_keys().iter().map(|k| k.column));
+    columns.extend(index.partitioned.iter().map(|p| p.column));
     columns
 }

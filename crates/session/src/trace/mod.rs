@@ -33,8 +33,6 @@ pub(crate) const FILE_MB: u64 = 20;
 pub(crate) const FILES: usize = 5;
 /// How long rows may wait for their file.
 const LATENCY: Duration = Duration::from_secs(4);
-/// Errors from this severity on are in the server's log.
-const LOGGED_SEVERITY: u64 = 17;
 
 /// A value of a trace column.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -356,36 +354,11 @@ impl DefaultTrace {
         };
         self.put(row, Some(names));
     }
-
-    fn error(&self, event: &Event, who: Option<&Activity>) {
-        let number = |field| match event.value(field) {
-            Some(EventValue::Unsigned(n)) => *n as i64,
-            Some(EventValue::Signed(n)) => *n,
-            _ => 0,
-        };
-        let severity = number("severity");
-        if severity < LOGGED_SEVERITY as i64 {
-            return;
-        }
-        let (error, state) = (number("error_number"), number("state"));
-        let message = match event.value("message") {
-            Some(EventValue::Text(t)) => t.as_str(),
-            _ => "",
-        };
-        let text = format!("Error: {error}, Severity: {severity}, State: {state}. {message}");
-        let row = TraceRow::new(class::ERROR_LOG, event.at)
-            .text(Column::TextData, &text)
-            .int(Column::Error, error)
-            .int(Column::Severity, severity)
-            .int(Column::State, state)
-            .by(who);
-        self.tell(row);
-    }
 }
 
 impl Listener for DefaultTrace {
     fn wants(&self) -> u64 {
-        EventId::DatabaseFileSizeChange.bit() | EventId::ErrorReported.bit()
+        EventId::DatabaseFileSizeChange.bit()
     }
 
     fn event(&self, event: &Event) {
@@ -393,10 +366,8 @@ impl Listener for DefaultTrace {
         if who.as_ref().is_some_and(|a| a.instance != self.instance) {
             return;
         }
-        match event.id {
-            EventId::DatabaseFileSizeChange => self.growth(event, who.as_deref()),
-            EventId::ErrorReported => self.error(event, who.as_deref()),
-            _ => {}
+        if event.id == EventId::DatabaseFileSizeChange {
+            self.growth(event, who.as_deref());
         }
     }
 }

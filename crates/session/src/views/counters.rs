@@ -1,9 +1,11 @@
-//! `sys.dm_os_performance_counters`: the counters that rooms count, and those that follow from sizes.
+//! `sys.dm_os_performance_counters`: the counters that rooms count, those that follow from sizes, and those of the disk.
 //!
 //! Names are padded with blanks, as `nchar(128)` is; names in `.../sec` hold totals, of which scripts take differences.
 
+use std::collections::BTreeMap;
+
 use duramen_base::DbId;
-use duramen_observe::{CounterKind, CounterValue};
+use duramen_observe::{CounterKind, CounterValue, FileIoSnapshot, LOGICAL_DISK};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
@@ -23,11 +25,50 @@ fn padded(s: &str) -> Value {
 const NAME: T = T::nchar(128);
 
 columns! { Source;
-    "object_name", NAME, NOT_NULL, |s| padded(&format!("SQLServer:{}", s.counter.object));
+    "object_name", NAME, NOT_NULL, |s| padded(&object_name(s.counter.object));
     "counter_name", NAME, NOT_NULL, |s| padded(s.counter.name);
     "instance_name", NAME, NULL, |s| padded(&s.instance);
     "cntr_value", T::BIGINT, NOT_NULL, |s| Value::BigInt(s.counter.value);
     "cntr_type", T::INT, NOT_NULL, |s| int(s.counter.kind.cntr_type());
+}
+
+fn object_name(object: &str) -> String {
+    match object {
+        LOGICAL_DISK => object.to_owned(),
+        _ => format!("SQLServer:{object}"),
+    }
+}
+
+/// What the files of each drive, and all files, have been read and written. SQL Server leaves these to Windows.
+fn disks(cx: &Context) -> Vec<Source> {
+    let mut drives: BTreeMap<String, Vec<FileIoSnapshot>> = BTreeMap::new();
+    for d in cx.instance.databases.all() {
+        let entry = d.entry.read();
+        for io in d.db.file_io().iter().map(|io| io.snapshot()) {
+            if let Some(f) = entry.files.iter().find(|f| f.file_id == io.file.0) {
+                drives.entry(drive(&f.path)).or_default().push(io);
+                drives.entry("_Total".to_owned()).or_default().push(io);
+            }
+        }
+    }
+    let counted = |(instance, files): (String, Vec<FileIoSnapshot>)| {
+        let source = |counter| Source {
+            counter,
+            instance: instance.clone(),
+        };
+        duramen_observe::disk_counters(&files)
+            .map(source)
+            .collect::<Vec<_>>()
+    };
+    drives.into_iter().flat_map(counted).collect()
+}
+
+/// `D:` of `D:\\data\\a.mdf`; a path without a letter is on the system's drive.
+fn drive(path: &str) -> String {
+    match path.as_bytes() {
+        [letter, b':', ..] => format!("{}:", char::from(letter.to_ascii_uppercase())),
+        _ => "C:".to_owned(),
+    }
 }
 
 /// Sizes of a database's files.
@@ -113,6 +154,7 @@ pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| 
             instance: "_Total".to_owned(),
         })
     }));
+    rows.extend(disks(cx).iter().map(row));
     Ok(rows)
 });
 

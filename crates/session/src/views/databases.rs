@@ -88,7 +88,7 @@ columns! { Source;
     "is_auto_shrink_on", T::BIT, NULL, |_| bit(false);
     "state", T::TINYINT, NULL, |d| tiny(d.state as u8);
     "state_desc", DESC, NULL, |d| text(d.state.name());
-    "is_in_standby", T::BIT, NULL, |_| bit(false);
+    "is_in_standby", T::BIT, NULL, |d| d.has(option::STANDBY);
     "is_cleanly_shutdown", T::BIT, NULL, |_| bit(false);
     "is_supplemental_logging_enabled", T::BIT, NULL, |_| bit(false);
     "snapshot_isolation_state", T::TINYINT, NULL, |d| tiny(d.snapshots() as u8);

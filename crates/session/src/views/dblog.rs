@@ -189,8 +189,7 @@ impl<'a> Source<'a> {
 
 /// Operations whose fixed part has the page fields.
 fn is_page_operation(op: Lop) -> bool {
-    op == Lop::BULK_EXT_ALLOCATION
-        || op.0 <= Lop::ENCRYPT_PAGE.0 && op != Lop::NULL && op != Lop::COUNT_DELTA
+    op.is_of_page()
 }
 
 /// A record's bytes as a value, cut to what the column holds.
@@ -461,15 +460,11 @@ pub(super) fn names(db: &OpenDb) -> SqlResult<Names> {
             }
         };
         if table.is_heap() {
-            add(&table.data, &full);
+            table.data_rowsets().iter().for_each(|r| add(r, &full));
         }
         for index in &table.indexes {
-            let rowset = if index.clustered {
-                &table.data
-            } else {
-                &index.rowset
-            };
-            add(rowset, &format!("{full}.{}", index.name));
+            let name = format!("{full}.{}", index.name);
+            index.rowsets().iter().for_each(|r| add(r, &name));
         }
     }
     Ok(names)

@@ -36,7 +36,7 @@ mod sessions {
             true => text("PER_NODE"),
             false => text("NONE"),
         };
-        "track_causality", T::BIT, NULL, |_| bit(false);
+        "track_causality", T::BIT, NULL, |s| bit(s.definition.options.track_causality);
         "startup_state", T::BIT, NULL, |s| bit(s.definition.options.startup);
     }
 }

@@ -1,7 +1,7 @@
 //! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
 //!
-//! Processor time, memory and page reads are not measured for each session: where their columns allow no NULL they
-//! are 0. Of the background roles only the recoveries of databases are listed, as DB STARTUP.
+//! Processor time and memory are not measured for each session: where their columns allow no NULL they are 0. Reads are
+//! pages from the disk, writes pages made dirty; those of the statement at hand are seen between its batches of rows. Of the background roles only the recoveries of databases are listed, as DB STARTUP.
 
 use std::sync::Arc;
 
@@ -116,7 +116,10 @@ columns! { Source;
     "login_time", T::DATETIME, NOT_NULL, |s| time(s.who.login_time);
     "host_name", NAME, NULL, |s| name(&s.who.login.host);
     "program_name", NAME, NULL, |s| name(&s.who.login.app);
-    "host_process_id", T::INT, NULL, |_| Value::Null;
+    "host_process_id", T::INT, NULL, |a| match a.who.login.client_pid {
+        0 => Value::Null,
+        n => int(i64::from(n)),
+    };
     "client_version", T::INT, NULL, |_| int(7);
     "client_interface_name", T::nvarchar(32), NULL, |_| Value::Null;
     "security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
@@ -135,9 +138,9 @@ columns! { Source;
         0 => Value::Null,
         at => time(at),
     };
-    "reads", T::BIGINT, NOT_NULL, |_| big(0);
-    "writes", T::BIGINT, NOT_NULL, |_| big(0);
-    "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
+    "reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.reads);
+    "writes", T::BIGINT, NOT_NULL, |s| big(s.now.session.writes);
+    "logical_reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.logical_reads);
     "is_user_process", T::BIT, NOT_NULL, |_| bit(true);
     "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
     "language", NAME, NULL, |s| text(s.now.options.language.data().name);
@@ -217,15 +220,15 @@ mod requests {
             Value::Real(s.recovery.as_ref().map_or(s.now.percent, |r| r.percent))
         };
         "estimated_completion_time", T::BIGINT, NOT_NULL, |s| {
-            big(s.recovery.as_ref().map_or(0, |r| r.remaining.as_millis() as u64))
+            big(s.recovery.as_ref().map_or(s.now.remaining, |r| r.remaining.as_millis() as u64))
         };
         "cpu_time", T::INT, NOT_NULL, |_| int(0);
         "total_elapsed_time", T::INT, NOT_NULL, |s| int(s.elapsed());
         "scheduler_id", T::INT, NULL, |_| Value::Null;
         "task_address", T::varbinary(8), NULL, |_| Value::Null;
-        "reads", T::BIGINT, NOT_NULL, |_| big(0);
-        "writes", T::BIGINT, NOT_NULL, |_| big(0);
-        "logical_reads", T::BIGINT, NOT_NULL, |_| big(0);
+        "reads", T::BIGINT, NOT_NULL, |s| big(s.now.request.reads);
+        "writes", T::BIGINT, NOT_NULL, |s| big(s.now.request.writes);
+        "logical_reads", T::BIGINT, NOT_NULL, |s| big(s.now.request.logical_reads);
         "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
         "language", NAME, NULL, |s| text(s.now.options.language.data().name);
         "date_format", T::nvarchar(3), NULL, date_format;

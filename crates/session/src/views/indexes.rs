@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_catalog::{IndexDef, TableDef};
+use duramen_catalog::{IndexDef, Partitioned, TableDef};
 use duramen_storage::RowsetDef;
 use duramen_types::{SqlType as T, Value};
 
@@ -17,7 +17,8 @@ pub struct Source {
     table: Arc<TableDef>,
     /// Position in the table's indexes; none: the heap.
     index: Option<usize>,
-    filegroup: u16,
+    /// A filegroup, or a partition scheme.
+    space: i32,
 }
 
 impl Source {
@@ -41,10 +42,18 @@ impl Source {
         bit(self.index().is_some_and(what))
     }
 
-    fn rowset(&self) -> &Arc<RowsetDef> {
+    /// By partition.
+    fn rowsets(&self) -> &[Arc<RowsetDef>] {
         match self.index() {
-            Some(i) if !i.clustered => &i.rowset,
-            _ => &self.table.data,
+            Some(i) if !i.clustered => i.rowsets(),
+            _ => self.table.data_rowsets(),
+        }
+    }
+
+    fn partitioned(&self) -> Option<&Arc<Partitioned>> {
+        match self.index() {
+            Some(i) => i.partitioned.as_ref(),
+            None => self.table.partitioned.as_ref(),
         }
     }
 }
@@ -56,7 +65,7 @@ columns! { Source;
     "type", T::TINYINT, NOT_NULL, |s| tiny(s.kind().0);
     "type_desc", DESC, NULL, |s| text(s.kind().1);
     "is_unique", T::BIT, NULL, |s| s.is(|i| i.unique);
-    "data_space_id", T::INT, NULL, |s| int(s.filegroup);
+    "data_space_id", T::INT, NULL, |s| int(s.space);
     "ignore_dup_key", T::BIT, NULL, |s| s.is(|i| i.options.ignore_dup_key);
     "is_primary_key", T::BIT, NULL, |s| s.is(|i| i.primary_key);
     "is_unique_constraint", T::BIT, NULL, |s| s.is(|i| i.unique_constraint);
@@ -86,10 +95,16 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
             let mut source = Source {
                 table: table.clone(),
                 index,
-                filegroup: 1,
+                space: 1,
             };
-            if let Some(db) = &db {
-                source.filegroup = db.db.filegroup_of(source.rowset().au);
+            let first = source.rowsets().first().map(|r| r.au);
+            match (source.partitioned().map(|p| p.scheme), &db) {
+                (Some(scheme), _) => source.space = scheme,
+                (None, Some(db)) => {
+                    let filegroup = first.map(|au| db.db.filegroup_of(au));
+                    source.space = filegroup.map_or(1, i32::from);
+                }
+                _ => {}
             }
             source
         }));
@@ -109,11 +124,20 @@ mod columns {
     pub struct Member {
         table: i32,
         index: u16,
-        /// From 1, includes after the keys.
+        /// From 1, includes after the keys, a column that only the partition scheme asks for last.
         position: usize,
         column: i32,
-        key: bool,
+        kind: Kind,
         desc: bool,
+        partitioning: bool,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Kind {
+        Key,
+        Included,
+        /// Added because it decides the partition: neither of the others.
+        Added,
     }
 
     columns! { Member;
@@ -121,29 +145,49 @@ mod columns {
         "index_id", T::INT, NOT_NULL, |m| int(m.index);
         "index_column_id", T::INT, NOT_NULL, |m| int(m.position as i64);
         "column_id", T::INT, NOT_NULL, |m| int(m.column);
-        "key_ordinal", T::TINYINT, NOT_NULL, |m| tiny(if m.key { m.position as u8 } else { 0 });
-        "partition_ordinal", T::TINYINT, NOT_NULL, |_| tiny(0);
+        "key_ordinal", T::TINYINT, NOT_NULL, |m| match m.kind {
+            Kind::Key => tiny(m.position as u8),
+            _ => tiny(0),
+        };
+        "partition_ordinal", T::TINYINT, NOT_NULL, |m| tiny(u8::from(m.partitioning));
         "is_descending_key", T::BIT, NULL, |m| bit(m.desc);
-        "is_included_column", T::BIT, NULL, |m| bit(!m.key);
+        "is_included_column", T::BIT, NULL, |m| bit(m.kind == Kind::Included);
         "column_store_order_ordinal", T::TINYINT, NOT_NULL, |_| tiny(0);
     }
 
     pub const INDEX_COLUMNS: View = View::new("index_columns", COLUMNS, |cx, _| {
         let mut rows = Vec::new();
         for t in tables(cx, true)? {
-            for i in &t.indexes {
-                let keys = i.keys.iter().map(|k| (k.column, true, k.desc));
-                let includes = i.includes.iter().map(|c| (*c, false, false));
-                for (position, (column, key, desc)) in (1..).zip(keys.chain(includes)) {
+            let mut add = |index: u16,
+                           of: Option<&Partitioned>,
+                           columns: Vec<(usize, Kind, bool)>| {
+                let own = of.map(|p| p.column);
+                let declared = columns.iter().any(|(c, ..)| Some(*c) == own);
+                let added = own.filter(|_| !declared).map(|c| (c, Kind::Added, false));
+                for (position, (column, kind, desc)) in (1..).zip(columns.into_iter().chain(added))
+                {
                     rows.push(row(&Member {
                         table: t.id.0,
-                        index: i.id,
+                        index,
                         position,
                         column: t.columns.get(column).map_or(0, |c| c.id),
-                        key,
+                        kind,
                         desc,
+                        partitioning: Some(column) == own,
                     }));
                 }
+            };
+            if t.is_heap() {
+                add(0, t.partitioned.as_deref(), Vec::new());
+            }
+            for i in &t.indexes {
+                let keys = i.keys.iter().map(|k| (k.column, Kind::Key, k.desc));
+                let includes = i.includes.iter().map(|c| (*c, Kind::Included, false));
+                add(
+                    i.id,
+                    i.partitioned.as_deref(),
+                    keys.chain(includes).collect(),
+                );
             }
         }
         Ok(rows)
@@ -156,16 +200,20 @@ mod partitions {
     use super::*;
 
     pub struct Partition {
-        source: Source,
+        object: i32,
+        index: u16,
+        /// From 1.
+        number: usize,
+        rowset: i64,
         rows: u64,
     }
 
     columns! { Partition;
-        "partition_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.source.rowset().rowset.0);
-        "object_id", T::INT, NOT_NULL, |p| int(p.source.table.id.0);
-        "index_id", T::INT, NOT_NULL, |p| int(p.source.id());
-        "partition_number", T::INT, NOT_NULL, |_| int(1);
-        "hobt_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.source.rowset().rowset.0);
+        "partition_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.rowset);
+        "object_id", T::INT, NOT_NULL, |p| int(p.object);
+        "index_id", T::INT, NOT_NULL, |p| int(p.index);
+        "partition_number", T::INT, NOT_NULL, |p| int(p.number as i64);
+        "hobt_id", T::BIGINT, NOT_NULL, |p| Value::BigInt(p.rowset);
         "rows", T::BIGINT, NULL, |p| big(p.rows);
         "filestream_filegroup_id", T::SMALLINT, NOT_NULL, |_| small(0);
         "data_compression", T::TINYINT, NOT_NULL, |_| tiny(0);
@@ -180,8 +228,15 @@ mod partitions {
         };
         let mut rows = Vec::new();
         for source in sources(cx)? {
-            let n = db.db.rowset(source.rowset()).row_count()?;
-            rows.push(row(&Partition { source, rows: n }));
+            for (number, rowset) in (1..).zip(source.rowsets()) {
+                rows.push(row(&Partition {
+                    object: source.table.id.0,
+                    index: source.id(),
+                    number,
+                    rowset: rowset.rowset.0,
+                    rows: db.db.rowset(rowset).row_count()?,
+                }));
+            }
         }
         Ok(rows)
     });
@@ -220,8 +275,8 @@ mod units {
             return Ok(Vec::new());
         };
         let mut rows = Vec::new();
-        for source in sources(cx)? {
-            let def = source.rowset();
+        let sources = sources(cx)?;
+        for def in sources.iter().flat_map(|s| s.rowsets()) {
             let units = std::iter::once((def.au, false)).chain(def.lob_au.map(|au| (au, true)));
             for (id, lob) in units {
                 if db.db.roots(id).first_iam.is_null() {

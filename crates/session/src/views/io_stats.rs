@@ -12,13 +12,14 @@ use super::column::*;
 use crate::host::Context;
 
 pub struct Source {
+    database_id: u16,
     io: FileIoSnapshot,
     sample_ms: u64,
     size: u64,
 }
 
 columns! { Source;
-    "database_id", T::SMALLINT, NOT_NULL, |s| small(s.io.db.0);
+    "database_id", T::SMALLINT, NOT_NULL, |s| small(s.database_id);
     "file_id", T::SMALLINT, NOT_NULL, |s| small(s.io.file.0);
     "sample_ms", T::BIGINT, NOT_NULL, |s| big(s.sample_ms);
     "num_of_reads", T::BIGINT, NOT_NULL, |s| big(s.io.reads);
@@ -39,18 +40,16 @@ pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, rows);
 
 pub(super) fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let wanted = |i: usize| args.get(i).and_then(Value::as_i64);
-    let stats = duramen_observe::file_io_stats();
     let sample_ms = duramen_os::time::now().nanos() / 1_000_000;
     let mut rows = Vec::new();
     for d in cx.instance.databases.all() {
         let data = d.db.files();
+        let stats: Vec<_> = d.db.file_io().iter().map(|io| io.snapshot()).collect();
         let logs = d.db.log().map(|l| l.file_sizes()).unwrap_or_default();
         for f in &d.entry.read().files {
             let pick = wanted(0).is_none_or(|id| id == i64::from(d.db.id.0))
                 && wanted(1).is_none_or(|id| id == i64::from(f.file_id));
-            let io = stats
-                .iter()
-                .find(|s| s.db == d.db.id && s.file.0 == f.file_id);
+            let io = stats.iter().find(|s| s.file.0 == f.file_id);
             let (true, Some(io)) = (pick, io) else {
                 continue;
             };
@@ -62,6 +61,7 @@ pub(super) fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
                     .map(|i| u64::from(i.size) * 8192),
             };
             rows.push(row(&Source {
+                database_id: d.db.id.0,
                 io: *io,
                 sample_ms,
                 size: size.unwrap_or(0),

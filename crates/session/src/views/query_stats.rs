@@ -2,7 +2,7 @@
 //! handles: `dm_exec_sql_text`, `dm_exec_query_plan`, `dm_exec_text_query_plan`.
 //!
 //! Handles hold the number of a program, behind the byte that SQL Server's begin with (2 a text's, 5 a procedure's plan, 6
-//! another plan). Plans are not written as XML: `query_plan` is NULL, as SQL Server's is of plans that it cannot show.
+//! another plan). The document of a plan that is nested deeper than xml may be is NULL; `dm_exec_text_query_plan` has it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,6 +14,7 @@ use super::View;
 use super::column::*;
 use crate::host::Context;
 use crate::plan_cache::Cached;
+use crate::plan_xml::{self, Planned};
 use crate::program::Program;
 use crate::statement_stats::StatementStats;
 
@@ -90,12 +91,8 @@ fn offset(text: &str, at: usize) -> i64 {
     before.encode_utf16().count() as i64 * 2
 }
 
-/// FNV-1a.
 fn hash(text: &str) -> Value {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    });
-    Value::Binary(hash.to_be_bytes().to_vec())
+    Value::Binary(plan_xml::query_hash(text).to_be_bytes().to_vec())
 }
 
 pub use statements::QUERY_STATS;
@@ -349,6 +346,7 @@ mod texts {
     pub struct Source {
         origin: Option<Origin>,
         text: String,
+        plan: Option<String>,
     }
 
     fn find(cx: &Context, args: &[Value]) -> SqlResult<Option<Source>> {
@@ -360,6 +358,7 @@ mod texts {
             return Ok(Some(Source {
                 origin: Some(Origin::of(cx, &found.key)),
                 text: found.program.text.clone(),
+                plan: None,
             }));
         }
         // What runs now, and could not be kept.
@@ -370,7 +369,59 @@ mod texts {
         Ok(found.map(|p| Source {
             origin: None,
             text: p.text.clone(),
+            plan: None,
         }))
+    }
+
+    /// The same with the plan; of what runs now and could not be kept there is none.
+    fn find_plan(cx: &Context, args: &[Value]) -> SqlResult<Option<Source>> {
+        let Some(mut source) = find(cx, args)? else {
+            return Ok(None);
+        };
+        let id = args.first().and_then(program_of);
+        let Some((cached, bound)) = id.and_then(|id| cx.instance.plans.program(id)) else {
+            return Ok(Some(source));
+        };
+        let program = &cached.program;
+        let only = match statement_of(program, args) {
+            Err(()) => return Ok(Some(source)),
+            Ok(only) => only,
+        };
+        let in_tempdb = source.origin.as_ref().and_then(|o| o.database) == Some(TEMPDB);
+        let temporary = program.temporary || in_tempdb;
+        let version = cx.instance.schema_version(temporary);
+        let allowed = cx.instance.parallelism();
+        let names: Vec<String> = program.variables.iter().map(|v| v.name.clone()).collect();
+        let mut plan = |at: usize| {
+            let bound = bound.get(at).and_then(Option::as_ref);
+            // What the schema has left behind is bound again before it runs.
+            let bound = bound.filter(|(of, _)| *of == version);
+            Ok(bound.map_or(Planned::default(), |(_, b)| {
+                plan_xml::of_bound(b, &names, allowed)
+            }))
+        };
+        source.plan = plan_xml::of_program(program, only, true, &mut plan)?;
+        Ok(Some(source))
+    }
+
+    /// The database id of tempdb.
+    const TEMPDB: u16 = 2;
+
+    /// The step that the second and third argument ask for, as places in the text; `None` for the whole batch.
+    fn statement_of(program: &Program, args: &[Value]) -> Result<Option<usize>, ()> {
+        let start = args.get(1).and_then(Value::as_i64).unwrap_or(0);
+        let end = args.get(2).and_then(Value::as_i64).unwrap_or(-1);
+        if start <= 0 && end < 0 {
+            return Ok(None);
+        }
+        let mut steps = program.steps.iter();
+        let found = steps.position(|s| {
+            let from = offset(&program.text, s.span.0);
+            let to = offset(&program.text, s.span.1);
+            let is_one = !crate::run::kind_of(&s.op).is_empty();
+            is_one && from == start && (end < 0 || to == end)
+        });
+        found.map(Some).ok_or(())
     }
 
     fn database(s: &Source) -> Value {
@@ -407,12 +458,16 @@ mod texts {
             "objectid", T::INT, NULL, object;
             "number", T::SMALLINT, NULL, |_| Value::Null;
             "encrypted", T::BIT, NOT_NULL, |_| bit(false);
-            "query_plan", T::XML, NULL, |_| Value::Null;
+            "query_plan", T::XML, NULL, |s| {
+                let plan = s.plan.as_deref();
+                let kept = plan.and_then(|p| duramen_types::xml::normalized(p, false).ok());
+                text_or_null(kept.as_deref())
+            };
         }
     }
 
     pub const PLAN: View = View::new("dm_exec_query_plan", plan::COLUMNS, |cx, args| {
-        Ok(find(cx, args)?.iter().map(plan::row).collect())
+        Ok(find_plan(cx, args)?.iter().map(plan::row).collect())
     });
 
     mod plan_text {
@@ -423,13 +478,13 @@ mod texts {
             "objectid", T::INT, NULL, object;
             "number", T::SMALLINT, NULL, |_| Value::Null;
             "encrypted", T::BIT, NOT_NULL, |_| bit(false);
-            "query_plan", TEXT, NULL, |_| Value::Null;
+            "query_plan", TEXT, NULL, |s| text_or_null(s.plan.as_deref());
         }
     }
 
     pub const PLAN_TEXT: View =
         View::new("dm_exec_text_query_plan", plan_text::COLUMNS, |cx, args| {
-            Ok(find(cx, args)?.iter().map(plan_text::row).collect())
+            Ok(find_plan(cx, args)?.iter().map(plan_text::row).collect())
         });
 }
 

@@ -1,15 +1,20 @@
 //! `sys.data_spaces` and `sys.filegroups`.
 
+use std::sync::Arc;
+
+use duramen_catalog::PartitionSchemeDef;
 use duramen_storage::FilegroupInfo;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use super::objects::snapshot;
 use crate::host::Context;
 
 pub struct Source {
     name: String,
-    id: u16,
+    id: i32,
+    scheme: bool,
     default: bool,
     all_files: bool,
 }
@@ -17,8 +22,11 @@ pub struct Source {
 columns! { Source;
     "name", T::SYSNAME, NOT_NULL, |s| text(&s.name);
     "data_space_id", T::INT, NOT_NULL, |s| int(s.id);
-    "type", T::char(2), NOT_NULL, |_| Value::varchar("FG");
-    "type_desc", DESC, NULL, |_| text("ROWS_FILEGROUP");
+    "type", T::char(2), NOT_NULL, |s| Value::varchar(if s.scheme { "PS" } else { "FG" });
+    "type_desc", DESC, NULL, |s| text(match s.scheme {
+        true => "PARTITION_SCHEME",
+        false => "ROWS_FILEGROUP",
+    });
     "is_default", T::BIT, NULL, |s| bit(s.default);
     "is_system", T::BIT, NULL, |_| bit(false);
 }
@@ -28,7 +36,8 @@ fn sources(cx: &Context) -> Vec<Source> {
     let groups = db.map(|d| d.db.filegroups()).unwrap_or_default();
     let source = |g: FilegroupInfo| Source {
         name: g.name,
-        id: g.id,
+        id: i32::from(g.id),
+        scheme: false,
         default: g.is_default,
         all_files: g.autogrow_all,
     };
@@ -36,7 +45,16 @@ fn sources(cx: &Context) -> Vec<Source> {
 }
 
 pub const DATA_SPACES: View = View::new("data_spaces", COLUMNS, |cx, _| {
-    Ok(sources(cx).iter().map(row).collect())
+    let scheme = |s: &Arc<PartitionSchemeDef>| Source {
+        name: s.name.clone(),
+        id: s.id,
+        scheme: true,
+        default: false,
+        all_files: false,
+    };
+    let mut all = sources(cx);
+    all.extend(snapshot(cx)?.partition_schemes.values().map(scheme));
+    Ok(all.iter().map(row).collect())
 });
 
 pub use groups::FILEGROUPS;

@@ -66,6 +66,8 @@ pub struct Options {
     pub max_event_kb: i64,
     /// PER_NODE: there is one.
     pub per_node: bool,
+    /// Every event says which one of which task it is.
+    pub track_causality: bool,
     pub startup: bool,
 }
 
@@ -77,6 +79,7 @@ impl Default for Options {
             dispatch_latency_seconds: 30,
             max_event_kb: 0,
             per_node: false,
+            track_causality: false,
             startup: false,
         }
     }
@@ -178,11 +181,7 @@ impl Definition {
                 "PER_CPU" => return Err(unsupported(&word)),
                 _ => return Err(invalid()),
             },
-            "TRACK_CAUSALITY" => {
-                if on()? {
-                    return Err(unsupported("ON"));
-                }
-            }
+            "TRACK_CAUSALITY" => o.track_causality = on()?,
             "STARTUP_STATE" => o.startup = on()?,
             "MAX_DURATION" => {
                 if word != "UNLIMITED" {
@@ -354,12 +353,13 @@ impl Definition {
         let on_off = |b| if b { "ON" } else { "OFF" };
         let _ = write!(
             out,
-            " WITH (MAX_MEMORY={} KB,EVENT_RETENTION_MODE={},MAX_DISPATCH_LATENCY={} SECONDS,MAX_EVENT_SIZE={} KB,MEMORY_PARTITION_MODE={},TRACK_CAUSALITY=OFF,STARTUP_STATE={})",
+            " WITH (MAX_MEMORY={} KB,EVENT_RETENTION_MODE={},MAX_DISPATCH_LATENCY={} SECONDS,MAX_EVENT_SIZE={} KB,MEMORY_PARTITION_MODE={},TRACK_CAUSALITY={},STARTUP_STATE={})",
             o.max_memory_kb,
             o.retention.word(),
             o.dispatch_latency_seconds,
             o.max_event_kb,
             if o.per_node { "PER_NODE" } else { "NONE" },
+            on_off(o.track_causality),
             on_off(o.startup)
         );
         out

@@ -11,6 +11,7 @@
 //! 1. Nothing is written to a file before the logs of all databases are durable up to what the events tell of.
 //! 2. In a simulation no session runs by itself: what happens in other worlds of the process must not be seen there.
 
+pub(crate) mod blocked;
 pub(crate) mod deadlock;
 pub(crate) mod definition;
 pub(crate) mod file;
@@ -36,6 +37,7 @@ use self::definition::Definition;
 use self::file::Folders;
 use self::running::{Running, Surroundings};
 use crate::databases::OpenDatabases;
+use crate::error_log::ErrorLog;
 use crate::trace::DefaultTrace;
 
 /// How often the dispatcher looks.
@@ -62,6 +64,8 @@ pub(crate) struct Xe {
     sessions: Mutex<BTreeMap<String, Entry>>,
     /// The default trace, while it is enabled.
     trace: Mutex<Option<Arc<DefaultTrace>>>,
+    /// What it hears is written by the dispatcher.
+    error_log: Arc<ErrorLog>,
     stop: Mutex<bool>,
     stopped: Condvar,
     has_thread: AtomicBool,
@@ -76,7 +80,12 @@ pub(crate) fn next_instance() -> u64 {
 }
 
 impl Xe {
-    pub fn new(server_name: &str, databases: &OpenDatabases, folders: Folders) -> Arc<Xe> {
+    pub fn new(
+        server_name: &str,
+        databases: &OpenDatabases,
+        folders: Folders,
+        error_log: &Arc<ErrorLog>,
+    ) -> Arc<Xe> {
         Arc::new(Xe {
             instance: next_instance(),
             server_name: server_name.to_owned(),
@@ -84,6 +93,7 @@ impl Xe {
             folders,
             sessions: Mutex::new(BTreeMap::new()),
             trace: Mutex::new(None),
+            error_log: error_log.clone(),
             stop: Mutex::new(false),
             stopped: Condvar::new(),
             has_thread: AtomicBool::new(false),
@@ -110,6 +120,10 @@ impl Xe {
                 let _ = self.start(&name);
             }
         }
+    }
+
+    pub fn databases(&self) -> &OpenDatabases {
+        &self.databases
     }
 
     pub fn trace(&self) -> Option<Arc<DefaultTrace>> {
@@ -152,7 +166,7 @@ impl Xe {
         }
     }
 
-    fn have_thread(self: &Arc<Xe>) {
+    pub fn have_thread(self: &Arc<Xe>) {
         if self.has_thread.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -218,6 +232,7 @@ impl Xe {
     }
 
     fn tick(&self) {
+        self.error_log.flush();
         for running in self.running() {
             if running.is_due() {
                 self.feed(&running);

@@ -6,8 +6,10 @@
 
 use duramen_observe::WaitType;
 use duramen_observe::events::{
-    ErrorCategory, ErrorDestination, EventId, FileType, Opcode, Outcome,
+    ErrorCategory, ErrorDestination, EventId, FileIoMode, FileType, LockModes, LockOwnerType,
+    LockResourceType, Opcode, Outcome, PageSplitKind, ResourceOwnerType,
 };
+use duramen_wal::record::{Lcx, Lop};
 
 /// A package of `sys.dm_xe_packages`.
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub fn package(name: &str) -> Option<&'static Package> {
 pub enum Joined {
     DatabaseName,
     FileName,
+    /// As it was written when the file was made.
+    Path,
 }
 
 impl Joined {
@@ -66,6 +70,7 @@ impl Joined {
         match self {
             Joined::DatabaseName => "database_name",
             Joined::FileName => "file_name",
+            Joined::Path => "path",
         }
     }
 }
@@ -74,9 +79,16 @@ impl Joined {
 pub fn joined(event: EventId) -> &'static [Joined] {
     match event {
         EventId::DatabaseFileSizeChange => &[Joined::FileName, Joined::DatabaseName],
-        EventId::CheckpointBegin | EventId::CheckpointEnd | EventId::LogTruncation => {
-            &[Joined::DatabaseName]
-        }
+        EventId::CheckpointBegin
+        | EventId::CheckpointEnd
+        | EventId::LogTruncation
+        | EventId::DatabasesLogGrowth
+        | EventId::DatabasesLogShrink
+        | EventId::DatabasesLogFlush
+        | EventId::LockAcquired
+        | EventId::LockReleased
+        | EventId::BlockedProcessReport => &[Joined::DatabaseName],
+        EventId::FileReadCompleted | EventId::FileWriteCompleted => &[Joined::Path],
         EventId::Login
         | EventId::ObjectCreated
         | EventId::ObjectAltered
@@ -103,6 +115,23 @@ const STATEMENT: &[Collect] = &[Collect {
     field: "statement",
     default: true,
 }];
+const PATH_OFF: &[Collect] = &[Collect {
+    name: "collect_path",
+    field: "path",
+    default: false,
+}];
+const LOCK: &[Collect] = &[
+    Collect {
+        name: "collect_database_name",
+        field: "database_name",
+        default: false,
+    },
+    Collect {
+        name: "collect_resource_description",
+        field: "resource_description",
+        default: false,
+    },
+];
 const BATCH_TEXT: &[Collect] = &[Collect {
     name: "collect_batch_text",
     field: "batch_text",
@@ -115,9 +144,12 @@ pub fn customizable(event: EventId) -> &'static [Collect] {
         | EventId::ObjectAltered
         | EventId::ObjectDeleted
         | EventId::Login => NAME_OFF,
+        EventId::LockAcquired | EventId::LockReleased => LOCK,
+        EventId::FileReadCompleted | EventId::FileWriteCompleted => PATH_OFF,
         EventId::SqlBatchStarting | EventId::SqlBatchCompleted => BATCH_TEXT,
         EventId::SqlStatementStarting
         | EventId::SqlStatementCompleted
+        | EventId::SpStatementStarting
         | EventId::SpStatementCompleted
         | EventId::RpcStarting
         | EventId::RpcCompleted => STATEMENT,
@@ -313,6 +345,12 @@ pub type Map = (&'static str, &'static str, Vec<(u32, &'static str)>);
 /// Every map.
 pub fn maps() -> Vec<Map> {
     let waits = WaitType::ALL.iter().map(|w| (u32::from(w.key()), w.name()));
+    let operations = Lop::ALL
+        .iter()
+        .map(|op| (u32::from(op.0), op.name().unwrap_or("")));
+    let contexts = Lcx::ALL
+        .iter()
+        .map(|c| (u32::from(c.0), c.name().unwrap_or("")));
     vec![
         ("wait_types", "sqlos", waits.collect()),
         ("event_opcode", "sqlos", Opcode::MAP.to_vec()),
@@ -324,6 +362,26 @@ pub fn maps() -> Vec<Map> {
             ErrorDestination::MAP.to_vec(),
         ),
         ("event_result", "sqlserver", Outcome::MAP.to_vec()),
+        (
+            "page_split_operation",
+            "sqlserver",
+            PageSplitKind::MAP.to_vec(),
+        ),
+        ("file_io_mode", "sqlserver", FileIoMode::MAP.to_vec()),
+        ("lock_mode", "sqlserver", LockModes::MAP.to_vec()),
+        (
+            "lock_resource_type",
+            "sqlserver",
+            LockResourceType::MAP.to_vec(),
+        ),
+        ("lock_owner_type", "sqlserver", LockOwnerType::MAP.to_vec()),
+        (
+            "resource_owner_type",
+            "sqlserver",
+            ResourceOwnerType::MAP.to_vec(),
+        ),
+        ("log_op", "sqlserver", operations.collect()),
+        ("log_context", "sqlserver", contexts.collect()),
     ]
 }
 

@@ -22,6 +22,8 @@ pub struct Fired {
     pub values: Vec<EventValue>,
     /// In the order of the definition.
     pub actions: Vec<EventValue>,
+    /// With TRACK_CAUSALITY: the task and which of its events it is.
+    pub activity: Option<String>,
 }
 
 impl Fired {
@@ -32,9 +34,11 @@ impl Fired {
             _ => 0,
         };
         let values = self.values.iter().chain(&self.actions);
-        96 + values
-            .map(|v| std::mem::size_of::<EventValue>() + text(v))
-            .sum::<usize>()
+        self.activity.as_ref().map_or(0, String::len)
+            + 96
+            + values
+                .map(|v| std::mem::size_of::<EventValue>() + text(v))
+                .sum::<usize>()
     }
 }
 
@@ -139,6 +143,12 @@ pub fn event(fired: &Fired, def: &EventDef, types: bool) -> String {
         );
         let ty = types.then_some((action.type_name(), "package0"));
         element(&mut out, &open, ty, false, value);
+    }
+    if let Some(activity) = &fired.activity {
+        let open = "action name=\"attach_activity_id\" package=\"package0\"";
+        let ty = types.then_some(("activity_id", "package0"));
+        let value = EventValue::Text(activity.clone());
+        element(&mut out, open, ty, false, &value);
     }
     out + "</event>"
 }

@@ -69,6 +69,8 @@ pub struct Running {
     shortest: [Option<Duration>; 2],
     events: Vec<Wanted>,
     most_bytes: usize,
+    /// The largest event that is kept although `most_bytes` has no room for it: MAX_EVENT_SIZE.
+    most_event_bytes: usize,
     buffer: Global<Buffer>,
     dropped: AtomicU64,
     largest_dropped: AtomicU64,
@@ -129,7 +131,7 @@ impl Running {
             };
             targets.extend(Target::of(t, &definition, file));
         }
-        let memory = usize::try_from(definition.options.max_memory_kb).unwrap_or(0);
+        let bytes = |kb: i64| usize::try_from(kb).unwrap_or(0) << 10;
         Ok(Arc::new(Running {
             id,
             created: time::wall(),
@@ -139,7 +141,8 @@ impl Running {
             wants: events.iter().fold(0, |mask, e| mask | e.id.bit()),
             shortest,
             events,
-            most_bytes: memory << 10,
+            most_bytes: bytes(definition.options.max_memory_kb),
+            most_event_bytes: bytes(definition.options.max_event_kb),
             buffer: Global::new(Buffer::default()),
             dropped: AtomicU64::new(0),
             largest_dropped: AtomicU64::new(0),
@@ -233,6 +236,14 @@ impl Running {
         found.map(|f| f.logical_name.clone())
     }
 
+    fn file_path(&self, database: u64, file: u64) -> Option<String> {
+        let id = DbId(u16::try_from(database).ok()?);
+        let open = self.databases.try_read()?;
+        let entry = open.get(&id)?.entry.try_read()?;
+        let found = entry.files.iter().find(|f| u64::from(f.file_id) == file);
+        found.map(|f| f.path.clone())
+    }
+
     fn joined(&self, event: &Event, which: Joined) -> Option<EventValue> {
         let number = |field| match event.value(field) {
             Some(EventValue::Unsigned(n)) => Some(*n),
@@ -242,6 +253,7 @@ impl Running {
         let text = match which {
             Joined::DatabaseName => self.database_name(database),
             Joined::FileName => self.file_name(database, number("file_id")?),
+            Joined::Path => self.file_path(database, number("file_id")?),
         };
         text.map(EventValue::Text)
     }
@@ -347,11 +359,19 @@ impl Listener for Running {
             def: at,
             values,
             actions: def.actions.iter().map(action).collect(),
+            activity: self
+                .definition
+                .options
+                .track_causality
+                .then(|| crate::origin::event_of_task(event.sequence)),
         };
         let bytes = fired.bytes();
         self.fired.fetch_add(1, Relaxed);
         let kept = self.buffer.write(|b| {
-            let room = b.bytes + bytes <= self.most_bytes;
+            // What no buffer can hold goes alone into one of MAX_EVENT_SIZE.
+            let alone =
+                bytes > self.most_bytes && bytes <= self.most_event_bytes && b.events.is_empty();
+            let room = alone || b.bytes + bytes <= self.most_bytes;
             if room {
                 b.bytes += bytes;
                 b.events.push_back(fired);

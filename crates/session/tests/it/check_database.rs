@@ -193,59 +193,44 @@ fn damage_is_told_table_by_table() {
     assert_eq!(run(&mut s, last)[1], "0");
 }
 
-/// MB/s of a CHECKDB beside those of a plain read. `cargo test --release ... -- --ignored checkdb_of_a_gigabyte --nocapture`
 #[test]
-#[ignore = "measures; a gigabyte of disk"]
-fn checkdb_of_a_gigabyte() {
-    let dir = std::env::temp_dir().join(format!("duramen-checkdb-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let mut config = config(Default::default());
-    config.storage.data_dir = dir.clone();
-    config.storage.memory = 256 << 20;
-    let instance = Started(Instance::start(&Env::real(), config).unwrap());
-    let mut s = login(&instance);
-    let path = dir.display();
+fn a_check_tells_how_far_it_is_and_an_attention_ends_it() {
+    let disk = SimDisk::new(31);
+    let mut s = made(&disk.env());
     quiet(
         &mut s,
-        &format!(
-            "CREATE DATABASE g ON (NAME = g, FILENAME = '{path}/g.mdf', SIZE = 1200MB) LOG ON (NAME = gl, FILENAME = '{path}/g.ldf', SIZE = 200MB)"
-        ),
+        "INSERT o SELECT value, 'more' FROM GENERATE_SERIES(1000, 40000)",
     );
-    quiet(
-        &mut s,
-        "USE g; CREATE TABLE t (id int NOT NULL PRIMARY KEY, n int NOT NULL, d datetime2 NOT NULL, v decimal(18, 2) NOT NULL, word varchar(60) NOT NULL, pad char(80) NOT NULL); CREATE INDEX i ON t (n)",
-    );
-    quiet(
-        &mut s,
-        "WITH a AS (SELECT TOP 1000 ROW_NUMBER() OVER (ORDER BY (SELECT 1)) AS i FROM sys.all_objects) INSERT t WITH (TABLOCK) SELECT x.i * 5000 + y.i * 5 + z.i, x.i * y.i % 99991, '2020-01-01', x.i, REPLICATE('w', y.i % 50 + 5), 'pad' FROM a x CROSS JOIN a y CROSS JOIN (SELECT TOP 5 i - 1 AS i FROM a ORDER BY i) z",
-    );
-    quiet(&mut s, "CHECKPOINT");
-    let used = run(&mut s, "SELECT SUM(used_pages) FROM sys.allocation_units");
-    let pages: f64 = used[1].parse().unwrap();
-    let mb = pages / 128.0;
-    for options in [
-        "PHYSICAL_ONLY, NO_INFOMSGS",
-        "NO_INFOMSGS",
-        "NO_INFOMSGS, MAXDOP = 1",
-    ] {
-        let started = duramen_os::time::now();
-        let lines = run(&mut s, &format!("DBCC CHECKDB(g) WITH {options}"));
-        let took = started.elapsed().as_secs_f64();
-        println!(
-            "{mb:.0} MB WITH {options}: {took:.1} s, {:.0} MB/s, {lines:?}",
-            mb / took
+    let mut watcher = login(&s.instance);
+    let cancel = CancelToken::default();
+    let token = cancel.clone();
+    let mut checker = login(&s.instance);
+    let checking = duramen_os::thread::spawn("checking", move || {
+        let mut sink = TextSink::default();
+        checker.execute_batch("DBCC CHECKDB(w)", &mut sink, &token);
+        (checker, sink.lines)
+    });
+    let progress = "SELECT CASE WHEN percent_complete BETWEEN 1 AND 100 THEN 1 ELSE 0 END FROM sys.dm_exec_requests WHERE command LIKE 'DBCC%'";
+    let mut looks = 0;
+    while run(&mut watcher, progress).get(1).map(String::as_str) != Some("1") {
+        assert!(
+            !checking.is_finished(),
+            "the check ended unseen after {looks} looks"
         );
+        looks += 1;
     }
-    let started = duramen_os::time::now();
-    let mut file = std::fs::File::open(dir.join("g.mdf")).unwrap();
-    let mut buf = vec![0; 1 << 20];
-    let mut bytes = 0;
-    while let Ok(n @ 1..) = std::io::Read::read(&mut file, &mut buf) {
-        bytes += n;
-    }
-    let took = started.elapsed().as_secs_f64();
-    println!("plain read: {:.0} MB/s", bytes as f64 / 1e6 / took);
-    drop(s);
-    drop(instance);
-    std::fs::remove_dir_all(&dir).unwrap();
+    cancel.0.store(true, std::sync::atomic::Ordering::Release);
+    let (mut checker, lines) = checking.join().expect("it ended");
+    assert!(!lines.iter().any(|l| l.starts_with("Msg ")), "{lines:?}");
+    assert!(
+        !lines.iter().any(|l| l.contains("CHECKDB found")),
+        "{lines:?}"
+    );
+    // Nothing of it is left behind.
+    assert_eq!(run(&mut watcher, progress)[1], "rows 0");
+    assert_eq!(check(&mut checker, "w"), Vec::<String>::new());
+    quiet(
+        &mut checker,
+        "ALTER DATABASE w SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE w",
+    );
 }

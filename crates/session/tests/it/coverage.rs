@@ -21,6 +21,8 @@ const WIRE: &str = "comes with calls of the wire: tests of server and `describe`
 const RECOVERING: &str = "needs a database that is being recovered: `recovering`";
 const START: &str = "a line of the server's log at its start";
 
+const LOGGED: &str = "a line of the error log: `error_log.slt` reads it";
+
 const MESSAGES: &[(i32, &str)] = &[
     (500, WIRE),
     (596, TWO),
@@ -55,9 +57,11 @@ const MESSAGES: &[(i32, &str)] = &[
     (5042, TIMES),
     (5060, TIMES),
     (5064, TWO),
+    (5084, LOGGED),
     (5102, "names what a caller inside the server has done wrong"),
     (5120, DISK),
     (5123, DISK),
+    (5145, "needs a disk that is slow"),
     (5149, DISK),
     (5171, DISK),
     (5172, DISK),
@@ -90,6 +94,13 @@ const MESSAGES: &[(i32, &str)] = &[
         15647,
         "the last line of sp_help of a table, whose other results have dates",
     ),
+    (18100, TWO),
+    (18264, LOGGED),
+    (18265, LOGGED),
+    (18267, LOGGED),
+    (18268, LOGGED),
+    (18270, LOGGED),
+    (18271, LOGGED),
     (25717, DISK),
     (25722, "its text has the name of a file, which has a time"),
     (17809, "needs 32,000 connections"),

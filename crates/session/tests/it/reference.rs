@@ -79,10 +79,13 @@ fn counter_page() -> String {
     let databases = DbCounter::ALL
         .iter()
         .map(|c| format!("{} | {} | {}", c.object(), c.name(), c.kind().cntr_type()));
+    let disk = duramen_observe::DISK_COUNTERS
+        .iter()
+        .map(|(name, kind, _)| format!("LogicalDisk | {name} | {}", kind.cntr_type()));
     page(
         "Counters",
         "object | counter | cntr_type",
-        server.chain(databases),
+        server.chain(databases).chain(disk),
     )
 }
 

@@ -305,3 +305,63 @@ fn every_listed_view_can_be_read() {
         );
     }
 }
+
+#[test]
+fn how_indexes_lie_on_their_pages() {
+    let mut s = alone();
+    run(&mut s, "CREATE DATABASE d");
+    run(&mut s, "USE d");
+    run(
+        &mut s,
+        "CREATE TABLE t (id int PRIMARY KEY, filler char(1000) NOT NULL); CREATE TABLE h (n int); \
+         INSERT t SELECT value * 2, '' FROM GENERATE_SERIES(1, 400); INSERT h SELECT id FROM t",
+    );
+    let stats = |s: &mut duramen_session::Session, table: &str, mode: &str, columns: &str| {
+        run(
+            s,
+            &format!(
+                "SELECT {columns} FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('{table}'), NULL, NULL, {mode}) \
+                 ORDER BY index_level"
+            ),
+        )
+    };
+    let shape =
+        "index_id, index_type_desc, alloc_unit_type_desc, index_depth, index_level, record_count";
+    let limited = stats(&mut s, "t", "NULL", shape);
+    assert_eq!(
+        limited[1],
+        "1 | CLUSTERED INDEX | IN_ROW_DATA | 2 | 0 | NULL"
+    );
+    assert_eq!(limited.len(), 3);
+    let detailed = stats(&mut s, "t", "'DETAILED'", shape);
+    assert_eq!(
+        detailed[1],
+        "1 | CLUSTERED INDEX | IN_ROW_DATA | 2 | 0 | 400"
+    );
+    // 7 rows of 1,011 bytes fit a page, and the root has an entry for each.
+    assert_eq!(
+        detailed[2],
+        "1 | CLUSTERED INDEX | IN_ROW_DATA | 2 | 1 | 58"
+    );
+    let sizes =
+        "page_count, min_record_size_in_bytes, max_record_size_in_bytes, ghost_record_count";
+    assert_eq!(
+        stats(&mut s, "t", "'SAMPLED'", sizes)[1],
+        "58 | 1011 | 1011 | 0"
+    );
+    let heap = stats(&mut s, "h", "'DETAILED'", shape);
+    assert_eq!(heap[1], "0 | HEAP | IN_ROW_DATA | 1 | 0 | 400");
+    let loose = "CASE WHEN avg_fragmentation_in_percent > 30 THEN 1 ELSE 0 END";
+    assert_eq!(stats(&mut s, "t", "'LIMITED'", loose)[1], "0");
+    // Rows between the others part pages wherever they come.
+    run(
+        &mut s,
+        "INSERT t SELECT value * 2 + 1, '' FROM GENERATE_SERIES(1, 399) ORDER BY value % 7",
+    );
+    assert_eq!(stats(&mut s, "t", "'LIMITED'", loose)[1], "1");
+    let refused = stats(&mut s, "t", "'WHOLE'", loose);
+    assert!(
+        refused.iter().any(|l| l.starts_with("Msg 2560")),
+        "{refused:?}"
+    );
+}

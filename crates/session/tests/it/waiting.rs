@@ -183,6 +183,48 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
 }
 
 #[test]
+fn who_is_blocked_for_long_is_reported_again_and_again() {
+    world(9, |instance| {
+        let mut listener = session(instance);
+        run(
+            &mut listener,
+            "EXEC sp_configure 'show advanced options', 1; RECONFIGURE; \
+             EXEC sp_configure 'blocked process threshold (s)', 5; RECONFIGURE",
+        );
+        run(
+            &mut listener,
+            "CREATE EVENT SESSION b ON SERVER ADD EVENT sqlserver.blocked_process_report ADD TARGET package0.ring_buffer",
+        );
+        run(
+            &mut listener,
+            "ALTER EVENT SESSION b ON SERVER STATE = START",
+        );
+        let mut s = session(instance);
+        run(&mut s, "BEGIN TRAN; UPDATE t SET v = 9 WHERE id = 1");
+        let waiting = aside(instance, "UPDATE t SET v = 8 WHERE id = 1");
+        let reports = "SELECT g.x.value('count(//blocked-process)', 'int'),
+                g.x.value('(//data[@name=\"lock_mode\"]/text)[1]', 'nvarchar(10)'),
+                CASE WHEN g.x.value('(//data[@name=\"duration\"]/value)[1]', 'bigint') BETWEEN 5000000 AND 7000000 THEN 1 END,
+                g.x.value('(//blocked-process/process/@waitresource)[1]', 'nvarchar(4)'),
+                g.x.value('(//blocked-process/process/inputbuf)[1]', 'nvarchar(200)'),
+                g.x.value('(//blocking-process/process/@trancount)[1]', 'int')
+            FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
+                ON t.event_session_address = s.address WHERE s.name = 'b') AS g(x)";
+        thread::sleep(Duration::from_millis(3500));
+        assert!(run(&mut listener, reports)[1].starts_with("0 | "));
+        thread::sleep(Duration::from_secs(4));
+        assert_eq!(
+            run(&mut listener, reports)[1],
+            "1 | U | 1 | KEY: | UPDATE t SET v = 8 WHERE id = 1 | 1"
+        );
+        thread::sleep(Duration::from_secs(5));
+        assert!(run(&mut listener, reports)[1].starts_with("2 | "));
+        run(&mut s, "COMMIT");
+        waiting.join().expect("it went on");
+    });
+}
+
+#[test]
 fn rollback_immediate_ends_the_others_and_switches() {
     world(3, |instance| {
         let mut idle = session(instance);

@@ -1,0 +1,314 @@
+//! The error log: what the server says of itself, in SQL Server's words, as a file and on standard output.
+//!
+//! ```text
+//!  sessions, recovery, the binary --say--+
+//!  events (errors, slow growth) --queue--+--> file ERRORLOG --> echo (standard output), default trace, errorlog_written
+//! ```
+//! It is made before anything is opened, so that a start that fails is told too, and hears events once the instance is
+//! there. Every start begins a new file; the last six are kept (`file`). `sp_readerrorlog` reads them.
+//!
+//! Invariants
+//! 1. Hearing an event takes no lock but the one around the queue, which is bounded: an entry without room is counted.
+//! 2. A disk that takes no entry stops nothing, and nobody waits for a file to be synced.
+//! 3. The echo is called under no lock of this room: whoever reads it may take its time.
+//! 4. In a simulation there is no file: worlds of one process must not see each other.
+
+pub(crate) mod entry;
+pub(crate) mod file;
+mod hear;
+mod preamble;
+mod said;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::events::{ErrorlogWritten, emit};
+use duramen_os::sync::{Global, Mutex};
+use duramen_os::{Env, IoError};
+
+use self::entry::Entry;
+use self::file::{Archive, Files};
+pub(crate) use self::preamble::shown_name;
+use crate::activity::Activity;
+use crate::databases::StorageConfig;
+use crate::dbcc::TraceFlags;
+use crate::trace::TraceRow;
+use crate::trace::classes::{Column, class};
+use crate::xe::Xe;
+
+/// Is given each line as it is written.
+pub type Echo = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Entries that wait for the file at most.
+const QUEUE: usize = 1000;
+
+/// An entry and whose work it is part of.
+struct Waiting {
+    entry: Entry,
+    who: Option<Arc<Activity>>,
+}
+
+pub struct ErrorLog {
+    queue: Global<VecDeque<Waiting>>,
+    missed: AtomicU64,
+    files: Mutex<Option<Files>>,
+    echo: Option<Echo>,
+    /// What stands at the head of every file.
+    preamble: Vec<String>,
+    /// Set when the instance is there.
+    xe: OnceLock<Weak<Xe>>,
+    heard: OnceLock<Arc<hear::Hearing>>,
+}
+
+impl ErrorLog {
+    /// Begins a new file; the ones before it move up.
+    pub fn start(env: &Env, config: &StorageConfig, echo: Option<Echo>) -> Arc<ErrorLog> {
+        let mut files = Files::new(&env.disk, config.data_dir.join("log"));
+        let simulated = duramen_os::sim::is_simulated();
+        // A directory that takes no log may still hold databases that can be read.
+        let begun = !simulated && files.cycle().is_ok();
+        let log = Arc::new(ErrorLog {
+            queue: Global::new(VecDeque::new()),
+            missed: AtomicU64::new(0),
+            files: Mutex::new(begun.then_some(files)),
+            echo,
+            preamble: preamble::lines(config),
+            xe: OnceLock::new(),
+            heard: OnceLock::new(),
+        });
+        for line in log.preamble.iter().chain(&preamble::once(config)) {
+            log.put(Entry::new("Server", line), None);
+        }
+        log.flush();
+        log
+    }
+
+    /// From now on events are heard, and the default trace and event sessions are told.
+    pub(crate) fn attach(self: &Arc<ErrorLog>, xe: &Arc<Xe>, trace: &Arc<TraceFlags>) {
+        if duramen_os::sim::is_simulated() || self.xe.set(Arc::downgrade(xe)).is_err() {
+            return;
+        }
+        let hearing = hear::Hearing::start(self, xe, trace);
+        xe.have_thread();
+        let _ = self.heard.set(hearing);
+    }
+
+    /// An entry of the server itself.
+    pub fn server(&self, text: &str) {
+        self.say("Server", text);
+    }
+
+    /// An entry, at once.
+    pub fn say(&self, source: &str, text: &str) {
+        self.put(Entry::new(source, text), crate::origin::current());
+        self.flush();
+    }
+
+    /// An error: its numbers, then its text.
+    pub(crate) fn error(&self, source: &str, error: &SqlError, state: u8, text: &str) {
+        self.put(numbers(source, error, state), crate::origin::current());
+        self.say(source, text);
+    }
+
+    fn put(&self, entry: Entry, who: Option<Arc<Activity>>) {
+        let kept = self.queue.write(|q| {
+            let room = q.len() < QUEUE;
+            if room {
+                q.push_back(Waiting { entry, who });
+            }
+            room
+        });
+        self.missed.fetch_add(u64::from(!kept), Relaxed);
+    }
+
+    /// Writes what has come.
+    pub fn flush(&self) {
+        let mut written = Vec::new();
+        {
+            let mut files = self.files.lock();
+            self.write(files.as_mut(), &mut written);
+        }
+        for waiting in &written {
+            self.pass_on(waiting);
+        }
+    }
+
+    fn write(&self, files: Option<&mut Files>, written: &mut Vec<Waiting>) {
+        let mut waiting: Vec<Waiting> = self.queue.write(|q| q.drain(..).collect());
+        let missed = self.missed.swap(0, Relaxed);
+        if missed > 0 {
+            let text = format!("{missed} messages came too fast to be written.");
+            waiting.push(Waiting {
+                entry: Entry::new("Server", &text),
+                who: None,
+            });
+        }
+        if let Some(files) = files {
+            let mut text = String::new();
+            for w in &waiting {
+                text.push_str(&w.entry.line());
+                text.push('\n');
+            }
+            if !text.is_empty() {
+                // What the disk does not take is lost: the echo has it.
+                let _ = files.append(&text);
+            }
+        }
+        written.append(&mut waiting);
+    }
+
+    fn pass_on(&self, Waiting { entry, who }: &Waiting) {
+        let line = entry.line();
+        if let Some(echo) = &self.echo {
+            echo(&line);
+        }
+        let Some(xe) = self.xe.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        if let Some(trace) = xe.trace() {
+            let row = TraceRow::new(class::ERROR_LOG, entry.at)
+                .text(Column::TextData, &line)
+                .by(who.as_deref());
+            trace.tell(row);
+        }
+        emit(|| ErrorlogWritten { message: line });
+    }
+
+    /// The current log becomes an archive and a new one begins: sp_cycle_errorlog.
+    pub(crate) fn cycle(&self, source: &str) -> SqlResult<()> {
+        self.flush();
+        {
+            let mut files = self.files.lock();
+            let Some(files) = files.as_mut() else {
+                return Ok(());
+            };
+            files.cycle().map_err(|e| unreadable(&e))?;
+        }
+        for line in &self.preamble {
+            self.put(Entry::new("Server", line), None);
+        }
+        self.say(
+            source,
+            "The error log has been reinitialized. See the previous log for older entries.",
+        );
+        Ok(())
+    }
+
+    /// The entries of a log that `wanted` takes, oldest first. 22004 when there is no such log.
+    pub(crate) fn read(
+        &self,
+        number: i64,
+        wanted: &mut dyn FnMut(&Entry) -> SqlResult<bool>,
+    ) -> SqlResult<Vec<Entry>> {
+        self.flush();
+        let number = u32::try_from(number).map_err(|_| unreadable(&IoError::NotFound))?;
+        let files = self.files.lock();
+        let files = files
+            .as_ref()
+            .ok_or_else(|| unreadable(&IoError::NotFound))?;
+        let mut found = Vec::new();
+        let mut stopped = Ok(());
+        let read = files.read(number, &mut |entry| match wanted(&entry) {
+            Ok(wanted) => {
+                if wanted {
+                    found.push(entry);
+                }
+                true
+            }
+            Err(e) => {
+                stopped = Err(e);
+                false
+            }
+        });
+        read.map_err(|e| unreadable(&e))?;
+        stopped.map(|()| found)
+    }
+
+    /// The logs that there are, the current one first.
+    pub(crate) fn list(&self) -> Vec<Archive> {
+        self.flush();
+        self.files.lock().as_ref().map_or(Vec::new(), Files::list)
+    }
+}
+
+/// `Error: 9002, Severity: 17, State: 2.`
+fn numbers(source: &str, error: &SqlError, state: u8) -> Entry {
+    let (number, severity) = (error.number, error.severity);
+    let text = format!("Error: {number}, Severity: {severity}, State: {state}.");
+    Entry::new(source, &text)
+}
+
+/// 22004, with the words of the system that SQL Server's users know.
+fn unreadable(error: &IoError) -> SqlError {
+    let (code, text) = match error {
+        IoError::NotFound => (2, "The system cannot find the file specified.".to_owned()),
+        IoError::Denied => (5, "Access is denied.".to_owned()),
+        other => (1117, other.to_string()),
+    };
+    let text = format!("xp_readerrorlog() returned error {code}, '{text}'");
+    SqlError::new(&messages::EXTENDED_PROCEDURE_FAILED, &[&text])
+}
+
+#[cfg(test)]
+mod tests {
+    use duramen_os::sim::SimDisk;
+
+    use super::*;
+
+    fn config() -> StorageConfig {
+        StorageConfig {
+            data_dir: "/data".into(),
+            drives: Default::default(),
+            memory: 32 << 20,
+            profile: Default::default(),
+            sector: 4096,
+            instant_file_init: true,
+        }
+    }
+
+    fn texts(log: &ErrorLog, number: i64) -> Vec<String> {
+        let read = log.read(number, &mut |_| Ok(true)).unwrap();
+        read.into_iter().map(|e| e.text).collect()
+    }
+
+    #[test]
+    fn the_file_and_the_echo_say_the_same() {
+        let disk = SimDisk::new(1);
+        let echoed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let echo = {
+            let echoed = echoed.clone();
+            Arc::new(move |line: &str| echoed.lock().push(line.to_owned())) as Echo
+        };
+        let log = ErrorLog::start(&disk.env(), &config(), Some(echo));
+        log.say("spid51", "one");
+        log.cycle("spid51").unwrap();
+        log.say("spid52", "two");
+        let (old, new) = (texts(&log, 1), texts(&log, 0));
+        assert_eq!(old.last().map(String::as_str), Some("one"));
+        assert_eq!(new.last().map(String::as_str), Some("two"));
+        assert_eq!(old[0], crate::version::text());
+        assert_eq!(old[0], new[0]);
+        let all: Vec<String> = old.into_iter().chain(new).collect();
+        let echoed = echoed.lock();
+        assert!(
+            echoed.len() == all.len() && echoed.iter().zip(&all).all(|(line, t)| line.ends_with(t))
+        );
+        let missing = log.read(6, &mut |_| Ok(true)).unwrap_err();
+        assert_eq!(missing.number, 22004);
+    }
+
+    #[test]
+    fn a_disk_that_takes_nothing_stops_nothing_and_a_flood_is_counted() {
+        let disk = SimDisk::new(1);
+        let log = ErrorLog::start(&disk.env(), &config(), None);
+        for n in 0..QUEUE + 5 {
+            log.put(Entry::new("spid51", &n.to_string()), None);
+        }
+        log.flush();
+        let all = texts(&log, 0);
+        let last = all.last().map(String::as_str);
+        assert_eq!(last, Some("5 messages came too fast to be written."));
+    }
+}

@@ -1,0 +1,207 @@
+//! RESTORE DATABASE ... PAGE, from the damage to the clean check, and with the power failing on the way.
+
+use super::backups::all;
+use super::suspect_pages::{damage, listed, prepared};
+use super::*;
+
+/// Rows changed before and behind log backups; the sum of `n` is 1,000 and there are 201 rows.
+const CHANGES: [&str; 4] = [
+    "UPDATE b.dbo.t SET n = n + 2",
+    "BACKUP LOG b TO DISK = '/data/1.trn'",
+    "UPDATE b.dbo.t SET n = n + 3 WHERE id > 0; INSERT b.dbo.t VALUES (1000, 0, 'more')",
+    "UPDATE b.dbo.t SET pad = CONCAT('new-', id) WHERE id BETWEEN 70 AND 80; EXEC sys.sp_flush_log",
+];
+const COUNTS: &str =
+    "SELECT COUNT(*), SUM(n), COUNT(CASE WHEN pad LIKE 'new-%' THEN 1 END) FROM b.dbo.t";
+const EXPECTED: &str = "201 | 1000 | 11";
+
+/// The damaged database, changed since its backups, closed.
+fn damaged(seed: u64) -> (Arc<SimDisk>, u32) {
+    let (disk, page) = prepared(seed);
+    let instance = start(&disk.env());
+    all(&mut login(&instance), &CHANGES);
+    instance.shutdown().expect("a clean shutdown");
+    damage(&disk, page);
+    (disk, page)
+}
+
+fn from_full(page: u32) -> String {
+    format!("RESTORE DATABASE b PAGE = '1:{page}' FROM DISK = '/data/full.bak' WITH NORECOVERY")
+}
+
+fn state(s: &mut Session) -> String {
+    run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
+}
+
+fn number(s: &mut Session, sql: &str) -> Option<u32> {
+    let lines = run(s, sql);
+    let number = |l: &String| l.strip_prefix("Msg ")?.split(',').next()?.parse().ok();
+    lines.iter().find_map(number)
+}
+
+fn is_whole(s: &mut Session) {
+    assert_eq!(run(s, COUNTS)[1], EXPECTED);
+    let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn a_page_comes_back_as_it_was_last() {
+    let (disk, page) = damaged(81);
+    let first = start(&disk.env());
+    let mut s = login(&first);
+    assert_eq!(number(&mut s, COUNTS), Some(824));
+    let mut s = login(&first);
+    let lines = run(&mut s, &from_full(page));
+    let says = |text: &str| lines.iter().any(|l| l.starts_with(text));
+    assert!(
+        says("Processed 1 pages for database 'b', file 'b' on file 1.")
+            && says("RESTORE DATABASE ... FILE=<name> successfully processed "),
+        "{lines:?}"
+    );
+    assert_eq!(state(&mut s), "RESTORING");
+    assert_eq!(listed(&mut s), [format!("1 | {page} | 4 | 1")]);
+    // The log of the first backup is not enough, nor is none.
+    let early = "RESTORE LOG b FROM DISK = '/data/1.trn'";
+    assert_eq!(number(&mut s, early), Some(4318));
+    assert_eq!(
+        number(&mut s, "RESTORE DATABASE b WITH RECOVERY"),
+        Some(4333)
+    );
+    all(&mut s, &[&format!("{early} WITH NORECOVERY")]);
+    drop(s);
+    // A power failure takes nothing of that back.
+    let disk = disk.crash(5);
+    drop(first);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    assert_eq!(state(&mut s), "RESTORING");
+    assert_eq!(
+        number(&mut s, "RESTORE DATABASE b WITH RECOVERY"),
+        Some(4333)
+    );
+    assert_eq!(
+        number(&mut s, "RESTORE DATABASE b FROM DISK = '/data/full.bak'"),
+        Some(3159)
+    );
+    all(
+        &mut s,
+        &[
+            "BACKUP LOG b TO DISK = '/data/tail.trn'",
+            "RESTORE LOG b FROM DISK = '/data/tail.trn' WITH RECOVERY",
+        ],
+    );
+    assert_eq!(state(&mut s), "ONLINE");
+    is_whole(&mut s);
+    // The chain goes on, and a copy made of it is the same.
+    all(
+        &mut s,
+        &[
+            "UPDATE b.dbo.t SET n = n WHERE id = 77",
+            "BACKUP LOG b TO DISK = '/data/2.trn'",
+            "RESTORE DATABASE c FROM DISK = '/data/full.bak' WITH NORECOVERY, MOVE 'b' TO '/data/c.mdf', MOVE 'b_log' TO '/data/c.ldf'",
+            "RESTORE LOG c FROM DISK = '/data/1.trn' WITH NORECOVERY",
+            "RESTORE LOG c FROM DISK = '/data/tail.trn' WITH NORECOVERY",
+            "RESTORE LOG c FROM DISK = '/data/2.trn'",
+        ],
+    );
+    assert_eq!(run(&mut s, &COUNTS.replace("b.dbo", "c.dbo"))[1], EXPECTED);
+    // Of the copy's backups none fits the original.
+    all(&mut s, &["BACKUP DATABASE c TO DISK = '/data/c.bak'"]);
+    let other = from_full(page).replace("full", "c");
+    assert_eq!(number(&mut s, &other), Some(3116));
+    assert_eq!(state(&mut s), "ONLINE");
+}
+
+#[test]
+fn the_tail_first() {
+    let (disk, page) = damaged(82);
+    let mut s = alone_on(&disk.env());
+    all(
+        &mut s,
+        &["BACKUP LOG b TO DISK = '/data/tail.trn' WITH NORECOVERY"],
+    );
+    assert_eq!(state(&mut s), "RESTORING");
+    assert_eq!(
+        number(&mut s, "RESTORE LOG b FROM DISK = '/data/tail.trn'"),
+        Some(3117)
+    );
+    all(
+        &mut s,
+        &[
+            &from_full(page),
+            "RESTORE LOG b FROM DISK = '/data/1.trn' WITH NORECOVERY",
+            "RESTORE LOG b FROM DISK = '/data/tail.trn' WITH RECOVERY",
+        ],
+    );
+    is_whole(&mut s);
+}
+
+#[test]
+fn a_differential_backup_shortens_the_way() {
+    let (disk, page) = prepared(83);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    all(&mut s, &CHANGES[..2]);
+    all(
+        &mut s,
+        &["BACKUP DATABASE b TO DISK = '/data/diff.bak' WITH DIFFERENTIAL"],
+    );
+    all(&mut s, &CHANGES[2..]);
+    drop(s);
+    instance.shutdown().expect("a clean shutdown");
+    damage(&disk, page);
+    let mut s = alone_on(&disk.env());
+    all(
+        &mut s,
+        &[
+            &from_full(page),
+            "RESTORE DATABASE b FROM DISK = '/data/diff.bak' WITH NORECOVERY",
+            "BACKUP LOG b TO DISK = '/data/tail.trn'",
+            "RESTORE LOG b FROM DISK = '/data/tail.trn'",
+        ],
+    );
+    is_whole(&mut s);
+}
+
+/// Wherever the power fails, the sequence can be gone through again, and ends in the same database.
+#[test]
+fn the_power_fails_on_the_way() {
+    let (disk, page) = damaged(84);
+    let steps = |tail: &str| {
+        [
+            from_full(page),
+            "RESTORE LOG b FROM DISK = '/data/1.trn' WITH NORECOVERY".to_owned(),
+            format!("BACKUP LOG b TO DISK = '{tail}'"),
+            format!("RESTORE LOG b FROM DISK = '{tail}' WITH RECOVERY"),
+        ]
+    };
+    let mut restoring = 0;
+    for cut in 0..8 {
+        let world = disk.fork();
+        let instance = start(&world.env());
+        world.power_off_after(cut * 27);
+        let mut s = login(&instance);
+        for step in steps("/data/cut.trn") {
+            run(&mut s, &step);
+        }
+        drop(s);
+        let after = world.crash(cut);
+        drop(instance);
+        let mut s = alone_on(&after.env());
+        let found = state(&mut s);
+        restoring += u32::from(found == "RESTORING");
+        if found == "ONLINE" && number(&mut login(&s.instance), COUNTS).is_none() {
+            is_whole(&mut s);
+            continue;
+        }
+        // What was backed up before the cut may be one more link of the chain.
+        let between = "RESTORE LOG b FROM DISK = '/data/cut.trn' WITH NORECOVERY";
+        let [first, second, third, last] = steps("/data/again.trn");
+        all(&mut s, &[&first, &second]);
+        run(&mut s, between);
+        all(&mut s, &[&third, &last]);
+        is_whole(&mut s);
+    }
+    assert!(restoring > 0, "{restoring}");
+}
