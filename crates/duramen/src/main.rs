@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod console;
 mod log;
 mod options;
 mod page;
 mod serve;
-mod server_log;
 mod sql;
 
 use std::process::ExitCode;

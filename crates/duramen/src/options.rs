@@ -19,6 +19,8 @@ usage: duramen serve [OPTIONS]
   --log-profile PROFILE    2012, 2014, 2019, 2022 or native    (default native)
   --log-sector SIZE        auto, 512 or 4096                   (default auto)
   --instant-file-init on|off                                   (default on)
+  -E                       a file gives 64 extents before it is the next one's turn
+  -T FLAG                  a trace flag that is on for the server; again for more
   --dashboard ADDR:PORT|off  a live page for browsers          (default off)
 ";
 
@@ -39,6 +41,9 @@ pub struct Options {
     /// `None`: the device's.
     pub sector: Option<u32>,
     pub instant_file_init: bool,
+    /// A file gives 64 extents when it is its turn.
+    pub large_extents: bool,
+    pub trace_flags: Vec<i64>,
     /// Where browsers find the live page.
     pub dashboard: Option<SocketAddr>,
 }
@@ -63,6 +68,8 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         profile: LogProfile::Native,
         sector: None,
         instant_file_init: true,
+        large_extents: false,
+        trace_flags: Vec::new(),
         dashboard: None,
     };
     let mut rest = args.iter();
@@ -73,6 +80,21 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         };
         if matches!(flag, "--help" | "-h") {
             return Ok(Parsed::Help);
+        }
+        if flag == "-E" {
+            options.large_extents = true;
+            continue;
+        }
+        if let Some(number) = flag.strip_prefix("-T") {
+            let number = match number {
+                "" => rest.next().map_or("", String::as_str),
+                attached => attached,
+            };
+            let number = number.parse().ok().filter(|n| *n > 0);
+            let number =
+                number.ok_or_else(|| format!("{flag}: the number of a trace flag is wanted"))?;
+            options.trace_flags.push(number);
+            continue;
         }
         if !FLAGS.contains(&flag) {
             return Err(format!(
@@ -237,6 +259,10 @@ mod tests {
             "off",
             "--dashboard",
             "127.0.0.1:8433",
+            "-T3604",
+            "-E",
+            "-T",
+            "1118",
         ]) else {
             panic!("all flags parse");
         };
@@ -249,7 +275,8 @@ mod tests {
         assert_eq!(options.max_memory, Some(2 << 30));
         assert_eq!(options.profile, LogProfile::V2012);
         assert_eq!(options.sector, Some(512));
-        assert!(!options.instant_file_init);
+        assert!(!options.instant_file_init && options.large_extents);
+        assert_eq!(options.trace_flags, [3604, 1118]);
         assert_eq!(options.dashboard.map(|d| d.port()), Some(8433));
         assert_eq!(run(&["--help"]), Ok(Parsed::Help));
     }
@@ -258,6 +285,8 @@ mod tests {
     fn wrong_ones_are_named() {
         for args in [
             &["--nope"][..],
+            &["-T"],
+            &["-Tx"],
             &["--listen"],
             &["--listen", "x"],
             &["--drive", "EE=/x"],

@@ -10,9 +10,11 @@ use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
 use duramen_session::{Instance, InstanceConfig, StorageConfig};
 
+use crate::console::say;
 use crate::options::{self, Options, Parsed};
-use crate::server_log::{ServerLog, say, say_now};
 
+/// Extents that a file gives in its turn with -E.
+const EXTENTS_IN_TURN: u32 = 64;
 /// How long the reply to SHUTDOWN has to leave.
 const REPLY_TIME: Duration = Duration::from_millis(250);
 
@@ -66,9 +68,17 @@ fn serve(options: &Options) -> Result<(), String> {
         server_name: server_name(),
         storage: storage(&env, options),
     };
-    let notice = Arc::new(say_now);
-    let instance = Instance::start_early(&env, config, notice).map_err(|e| text(&e))?;
-    let log = ServerLog::start(Arc::clone(&instance));
+    let instance = Instance::start_early(&env, config, Arc::new(say)).map_err(|e| text(&e))?;
+    let log = Arc::clone(&instance.error_log);
+    if options.large_extents {
+        instance
+            .databases
+            .engine
+            .set_extents_in_turn(EXTENTS_IN_TURN);
+    }
+    instance
+        .trace_on(&options.trace_flags)
+        .map_err(|e| e.message)?;
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
@@ -78,7 +88,6 @@ fn serve(options: &Options) -> Result<(), String> {
     let server = Server::start(Arc::new(backend), config).map_err(|e| text(&e))?;
     let stop = Arc::new(server.stopper());
     instance.stops_by(Box::new(move |at_once| {
-        say("Server shut down by request.");
         if at_once {
             std::process::exit(0);
         }
@@ -99,7 +108,13 @@ fn serve(options: &Options) -> Result<(), String> {
     for database in instance.databases.unavailable() {
         eprintln!("duramen: {database}");
     }
-    say(&format!(
+    let kind = if address.is_ipv4() { "ipv4" } else { "ipv6" };
+    log.server(&format!(
+        "Server is listening on [ {} <{kind}> {} ].",
+        address.ip(),
+        address.port()
+    ));
+    log.server(&format!(
         "SQL Server is now ready for client connections. ({address})"
     ));
     say(&format!(
@@ -115,9 +130,11 @@ fn serve(options: &Options) -> Result<(), String> {
     if let Some(dashboard) = dashboard {
         dashboard.stop();
     }
+    log.server(
+        "SQL Server is terminating because of a system shutdown. This is an informational message only. No user action is required.",
+    );
     instance.shutdown().map_err(|e| text(&e))?;
-    drop(log);
-    say("SQL Server is terminating; all databases are closed.");
+    log.server("SQL Server is terminating; all databases are closed.");
     Ok(())
 }
 

@@ -20,6 +20,8 @@ pub struct Settings {
     pub instant_file_init: bool,
     /// `--max-memory` in MB; `None`: the server's default.
     pub memory_mb: Option<u32>,
+    /// `-E`: a file gives 64 extents in its turn.
+    pub large_extents: bool,
 }
 
 impl Default for Settings {
@@ -28,6 +30,7 @@ impl Default for Settings {
             profile: "native",
             instant_file_init: true,
             memory_mb: None,
+            large_extents: false,
         }
     }
 }
@@ -104,6 +107,9 @@ impl Embedded {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if self.settings.large_extents {
+            command.arg("-E");
+        }
         if let Some(mb) = self.settings.memory_mb {
             command.args(["--max-memory", &format!("{mb}MB")]);
         }

@@ -48,9 +48,47 @@ pub fn is_idle(kind: &str) -> bool {
     IDLE.contains(&kind)
 }
 
+/// Every wait type that was waited for.
+pub const WAITS: &str = "SELECT wait_type, waiting_tasks_count, wait_time_ms FROM sys.dm_os_wait_stats \
+    WHERE waiting_tasks_count > 0";
+
+/// Tasks and milliseconds of each wait type since the server started, or since they were cleared.
+pub type WaitTotals = BTreeMap<String, (f64, f64)>;
+
+/// The answer to [`WAITS`].
+pub fn wait_totals(rows: &Rows) -> WaitTotals {
+    let wait = |row: &Vec<_>| (string(&row[0]), (number(&row[1]), number(&row[2])));
+    rows.rows.iter().map(wait).collect()
+}
+
+/// What was waited between two moments, longest first, without the waits of idle roles.
+pub fn waits_between(before: &WaitTotals, after: &WaitTotals) -> Vec<Wait> {
+    let since = |(kind, (tasks, ms)): (&String, &(f64, f64))| {
+        // After DBCC SQLPERF(..., CLEAR) there is less than before.
+        let (tasks0, ms0) = before
+            .get(kind)
+            .copied()
+            .filter(|b| b.0 <= *tasks)
+            .unwrap_or_default();
+        Wait {
+            kind: kind.clone(),
+            tasks: tasks - tasks0,
+            ms: (ms - ms0).max(0.0),
+        }
+    };
+    let mut all: Vec<Wait> = after
+        .iter()
+        .filter(|(kind, _)| !is_idle(kind))
+        .map(since)
+        .filter(|w| w.tasks > 0.0)
+        .collect();
+    all.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    all
+}
+
 /// Cumulative figures of one moment.
 pub struct Snapshot {
-    waits: BTreeMap<String, (f64, f64)>,
+    waits: WaitTotals,
     files: Files,
     growths: f64,
 }
@@ -59,7 +97,7 @@ impl Snapshot {
     pub fn take(sql: &mut Sql, database: &str) -> Result<Snapshot, String> {
         let name = quoted(database);
         let sets = sql.query(&format!(
-            "SELECT wait_type, waiting_tasks_count, wait_time_ms FROM sys.dm_os_wait_stats WHERE waiting_tasks_count > 0;
+            "{WAITS};
              SELECT f.type, SUM(CONVERT(float, s.num_of_writes)), SUM(CONVERT(float, s.num_of_bytes_written)),
                     SUM(CONVERT(float, s.io_stall_write_ms)), SUM(CONVERT(float, s.num_of_reads)),
                     SUM(CONVERT(float, s.num_of_bytes_read))
@@ -72,32 +110,16 @@ impl Snapshot {
         let [waits, files, growths] = sets.as_slice() else {
             return Err("a snapshot has three result sets".to_owned());
         };
-        let wait = |row: &Vec<_>| (string(&row[0]), (number(&row[1]), number(&row[2])));
         Ok(Snapshot {
-            waits: waits.rows.iter().map(wait).collect(),
+            waits: wait_totals(waits),
             files: file_io(files),
             growths: growths.rows.first().map_or(0.0, |row| number(&row[0])),
         })
     }
 
-    /// What was waited since an earlier moment, longest first, without the waits of idle roles.
+    /// What was waited since an earlier moment: see [`waits_between`].
     pub fn waits_since(&self, before: &Snapshot) -> Vec<Wait> {
-        let mut all: Vec<Wait> = self
-            .waits
-            .iter()
-            .filter(|(kind, _)| !is_idle(kind))
-            .map(|(kind, (tasks, ms))| {
-                let (tasks0, ms0) = before.waits.get(kind).copied().unwrap_or((0.0, 0.0));
-                Wait {
-                    kind: kind.clone(),
-                    tasks: tasks - tasks0,
-                    ms: ms - ms0,
-                }
-            })
-            .filter(|w| w.tasks > 0.0)
-            .collect();
-        all.sort_by(|a, b| b.ms.total_cmp(&a.ms));
-        all
+        waits_between(&before.waits, &self.waits)
     }
 
     pub fn files_since(&self, before: &Snapshot) -> Files {

@@ -73,6 +73,9 @@ impl Target {
         if self.is_embedded() {
             return None;
         }
+        if settings.large_extents {
+            return Some("nobody can ask a server whether it was started with -E".to_owned());
+        }
         if !self.about.ours {
             if settings.profile != own_profile(self.about.major) {
                 return Some(format!(

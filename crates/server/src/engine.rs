@@ -56,6 +56,7 @@ impl Backend for EngineBackend {
             app: request.app.clone(),
             host: request.host.clone(),
             language: request.language.clone(),
+            client_pid: request.client_pid,
             client_address: request.client_address.clone(),
             encrypted: request.encrypted,
         })?;

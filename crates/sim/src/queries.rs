@@ -66,16 +66,19 @@ impl Report {
 }
 
 /// Asks `count` queries, world after world from the seed, every `step`th. Without SQLite only the three-part queries are
-/// asked. After each world `told` hears what has been found so far.
+/// asked. `parallel`: every query that several threads can run is run by four. After each world `told` hears what has been found so far.
 pub fn run(
     (mut seed, step): (u64, u64),
     count: u64,
     mut other: Option<Sqlite>,
-    keep_going: bool,
+    (keep_going, parallel): (bool, bool),
     mut told: impl FnMut(&Report),
 ) -> Report {
     let mut report = Report::default();
     let instance = world::instance();
+    if parallel {
+        world::be_parallel(&instance);
+    }
     while report.asked() < count && (keep_going || report.differences.is_empty()) {
         let left = (count - report.asked()).min(PER_WORLD);
         one_world(seed, left, &instance, other.as_mut(), &mut report);

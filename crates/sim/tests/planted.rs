@@ -13,6 +13,8 @@ fn seeds(bug: Bug) -> u64 {
     match bug {
         // The crash must fall between two writes that follow each other.
         Bug::DecisionSkipped | Bug::PreparedIsAborted | Bug::DecisionBeforePrepared => 2_000,
+        // It must fall between a packet and the flush that a reader did not wait for.
+        Bug::ReaderNotGated => 800,
         _ => 200,
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use crate::measure::is_idle;
+use crate::measure::{WAITS, WaitTotals, wait_totals, waits_between};
+use crate::record::Wait;
 use crate::sql::{Rows, Sql, number, string};
 
 /// Looks that are remembered: five minutes.
@@ -61,7 +62,7 @@ pub struct Looks {
     previous: Option<(f64, Totals)>,
     /// Seconds since the first look and the rate, each at most [`REMEMBERED`] long.
     pub rates: BTreeMap<Rate, VecDeque<(f64, f64)>>,
-    waits: VecDeque<BTreeMap<String, (f64, f64)>>,
+    waits: VecDeque<WaitTotals>,
     pub about: Option<Table>,
     pub databases: Option<Table>,
     pub sessions: Option<Table>,
@@ -78,14 +79,6 @@ struct Totals {
     counters: BTreeMap<String, f64>,
     /// Bytes, writes and milliseconds of data files and of log files.
     files: [[f64; 3]; 2],
-}
-
-/// A wait type's part of the last minute.
-#[derive(Clone, Debug)]
-pub struct Waited {
-    pub kind: String,
-    pub tasks: f64,
-    pub ms: f64,
 }
 
 const ABOUT: &str = "SELECT @@SERVERNAME, @@VERSION, SUSER_SNAME(), \
@@ -128,8 +121,6 @@ const GROWTHS: &str = "SELECT TOP (15) CONVERT(varchar(19), t.StartTime, 120) AS
 const MAPS: &str = "SELECT d.name, l.vlf_size_mb, l.vlf_active FROM sys.databases AS d \
     CROSS APPLY sys.dm_db_log_stats(d.database_id) AS s CROSS APPLY sys.dm_db_log_info(d.database_id) AS l \
     WHERE s.total_vlf_count <= 1000 ORDER BY d.database_id, l.file_id, l.vlf_begin_offset";
-
-const WAITS: &str = "SELECT wait_type, waiting_tasks_count, wait_time_ms FROM sys.dm_os_wait_stats WHERE waiting_tasks_count > 0";
 
 impl Looks {
     /// Looks once. The error is of the connection: what a single query was refused stands in its place.
@@ -191,8 +182,7 @@ impl Looks {
     fn note_waits(&mut self, waits: Table) {
         match waits {
             Ok(rows) => {
-                let wait = |row: &Vec<_>| (string(&row[0]), (number(&row[1]), number(&row[2])));
-                self.waits.push_back(rows.rows.iter().map(wait).collect());
+                self.waits.push_back(wait_totals(&rows));
                 if self.waits.len() > WAITS_OVER + 1 {
                     self.waits.pop_front();
                 }
@@ -203,30 +193,12 @@ impl Looks {
     }
 
     /// What was waited in the last minute, longest first, idle roles left out.
-    pub fn waited(&self) -> Vec<Waited> {
+    pub fn waited(&self) -> Vec<Wait> {
         let (Some(before), Some(after)) = (self.waits.front(), self.waits.back()) else {
             return Vec::new();
         };
-        let since = |(kind, (tasks, ms)): (&String, &(f64, f64))| {
-            // After DBCC SQLPERF(..., CLEAR) there is less than before.
-            let (tasks0, ms0) = before
-                .get(kind)
-                .copied()
-                .filter(|b| b.0 <= *tasks)
-                .unwrap_or_default();
-            Waited {
-                kind: kind.clone(),
-                tasks: tasks - tasks0,
-                ms: (ms - ms0).max(0.0),
-            }
-        };
-        let mut all: Vec<Waited> = after
-            .iter()
-            .filter(|(kind, _)| !is_idle(kind))
-            .map(since)
-            .filter(|w| w.tasks > 0.0 && w.ms > 0.0)
-            .collect();
-        all.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+        let mut all = waits_between(before, after);
+        all.retain(|w| w.ms > 0.0);
         all
     }
 }

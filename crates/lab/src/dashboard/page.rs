@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use duramen_plot::{Cell, Lines, Series, Strip, escape};
+use duramen_plot::{Lines, Series, escape};
 
 use super::look::{Looks, Map, REMEMBERED, Rate, Table};
 use super::visits::{Visit, lock};
@@ -188,18 +188,12 @@ fn maps(page: &mut Page, maps: Option<&Result<Vec<Map>, String>>) {
     };
     page.raw("<div class=\"plots\">");
     for map in maps {
-        let cell = |(n, (mb, active)): (usize, &(f64, bool))| Cell {
-            size: *mb,
-            class: usize::from(*active),
-            name: format!("VLF {}: {mb:.2} MB", n + 1),
-        };
         let size: f64 = map.vlfs.iter().map(|v| v.0).sum();
-        let strip = Strip {
-            title: format!("Log of {}", map.database),
-            note: format!("{} VLFs, {size:.1} MB; dark: active", map.vlfs.len()),
-            cells: map.vlfs.iter().enumerate().map(cell).collect(),
-        };
-        page.raw(&strip.svg());
+        page.log_map(
+            format!("Log of {}", map.database),
+            format!("{} VLFs, {size:.1} MB; dark: active", map.vlfs.len()),
+            map.vlfs.iter().copied(),
+        );
     }
     page.raw("</div>");
 }

@@ -33,6 +33,8 @@ struct Populate {
     /// The log is in another directory than the data.
     apart: bool,
     data_files: u32,
+    /// The server was started with `-E`.
+    large_extents: bool,
     /// Somebody runs CHECKPOINT all the time.
     checkpoints: bool,
     /// The log is as large as it will ever be from the start.
@@ -47,6 +49,7 @@ fn trials(scale: f64) -> Vec<Box<dyn Trial>> {
         batch: 1,
         apart: false,
         data_files: 1,
+        large_extents: false,
         checkpoints: false,
         log_sized: false,
         // Everybody inserts equally many whole batches.
@@ -70,6 +73,7 @@ fn trials(scale: f64) -> Vec<Box<dyn Trial>> {
     all.extend([
         Populate { apart: true, ..base },
         Populate { data_files: 4, ..base },
+        Populate { data_files: 4, large_extents: true, ..base },
         Populate { checkpoints: true, ..base },
         Populate { log_sized: true, ..base },
     ]);
@@ -100,6 +104,10 @@ impl Populate {
     fn variant(&self) -> &'static str {
         match self {
             Populate { apart: true, .. } => ", log apart",
+            Populate {
+                large_extents: true,
+                ..
+            } => ", 4 data files, -E",
             Populate { data_files: 4, .. } => ", 4 data files",
             Populate {
                 checkpoints: true, ..
@@ -134,6 +142,7 @@ impl Trial for Populate {
             ("batch", self.batch.to_string()),
             ("log apart", self.apart.to_string()),
             ("data files", self.data_files.to_string()),
+            ("-E", self.large_extents.to_string()),
             ("manual checkpoints", self.checkpoints.to_string()),
             ("log sized before", self.log_sized.to_string()),
             ("rows", self.inserted().to_string()),
@@ -143,6 +152,7 @@ impl Trial for Populate {
     fn server(&self) -> Settings {
         Settings {
             profile: self.profile,
+            large_extents: self.large_extents,
             ..Settings::default()
         }
     }
@@ -308,6 +318,7 @@ fn findings(outcome: &Outcome) -> Vec<String> {
     for variant in [
         "log apart",
         "4 data files",
+        "4 data files, -E",
         "manual checkpoints",
         "log sized before",
     ] {

@@ -165,7 +165,14 @@ impl Trial for Vlf {
              LOG ON (NAME = lab_log, FILENAME = {log}, SIZE = {log_mb}MB, FILEGROWTH = {growth}MB)"
         ))?;
         sql.run("ALTER DATABASE lab SET RECOVERY SIMPLE")?;
-        for n in 1..self.tempdb_files {
+        // A server begins with a file for each processor.
+        let there = match self.tempdb_files {
+            1 => 1,
+            _ => {
+                sql.number("SELECT COUNT(*) FROM tempdb.sys.database_files WHERE type = 0")? as u32
+            }
+        };
+        for n in there..self.tempdb_files {
             let file = target.file(&format!("temp{n}.ndf"));
             sql.run(&format!(
                 "ALTER DATABASE tempdb ADD FILE (NAME = lab_temp{n}, FILENAME = {file}, SIZE = 16MB, FILEGROWTH = 64MB)"

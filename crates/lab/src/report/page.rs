@@ -1,6 +1,6 @@
 //! The shell of a page and the few elements it is made of. Everything that comes from outside is escaped here.
 
-use duramen_plot::{STYLE, escape};
+use duramen_plot::{Cell, STYLE, Strip, escape};
 
 /// An HTML document being written.
 pub struct Page {
@@ -33,6 +33,22 @@ impl Page {
         Page {
             text: String::new(),
         }
+    }
+
+    /// A log file's VLFs in file order, in MB, those that are active darker.
+    pub fn log_map(
+        &mut self,
+        title: String,
+        note: String,
+        vlfs: impl Iterator<Item = (f64, bool)>,
+    ) {
+        let cell = |(n, (mb, active)): (usize, (f64, bool))| Cell {
+            size: mb,
+            class: usize::from(active),
+            name: format!("VLF {}: {mb:.2} MB", n + 1),
+        };
+        let cells = vlfs.enumerate().map(cell).collect();
+        self.raw(&Strip { title, note, cells }.svg());
     }
 
     /// What was written, without an end.

@@ -1,6 +1,6 @@
 //! One trial's details: waits, what happened over time, the map of its log, its latencies.
 
-use duramen_plot::{Cell, Columns, Lines, Series, Strip, escape};
+use duramen_plot::{Columns, Lines, Series, escape};
 
 use super::page::{Page, cell, head, number, row};
 use crate::record::Trial;
@@ -26,7 +26,14 @@ pub fn details(page: &mut Page, experiment: &str, trial: &Trial) {
         page.raw(&picture.svg());
     }
     if !trial.log.map.is_empty() {
-        page.raw(&vlf_map(trial).svg());
+        page.log_map(
+            "The log file".to_owned(),
+            format!(
+                "{:.0} VLFs, {:.0} MB; dark: active",
+                trial.log.vlfs, trial.log.size_mb
+            ),
+            trial.log.map.iter().map(|(mb, status)| (*mb, *status == 2)),
+        );
     }
     if !trial.latencies.is_empty() {
         let latencies = Columns {
@@ -173,20 +180,4 @@ fn timelines(trial: &Trial) -> Vec<Lines> {
         });
     }
     out
-}
-
-fn vlf_map(trial: &Trial) -> Strip {
-    let cell = |(n, (mb, status)): (usize, &(f64, u8))| Cell {
-        size: *mb,
-        class: usize::from(*status == 2),
-        name: format!("VLF {}: {mb:.2} MB", n + 1),
-    };
-    Strip {
-        title: "The log file".to_owned(),
-        note: format!(
-            "{:.0} VLFs, {:.0} MB; dark: active",
-            trial.log.vlfs, trial.log.size_mb
-        ),
-        cells: trial.log.map.iter().enumerate().map(cell).collect(),
-    }
 }

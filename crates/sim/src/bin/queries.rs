@@ -1,5 +1,5 @@
-//! `queries [--count N] [--seed S] [--keep-going on] [--threads T]`: random queries whose answers must agree. How far it has
-//! come, and what does not agree, is told on the way.
+//! `queries [--count N] [--seed S] [--keep-going on] [--threads T] [--parallel on]`: random queries whose answers must agree. How far it has
+//! come, and what does not agree, is told on the way. `--parallel on`: by plans of four threads, whatever they cost.
 //!
 //! Exit code 1 when some did not.
 
@@ -12,10 +12,10 @@ use duramen_sim::queries::{self, Report, sqlite::Sqlite};
 const TOLD: u64 = 1_000;
 
 /// Every `step`th world from a seed, on an instance of its own.
-fn part(name: String, (seed, step): (u64, u64), count: u64, keep_going: bool) -> Report {
+fn part(name: String, (seed, step): (u64, u64), count: u64, how: (bool, bool)) -> Report {
     let start = time::now();
     let (mut last, mut different) = (0, 0);
-    queries::run((seed, step), count, Sqlite::start(), keep_going, |report| {
+    queries::run((seed, step), count, Sqlite::start(), how, |report| {
         for difference in &report.differences[different..] {
             println!("DIFFERENT: {difference}\n");
         }
@@ -30,7 +30,8 @@ fn part(name: String, (seed, step): (u64, u64), count: u64, keep_going: bool) ->
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (mut count, mut seed, mut threads, mut keep_going) = (10_000, 1, 1, false);
+    let (mut count, mut seed, mut threads) = (10_000, 1, 1);
+    let (mut keep_going, mut parallel) = (false, false);
     for pair in args.chunks(2) {
         let number = || pair.get(1).and_then(|v| v.parse::<u64>().ok());
         match (pair[0].as_str(), number()) {
@@ -38,8 +39,11 @@ fn main() {
             ("--seed", Some(n)) => seed = n,
             ("--threads", Some(n)) => threads = n.clamp(1, 64),
             ("--keep-going", _) => keep_going = true,
+            ("--parallel", _) => parallel = true,
             _ => {
-                eprintln!("usage: queries [--count N] [--seed S] [--keep-going on] [--threads T]");
+                eprintln!(
+                    "usage: queries [--count N] [--seed S] [--keep-going on] [--threads T] [--parallel on]"
+                );
                 std::process::exit(2);
             }
         }
@@ -56,7 +60,7 @@ fn main() {
             };
             let count = count / threads + u64::from(t < count % threads);
             thread::spawn("queries", move || {
-                part(name, (seed + t, threads), count, keep_going)
+                part(name, (seed + t, threads), count, (keep_going, parallel))
             })
         })
         .collect();

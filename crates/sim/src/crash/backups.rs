@@ -226,9 +226,12 @@ impl Taker {
             Kind::Log => "LOG",
             _ => "DATABASE",
         };
-        let with = match kind {
-            Kind::Differential => " WITH DIFFERENTIAL",
-            _ if self.rng.one_in(2) => " WITH CHECKSUM, INIT",
+        let with = match (kind, self.rng.below(4)) {
+            (Kind::Differential, 0 | 1) => " WITH DIFFERENTIAL",
+            (Kind::Differential, _) => " WITH DIFFERENTIAL, COMPRESSION",
+            (_, 0) => " WITH CHECKSUM, INIT",
+            (_, 1) => " WITH COMPRESSION",
+            (_, 2) => " WITH COMPRESSION, CHECKSUM",
             _ => "",
         };
         let visible = |wire: &Wire, s| wire.with(|l| l.visible(s, 0));

@@ -68,7 +68,7 @@ pub fn login(instance: &Arc<Instance>) -> Result<Session, String> {
 
 fn script() -> Vec<String> {
     let mut all = Vec::new();
-    for db in DATABASES {
+    for (at, db) in DATABASES.iter().enumerate() {
         all.push(format!(
             "CREATE DATABASE {db} ON (NAME = {db}, FILENAME = '/data/{db}.mdf', SIZE = 1MB, FILEGROWTH = 512KB) \
              LOG ON (NAME = {db}_log, FILENAME = '/data/{db}.ldf', SIZE = 1MB, FILEGROWTH = 512KB)"
@@ -76,6 +76,18 @@ fn script() -> Vec<String> {
         all.push(format!(
             "ALTER DATABASE {db} SET DELAYED_DURABILITY = ALLOWED"
         ));
+        // The second database has partitions under the tables whose rows come and go.
+        let on = match at {
+            0 => "",
+            _ => {
+                all.push(format!(
+                    "USE {db};
+                     CREATE PARTITION FUNCTION pf (int) AS RANGE RIGHT FOR VALUES (105, 110, 208, 304, 411);
+                     CREATE PARTITION SCHEME ps AS PARTITION pf ALL TO ([PRIMARY])"
+                ));
+                " ON ps (id)"
+            }
+        };
         all.push(format!(
             "USE {db};
              CREATE TABLE seq (sess int NOT NULL CONSTRAINT pk_seq PRIMARY KEY, n bigint NOT NULL);
@@ -83,11 +95,11 @@ fn script() -> Vec<String> {
              CREATE TABLE hist (acct int NOT NULL, ver int NOT NULL, delta bigint NOT NULL, sess int NOT NULL,
                                 txn bigint NOT NULL, CONSTRAINT pk_hist PRIMARY KEY (acct, ver));
              CREATE TABLE t (id int NOT NULL CONSTRAINT pk_t PRIMARY KEY, pad varchar(3000) NOT NULL, n int NULL,
-                             f char(300) NOT NULL);
+                             f char(300) NOT NULL){on};
              CREATE INDEX t_n ON t (n);
-             CREATE TABLE h (id int NOT NULL, pad varchar(1500) NOT NULL, n int NULL, f char(1600) NOT NULL);
+             CREATE TABLE h (id int NOT NULL, pad varchar(1500) NOT NULL, n int NULL, f char(1600) NOT NULL){on};
              CREATE INDEX h_id ON h (id);
-             CREATE TABLE l (id int NOT NULL CONSTRAINT pk_l PRIMARY KEY, body varchar(max) NOT NULL)"
+             CREATE TABLE l (id int NOT NULL CONSTRAINT pk_l PRIMARY KEY, body varchar(max) NOT NULL){on}"
         ));
         for n in 1..=MAX_SESSIONS {
             all.push(format!("INSERT {db}.dbo.seq VALUES ({n}, 0)"));

@@ -57,17 +57,32 @@ pub fn instance() -> Arc<Instance> {
     Instance::start(&SimDisk::new(1).env(), config).expect("the instance starts")
 }
 
+/// From now on every query that several threads can run is run by four.
+pub fn be_parallel(instance: &Arc<Instance>) {
+    instance.use_processors(4);
+    let mut session = instance.login(&sa("master")).expect("sa logs in");
+    let mut sink = Collect::default();
+    let sql = "EXEC sp_configure 'show advanced options', 1; RECONFIGURE; \
+               EXEC sp_configure 'cost threshold for parallelism', 0; \
+               EXEC sp_configure 'max degree of parallelism', 4; RECONFIGURE";
+    session.execute_batch(sql, &mut sink, &CancelToken::default());
+    assert!(sink.error.is_none(), "{:?}", sink.error);
+}
+
+fn sa(database: &str) -> LoginRequest {
+    LoginRequest {
+        user: "sa".to_owned(),
+        password: "Secret-1".to_owned(),
+        database: database.to_owned(),
+        ..LoginRequest::default()
+    }
+}
+
 impl World {
     /// New tables with rows and indexes, all from the random numbers.
     pub fn make(instance: &Arc<Instance>, rng: &mut Rng, mut other: Option<&mut Sqlite>) -> World {
-        let request = LoginRequest {
-            user: "sa".to_owned(),
-            password: "Secret-1".to_owned(),
-            database: "tempdb".to_owned(),
-            ..LoginRequest::default()
-        };
         let mut world = World {
-            session: instance.login(&request).expect("sa logs in"),
+            session: instance.login(&sa("tempdb")).expect("sa logs in"),
             tables: Vec::new(),
             large: rng.one_in(8),
             made: Vec::new(),

@@ -20,9 +20,16 @@ fn random_queries_agree() {
     if other.is_none() {
         println!("skipped: no Python with SQLite 3.39");
     }
-    let report = run((1, 1), 400, other, false, |_| {});
+    let report = run((1, 1), 400, other, (false, false), |_| {});
     assert_eq!(report.differences, Vec::<String>::new());
     assert!(report.partitioned > 50, "{report:?}");
+}
+
+#[test]
+fn random_queries_agree_when_four_threads_run_them() {
+    let report = run((7, 1), 300, Sqlite::start(), (false, true), |_| {});
+    assert_eq!(report.differences, Vec::<String>::new());
+    assert!(report.partitioned > 30, "{report:?}");
 }
 
 /// The comparison can fail: an engine that knows other rows gives other answers.
