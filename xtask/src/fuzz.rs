@@ -1,5 +1,5 @@
 //! `cargo xtask fuzz [--target NAME|all] [--seconds N] [--seed S]` and `cargo xtask queries [--count N] [--seed S]
-//! [--keep-going on] [--threads T]`: programs of the simulator room, optimised and with every assertion alive. With `DURAMEN_MATERIAL`
+//! [--keep-going on] [--threads T] [--parallel on]`: programs of the simulator room, optimised and with every assertion alive. With `DURAMEN_MATERIAL`
 //! the fuzzer's seeds come from real files too.
 
 use std::process::{Command, ExitCode};

@@ -44,7 +44,7 @@ cargo xtask connections [--count 1000]
                                what idle connections cost, and that nothing of them stays
 cargo xtask fuzz [--target NAME] [--seconds N] [--seed S]
                                hostile bytes for everything that reads from outside
-cargo xtask queries [--count 10000] [--seed S] [--keep-going on] [--threads T]
+cargo xtask queries [--count 10000] [--seed S] [--keep-going on] [--threads T] [--parallel on]
                                random queries: SQLite's answers beside ours, and queries cut in three
 cargo xtask rooms              check the imports of the rooms against ARCHITECTURE.md
 ";

@@ -9,13 +9,15 @@ use crate::test::Tally;
 /// `cargo xtask model`: every interleaving with at most four preemptions.
 pub fn run() -> ExitCode {
     let head = head("4");
-    exit(pool("4") && head)
+    let pool = pool("4");
+    exit(intents("4") && pool && head)
 }
 
 /// The slice of the test command: three preemptions.
 pub fn in_test(tally: &mut Tally) {
     tally.step("the log's write head under loom", head("3"));
     tally.step("the buffer pool's protocol under loom", pool("3"));
+    tally.step("private intent locks under loom", intents("3"));
 }
 
 /// The write head under loom; each ordering weakened in turn must be found.
@@ -26,6 +28,11 @@ fn head(preemptions: &str) -> bool {
 /// Pins, latches, writing down and eviction of the buffer pool; each rule left out in turn must be found.
 fn pool(preemptions: &str) -> bool {
     under_loom("duramen-storage", "pool::model", preemptions)
+}
+
+/// Intent locks that no table knows, and who asks for strong ones; each rule left out in turn must be found.
+fn intents(preemptions: &str) -> bool {
+    under_loom("duramen-txn", "lock::intents::model", preemptions)
 }
 
 fn under_loom(package: &str, tests: &str, preemptions: &str) -> bool {

@@ -320,12 +320,13 @@ fn peer(server: &Postgres, work: Work, size: &Size) -> Result<f64, String> {
          declare began timestamptz := clock_timestamp();
          begin {body} told := (extract(epoch from clock_timestamp() - began) * 1000000)::bigint; end $$;"
     );
+    // The loops have a table of that name too.
+    server.psql(&["-c", "drop table if exists charge, wide"], "bench")?;
     server.psql(
         &["-c", &setup, "-c", &procedure, "-c", "checkpoint"],
         "bench",
     )?;
     let told = server.psql(&["-c", "call bulk('')"], "bench")?;
-    server.psql(&["-c", "drop table if exists charge, wide"], "bench")?;
     let micros: f64 = told.trim().parse().map_err(|_| told)?;
     Ok(size.rows(work) as f64 * 1e6 / micros.max(1.0))
 }

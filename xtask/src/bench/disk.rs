@@ -11,7 +11,7 @@ const FILE_BYTES: u64 = 16 << 20;
 
 // Linux's numbers; `O_DIRECT` differs on some architectures.
 const O_DSYNC: i32 = 0o10000;
-const O_DIRECT: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) {
+pub const O_DIRECT: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) {
     0o200_000
 } else {
     0o40_000

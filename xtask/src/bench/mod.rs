@@ -14,6 +14,7 @@ mod curves;
 mod disk;
 mod duramen;
 mod log;
+mod maintenance;
 mod noise;
 mod overhead;
 mod plot;
@@ -225,6 +226,10 @@ fn measure(options: &Options) -> Result<String, String> {
     if overhead::is_wanted(only) {
         let figures = overhead::figures(&dir, options.rounds, options.seconds, options.built)?;
         table.push_str(&figures);
+        table.push('\n');
+    }
+    if maintenance::is_wanted(only) {
+        table.push_str(&maintenance::figures(&dir, options.rounds, options.scale)?);
         table.push('\n');
     }
     if checkpoint::is_wanted(only) {
