@@ -66,6 +66,11 @@ impl CatalogDb {
         &self.db
     }
 
+    /// What [`Catalog::snapshot`] gives, if it is made and nobody is at it: for those who may wait for nothing.
+    pub fn try_snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.state.try_lock()?.snapshot.clone()
+    }
+
     /// The objects as they are now, uncommitted changes included: object locks keep others away from those.
     pub fn snapshot(&self) -> SqlResult<Arc<Snapshot>> {
         let mut state = self.state.lock();

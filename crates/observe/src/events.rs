@@ -74,6 +74,7 @@ pub trait EventData {
     fn into_values(self) -> Vec<EventValue>;
 }
 
+mod blocking;
 mod list;
 mod maps;
 

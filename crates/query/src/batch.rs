@@ -47,6 +47,7 @@ use crate::exec;
 use crate::expr::Expr;
 use crate::locking::LockIntent;
 use crate::plan::{Node, Plan, Seek};
+use crate::profile::counted;
 use crate::window;
 
 pub(crate) use crew::Dealt;
@@ -124,6 +125,11 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     if !suits(plan, false) {
         return source::from_rows(plan, needed, cx);
     }
+    let operator = open_uncounted(plan, needed, cx)?;
+    Ok(counted(operator, plan, cx))
+}
+
+fn open_uncounted<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     match &plan.node {
         Node::Scan { .. } => source::scan(plan, needed, cx),
         Node::Filter { input, predicate } => {
@@ -168,7 +174,8 @@ pub fn open_whole<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let needed = vec![true; plan.columns.len()];
     match &plan.node {
         Node::Project { input, exprs } if !plan.correlated => {
-            project(input, exprs, &needed, u64::MAX, cx)
+            let operator = project(input, exprs, &needed, u64::MAX, cx)?;
+            Ok(counted(operator, plan, cx))
         }
         _ => open(plan, &needed, cx),
     }
@@ -208,7 +215,7 @@ fn open_first<'p>(
     limit: u64,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
-    match &plan.node {
+    let operator = match &plan.node {
         Node::Sort { input, keys } if suits(plan, false) => {
             sort::open((input, keys), needed, limit, cx)
         }
@@ -216,8 +223,9 @@ fn open_first<'p>(
             project(input, exprs, needed, limit, cx)
         }
         Node::Parallel { .. } if suits(plan, false) => exchange::open(plan, needed, limit, cx),
-        _ => open(plan, needed, cx),
-    }
+        _ => return open(plan, needed, cx),
+    };
+    Ok(counted(operator?, plan, cx))
 }
 
 fn project<'p>(

@@ -9,6 +9,7 @@ use duramen_types::{ConvertCtx, Value};
 use crate::batch::{Build, Dealt};
 use crate::host::{Host, Locator};
 use crate::plan::{Plan, Row};
+use crate::profile::Profile;
 
 /// The rows that a statement wrote and those that it took away: what `inserted` and `deleted` show.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ pub struct Cx<'a> {
     pub row_by_row: bool,
     /// The running statement may use more than one thread: no MAXDOP 1 forbids it.
     pub parallel: bool,
+    /// Where operators count what they do, when somebody asks.
+    pub profile: Option<Arc<Profile>>,
     /// Of a thread that runs a part of a parallel plan: what it shares with the others.
     pub(crate) dealt: Option<Arc<Dealt>>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
@@ -65,6 +68,7 @@ impl<'a> Cx<'a> {
             locators: Vec::new(),
             row_by_row: false,
             parallel: true,
+            profile: None,
             dealt: None,
             row_limit: u64::MAX,
             output: Vec::new(),

@@ -14,6 +14,7 @@ use crate::host::RowStream;
 use crate::key::{RowKey, RowSet, compare_keys};
 use crate::merge_join::MergeJoin;
 use crate::plan::{JoinKind, Node, Plan, Row, SortKey};
+use crate::profile;
 use crate::scan::TableScan;
 use crate::seek_join::{FEW_ROWS, SeekJoin};
 use crate::window;
@@ -69,6 +70,8 @@ pub enum Operator<'p> {
         seen: RowSet,
         keep_common: bool,
     },
+    /// Its rows are counted: `profile`.
+    Counted(Box<Operator<'p>>, usize),
 }
 
 /// Starts a plan whose rows are all wanted. Operators that must see all their input first (sort, aggregate) do so here.
@@ -92,6 +95,16 @@ pub fn open_rows<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>>
 }
 
 fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
+    let Some(profile) = cx.profile.clone() else {
+        return open_uncounted(plan, goal, cx);
+    };
+    let place = profile::place(plan);
+    profile.begins(place);
+    let input = open_uncounted(plan, goal, cx)?;
+    Ok(Operator::Counted(Box::new(input), place))
+}
+
+fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
     Ok(match &plan.node {
         Node::OneRow => Operator::Rows(VecDeque::from([Vec::new()])),
         Node::Values(rows) => {
@@ -327,6 +340,13 @@ impl Operator<'_> {
                 Ok((!batch.is_empty()).then_some(batch))
             }
             Operator::Columns(rows) => rows.next(cx),
+            Operator::Counted(input, place) => {
+                let batch = input.next(cx)?;
+                if let Some(profile) = &cx.profile {
+                    profile.gives(*place, batch.as_ref().map(Vec::len));
+                }
+                Ok(batch)
+            }
             Operator::Rows(rows) => {
                 let n = rows.len().min(BATCH_ROWS);
                 Ok((n > 0).then(|| rows.drain(..n).collect()))

@@ -22,6 +22,7 @@ mod optimize;
 mod output;
 mod parallel;
 mod plan;
+pub mod profile;
 pub mod rules;
 mod scan;
 mod seek_join;

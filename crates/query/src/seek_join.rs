@@ -17,6 +17,7 @@ pub const FEW_ROWS: usize = 512;
 
 /// How the right side is sought.
 pub struct SeekJoin<'p> {
+    right: &'p Plan,
     table: &'p TableSource,
     lock: ScanLock,
     path: usize,
@@ -62,6 +63,7 @@ impl<'p> SeekJoin<'p> {
         });
         let best = found.max_by_key(|(equalities, _, covers)| (equalities.len(), *covers))?;
         (!best.0.is_empty()).then_some(SeekJoin {
+            right,
             table,
             lock: *lock,
             path: best.1,
@@ -81,6 +83,12 @@ impl<'p> SeekJoin<'p> {
         let mut rows = Vec::new();
         while let Some((_, row)) = cursor.next(cx)? {
             rows.push(row);
+        }
+        if let Some(profile) = &cx.profile {
+            let place = crate::profile::place(self.right);
+            profile.begins(place);
+            profile.gives(place, Some(rows.len()));
+            profile.gives(place, None);
         }
         Ok(rows)
     }

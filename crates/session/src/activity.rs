@@ -46,12 +46,16 @@ pub struct Activity {
     pub instance: u64,
     /// The batch or statement of the request at hand, or of the last one.
     program: Global<Option<Arc<Program>>>,
+    /// The procedure, when the request at hand, or the last one, is a call.
+    call: Mutex<String>,
     state: AtomicU8,
     killed: AtomicBool,
     cancel: Mutex<CancelToken>,
     transaction: Mutex<Option<Arc<Transaction>>>,
     database: AtomicU16,
     command: AtomicU8,
+    /// The last statement: the low half of its program's number, and its step; all ones: none yet.
+    step: AtomicU64,
     /// Of the running statement, in hundredths.
     progress: AtomicU32,
     /// When what the progress is of began; 0: with the statement.
@@ -149,12 +153,14 @@ impl Activity {
             owner,
             instance,
             program: Global::new(None),
+            call: Mutex::new(String::new()),
             state: AtomicU8::new(IDLE),
             killed: AtomicBool::new(false),
             cancel: Mutex::new(CancelToken::default()),
             transaction: Mutex::new(None),
             database: AtomicU16::new(1),
             command: AtomicU8::new(0),
+            step: AtomicU64::new(u64::MAX),
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
             trace: TraceFlags::default(),
@@ -172,9 +178,11 @@ impl Activity {
     pub fn begin(&self, cancel: &CancelToken) -> bool {
         *self.cancel.lock() = cancel.clone();
         self.command.store(0, Relaxed);
+        self.step.store(u64::MAX, Relaxed);
         self.started.store(now(), Relaxed);
         self.work.begin();
         self.program.write(|p| *p = None);
+        self.call.lock().clear();
         self.state
             .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
             .is_ok()
@@ -205,6 +213,19 @@ impl Activity {
                 *p = Some(program.clone());
             }
         });
+    }
+
+    /// The request is a call of this procedure.
+    pub fn note_call(&self, name: &str) {
+        let mut call = self.call.lock();
+        call.clear();
+        call.push_str(name);
+    }
+
+    /// The procedure that the request at hand, or the last one, calls; `None` for a batch.
+    pub fn call(&self) -> Option<String> {
+        let call = self.call.lock();
+        (!call.is_empty()).then(|| call.clone())
     }
 
     /// The program of the request at hand, or of the last one.
@@ -272,6 +293,22 @@ impl Activity {
     /// The session's current database.
     pub fn database(&self) -> u16 {
         self.database.load(Relaxed)
+    }
+
+    /// The session is at this step of a program.
+    pub fn at_step(&self, program: &Program, at: usize) {
+        let step = (program.stats.id & u64::from(u32::MAX)) << 32 | at as u64;
+        self.step.store(step, Relaxed);
+    }
+
+    /// The program of the request at hand and the step that it is at; that is `None` within a module that it calls.
+    pub fn statement(&self) -> Option<(Arc<Program>, Option<usize>)> {
+        let program = self.program()?;
+        let step = self.step.load(Relaxed);
+        let own = step >> 32 == program.stats.id & u64::from(u32::MAX);
+        let at = usize::try_from(step & u64::from(u32::MAX)).ok();
+        let at = at.filter(|at| own && *at < program.steps.len());
+        Some((program, at))
     }
 
     /// The running batch is at this statement.

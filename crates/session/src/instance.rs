@@ -138,8 +138,10 @@ impl Instance {
         }));
         let weak = Arc::downgrade(&instance);
         instance.locks.set_on_blocked(Box::new(move |report| {
-            crate::xe::blocked::tell(report, || {
-                weak.upgrade().map_or(Vec::new(), |i| i.sessions())
+            let sessions = || weak.upgrade().map_or(Vec::new(), |i| i.sessions());
+            crate::xe::blocked::tell(report, sessions, |resource| {
+                let instance = weak.upgrade()?;
+                crate::xe::blocked::owner_of(instance.xe.databases(), resource)
             });
         }));
         instance.start_settings()?;

@@ -41,6 +41,9 @@ pub struct Options {
     pub deadlock_priority: i8,
     pub statistics_io: bool,
     pub statistics_time: bool,
+    /// The plans of statements that have run, with what their operators did: as XML, as rows.
+    pub statistics_xml: bool,
+    pub statistics_profile: bool,
     pub showplan: Showplan,
     /// Results are described, and nothing is run.
     pub fmtonly: bool,
@@ -76,6 +79,8 @@ impl Default for Options {
             deadlock_priority: 0,
             statistics_io: false,
             statistics_time: false,
+            statistics_xml: false,
+            statistics_profile: false,
             showplan: Showplan::Off,
             fmtonly: false,
             noexec: false,
@@ -130,7 +135,12 @@ impl Options {
 
     /// Something is told after each statement.
     pub fn measured(&self) -> bool {
-        self.statistics_io || self.statistics_time
+        self.statistics_io || self.statistics_time || self.profiled()
+    }
+
+    /// Operators are to count what they do.
+    pub fn profiled(&self) -> bool {
+        self.statistics_xml || self.statistics_profile
     }
 
     /// What conversions look at.

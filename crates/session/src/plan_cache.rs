@@ -159,6 +159,11 @@ impl PlanCache {
         Some((cached, entry.bound.clone()))
     }
 
+    /// What the steps of the program under a key have bound.
+    pub fn bound(&self, key: &str) -> Option<Plans> {
+        self.state.lock().entries.get(key).map(|e| e.bound.clone())
+    }
+
     /// About how many bytes all entries take.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes

@@ -2,7 +2,8 @@
 //!
 //! A program is flat; the document has IF and WHILE as conditions with the statements that depend on them within. These
 //! are found again by the jumps. Statements without a plan, or whose plan is not known (a cached program that has not come
-//! to them yet, or that names temporary tables and so keeps no plans; SELECT INTO), stand there with their text alone.
+//! to them yet; SELECT INTO), stand there with their text alone. A program that names temporary tables or has table
+//! variables keeps no plans, but what they looked like (`statement_stats::KnownPlan`).
 
 use duramen_base::SqlResult;
 use duramen_query::Plan;
@@ -32,11 +33,10 @@ pub fn of_bound(bound: &Bound, variables: &[String], allowed: Parallelism) -> Pl
     }
 }
 
-/// FNV-1a of a statement's text as it is (SQL Server's `query_hash` leaves literals out).
+/// `query_hash`: the same for statements that differ in literals only. Numbers are not those of SQL Server, which
+/// numbers what it makes of a text and not the text.
 pub fn query_hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
+    duramen_tsql::shape_hash(text)
 }
 
 /// The document of a whole program, or of one of its steps; `plan` knows the plan of a step. `None` without a statement.

@@ -89,6 +89,11 @@ impl Program {
         self.temporary || !self.tables.is_empty()
     }
 
+    /// By slot.
+    pub fn variable_names(&self) -> Vec<String> {
+        self.variables.iter().map(|v| v.name.clone()).collect()
+    }
+
     /// It names a table type: what it was compiled to holds as long as the schema stays.
     pub fn is_typed(&self) -> bool {
         self.table_types.iter().any(Option::is_some)

@@ -91,6 +91,7 @@ impl Session {
             }
         };
         let outcome = self.request(sink, cancel, |session, sink| {
+            session.activity.note_call(called.0);
             session.tell_call(called, cancel, |session| {
                 let mut run = Run::new(session, &nothing, sink, cancel);
                 let outcome = match work(&mut run) {

@@ -135,6 +135,8 @@ pub struct Run<'r> {
     line: i32,
     /// When the statement at hand began, while somebody wants to know.
     clock: Option<Stopwatch>,
+    /// Where the statement at hand counts what its operators do, while somebody wants to know.
+    profile: Option<Arc<duramen_query::profile::Profile>>,
     /// A step has been bound.
     rebound: bool,
 }
@@ -168,6 +170,7 @@ impl<'r> Run<'r> {
             reported: false,
             line: 0,
             clock: None,
+            profile: None,
             rebound: false,
         }
     }
@@ -218,6 +221,7 @@ impl<'r> Run<'r> {
                 Err(error) => self.failed(at, error),
             };
             self.tell_forgiven();
+            self.session.instance.xe.settle();
             at = match next {
                 Next::Step => at + 1,
                 Next::To(target) => target,
@@ -465,6 +469,7 @@ impl<'r> Run<'r> {
             }
             Op::Run(kind) => {
                 self.session.activity.at_statement(kind);
+                self.session.activity.at_step(self.program, at);
                 self.run(at, kind)?;
                 self.audit(at, kind);
                 if std::mem::take(&mut self.stopped) {

@@ -188,6 +188,7 @@ impl Session {
                 if cancel.is_set() {
                     self.tell_attention();
                 }
+                self.instance.xe.settle();
                 self.write_suspects();
                 return Some(result);
             }

@@ -5,13 +5,16 @@
 //! statement did not wait; reads and writes are of pages in the buffer pool that this thread asked for or made dirty. Threads
 //! that help a parallel statement are not among them.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_observe::ThreadWork;
+use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
+use duramen_query::showplan::plan_hash;
 
+use crate::plan_xml::Planned;
 use crate::program::{Op, Program, Step};
 use crate::usage;
 use duramen_tsql::ast::StatementKind;
@@ -65,6 +68,39 @@ pub struct StatementStats {
     pub physical_reads: Measure,
     pub logical_writes: Measure,
     pub rows: Measure,
+    plan: Mutex<Option<KnownPlan>>,
+}
+
+/// What is known of a statement's plan without the plan.
+#[derive(Clone, Debug)]
+pub struct KnownPlan {
+    /// The schema's, when it was bound.
+    pub version: u64,
+    at: Instant,
+    /// `query_plan_hash`
+    pub hash: u64,
+    /// What it looks like, where the plan itself is its session's own and not kept.
+    pub planned: Option<Arc<Planned>>,
+}
+
+/// A plan that comes again sooner is not looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl StatementStats {
+    pub fn plan(&self) -> Option<KnownPlan> {
+        self.plan.lock().clone()
+    }
+
+    pub fn know_plan(&self, version: u64, planned: Planned, keep: bool) -> u64 {
+        let hash = plan_hash(&planned.0);
+        *self.plan.lock() = Some(KnownPlan {
+            version,
+            at: time::now(),
+            hash,
+            planned: keep.then(|| Arc::new(planned)),
+        });
+        hash
+    }
 }
 
 /// Of a program, statement by statement.
@@ -239,12 +275,34 @@ impl Collected {
 
 impl ProgramStats {
     fn add(&self, steps: usize, at: usize, sums: &Sums) {
+        if let Some(s) = self.step(steps, at) {
+            s.add(sums);
+        }
+    }
+
+    /// The plan that a step has bound, for a program whose plans are not kept. Of those that come quickly one after the
+    /// other the first is remembered.
+    pub fn bound(&self, steps: usize, at: usize, version: u64, plan: impl FnOnce() -> Planned) {
+        let Some(stats) = self.step(steps, at) else {
+            return;
+        };
+        let is_new = |k: &KnownPlan| k.at.elapsed() < LOOK_AGAIN;
+        if !stats.plan.lock().as_ref().is_some_and(is_new) {
+            stats.know_plan(version, plan(), true);
+        }
+    }
+
+    /// Of a program of so many steps.
+    pub fn step(&self, steps: usize, at: usize) -> Option<&StatementStats> {
         let all = self
             .steps
             .get_or_init(|| (0..steps).map(|_| StatementStats::default()).collect());
-        if let Some(s) = all.get(at) {
-            s.add(sums);
-        }
+        all.get(at)
+    }
+
+    /// What is known of the plan of a step.
+    pub fn plan(&self, at: usize) -> Option<KnownPlan> {
+        self.steps.get()?.get(at)?.plan()
     }
 
     /// The program has run.

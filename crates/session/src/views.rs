@@ -15,9 +15,11 @@ pub(crate) mod dump_dblog;
 mod event_files;
 mod event_sessions;
 mod exec;
+mod index_operations;
 mod index_physical;
 mod index_usage;
 mod indexes;
+mod input_buffer;
 mod io_stats;
 mod languages;
 mod locks;
@@ -38,6 +40,7 @@ mod query_stats;
 mod recovery_status;
 mod spaces;
 mod stats;
+mod stats_values;
 mod trace;
 mod transactions;
 mod version_store;
@@ -234,6 +237,10 @@ const FUNCTIONS: &[&View] = &[
     &no_rows::DRIVES,
     &no_rows::FILE_STATS,
     &index_physical::VIEW,
+    &index_operations::VIEW,
+    &stats_values::PROPERTIES,
+    &stats_values::HISTOGRAM,
+    &input_buffer::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

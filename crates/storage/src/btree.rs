@@ -270,6 +270,7 @@ impl Rowset {
             Err(wanted) => return Ok(Inserted::Wait(wanted)),
         };
         if let Err(wanted) = self.lock_row_latched(tx, id, &resource, mode) {
+            self.storage.operations.asked(&wanted.resource);
             return Ok(Inserted::Wait(wanted));
         }
         if !self.fits(p, row.len(), true) {
@@ -287,10 +288,11 @@ impl Rowset {
         }
         self.db
             .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+        self.storage.operations.inserted.add(1);
         Ok(Inserted::Done)
     }
 
-    /// X on the key and IX on its page, without waiting.
+    /// X on the key and IX on its page, without waiting. Whoever inserts counts both with the row.
     fn lock_row_latched(
         &self,
         tx: &Transaction,
@@ -298,23 +300,27 @@ impl Rowset {
         resource: &Resource,
         mode: LockMode,
     ) -> Result<(), Wanted> {
-        self.page_intent(tx, page)?;
+        let intent = self.page_wanted(page);
+        self.try_uncounted(tx, intent)?;
         let wanted = Wanted {
             resource: *resource,
             mode,
             duration: LockDuration::Normal,
         };
-        self.try_wanted(tx, wanted).map(|_| ())
+        self.try_uncounted(tx, wanted).map(|_| ())
+    }
+
+    fn page_wanted(&self, page: PageId) -> Wanted {
+        Wanted {
+            resource: Resource::Page(self.db.id, page),
+            mode: LockMode::IX,
+            duration: LockDuration::Normal,
+        }
     }
 
     /// IX on a page where a row is about to change, without waiting.
     pub(crate) fn page_intent(&self, tx: &Transaction, page: PageId) -> Result<(), Wanted> {
-        let wanted = Wanted {
-            resource: Resource::Page(self.db.id, page),
-            mode: LockMode::IX,
-            duration: LockDuration::Normal,
-        };
-        self.try_wanted(tx, wanted).map(|_| ())
+        self.try_wanted(tx, self.page_wanted(page)).map(|_| ())
     }
 
     /// Before a new key goes to `slot`: asks whether somebody holds the range it falls into, which is locked with the
@@ -366,6 +372,7 @@ impl Rowset {
         let key = self.keys.of_leaf(&self.def.layout, row)?;
         let resource = self.key_resource(&key);
         let e = self.entity();
+        self.storage.operations.asked(&resource);
         if !self
             .db
             .try_lock(tx, &e, &resource, LockMode::S, LockDuration::Instant)
@@ -391,6 +398,7 @@ impl Rowset {
     ) -> StorageResult<Inserted> {
         let resource = self.key_resource(key);
         if let Err(wanted) = self.lock_row_latched(tx, id, &resource, LockMode::X) {
+            self.storage.operations.asked(&wanted.resource);
             return Ok(Inserted::Wait(wanted));
         }
         let old = page
@@ -404,6 +412,7 @@ impl Rowset {
         self.refuse_conflict(tx, || self.key_place(key))?;
         self.keep_version(tx, || self.key_place(key), None)?;
         self.modify_row(tx, id, &mut page, slot, &old, row)?;
+        self.storage.operations.inserted.add(1);
         Ok(Inserted::Done)
     }
 
@@ -550,16 +559,17 @@ impl Rowset {
         }
     }
 
+    /// X on a key or a place in a heap until the transaction ends.
+    pub(crate) fn lock_row(&self, tx: &Transaction, resource: &Resource) -> SqlResult<()> {
+        let kept = (LockMode::X, LockDuration::Normal);
+        self.lock_counted(tx, resource, kept, tx.lock_timeout())?;
+        Ok(())
+    }
+
     fn lock_key(&self, tx: &Transaction, key: &[Value]) -> SqlResult<Resource> {
         self.lock_object(tx, LockMode::IX)?;
         let resource = self.key_resource(key);
-        self.db.lock(
-            tx,
-            &self.entity(),
-            &resource,
-            LockMode::X,
-            LockDuration::Normal,
-        )?;
+        self.lock_row(tx, &resource)?;
         Ok(resource)
     }
 
@@ -594,6 +604,7 @@ impl Rowset {
             break row;
         };
         self.storage.ghosts.fetch_add(1, Relaxed);
+        self.storage.operations.ghosted.add(1);
         self.free_lobs(tx, &row)?;
         Ok(true)
     }
@@ -611,6 +622,8 @@ impl Rowset {
         loop {
             match self.try_replace(tx, key, &row)? {
                 Step::Done(Some(old)) => {
+                    self.storage.operations.updated.add(1);
+                    self.count_pulled_in(&old, &row)?;
                     self.free_lobs(tx, &old)?;
                     return Ok(true);
                 }

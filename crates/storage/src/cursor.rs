@@ -88,8 +88,13 @@ impl Cursor {
             locking.row = locking.point();
         }
         rowset.lock_for_read(tx, &locking, &spec.reading)?;
+        let point = is_point(&rowset, &spec);
+        let operations = &rowset.storage.operations;
+        match point {
+            true => operations.lookups.add(1),
+            false => operations.scans.add(1),
+        }
         if duramen_observe::metering_reads() {
-            let point = is_point(&rowset, &spec);
             duramen_observe::note_scan(rowset.db.id, rowset.def.au, point);
         }
         let pages = match rowset.def.is_heap() {

@@ -30,6 +30,7 @@ use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
 use crate::format::page::seal;
 use crate::log_files::log_header;
+use crate::operations::PageWaits;
 use crate::recovery::{Pass, RecoverySummary};
 use crate::row_counts::CountState;
 use crate::tempdb;
@@ -395,6 +396,7 @@ fn new_store(
         recovering: AtomicBool::new(true),
         progress: OnceLock::new(),
         suspects: engine.suspects.clone(),
+        page_waits: PageWaits::default(),
     })
 }
 

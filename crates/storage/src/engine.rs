@@ -29,6 +29,7 @@ use crate::files::changed::ChangedExtents;
 use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::free_space::{FreeSpace, class_of, has_class};
+use crate::operations::Operations;
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 use crate::recovery::{Recoveries, RecoverySummary};
 use crate::row_counts::{CountState, RowCount};
@@ -217,6 +218,8 @@ pub(crate) struct Storage {
     pub free: Mutex<FreeSpace>,
     /// Rows marked deleted since the last cleanup.
     pub ghosts: AtomicU64,
+    /// What was done to it.
+    pub operations: Operations,
     keys: Mutex<Option<(Arc<RowsetDef>, Arc<KeyInfo>)>>,
 }
 
@@ -234,6 +237,7 @@ impl Storage {
             pages_changed: AtomicBool::new(false),
             free: Mutex::new(FreeSpace::default()),
             ghosts: AtomicU64::new(0),
+            operations: Operations::default(),
             keys: Mutex::new(None),
         }
     }

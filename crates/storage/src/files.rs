@@ -26,6 +26,7 @@ use duramen_txn::RecordLog;
 use crate::error::{io_error, logical_error};
 use crate::format::PageBytes;
 use crate::format::page::{PageRef, Verify, verify};
+use crate::operations::PageWaits;
 use crate::recovery::Progress;
 use crate::suspects::{self, SuspectPage, Suspicion};
 
@@ -194,6 +195,8 @@ pub(crate) struct DbStore {
     pub progress: OnceLock<Arc<Progress>>,
     /// Told of pages that could not be read.
     pub suspects: suspects::Shared,
+    /// What was waited for its pages.
+    pub page_waits: PageWaits,
 }
 
 impl DbStore {

@@ -91,10 +91,10 @@ impl Rowset {
                 continue;
             }
             let info = lock_info(self.def.object.0, &self.rid(id, slot));
-            if row
+            let is_row = row
                 .first()
-                .is_some_and(|s| context == Lcx::HEAP && kind_of(*s) != record_kind::FORWARDED)
-            {
+                .is_some_and(|s| context == Lcx::HEAP && kind_of(*s) != record_kind::FORWARDED);
+            if is_row {
                 self.keep_version(tx, || Self::rid_place(id, slot).to_vec(), None)?;
             }
             let op = PageOp::Insert {
@@ -106,6 +106,15 @@ impl Rowset {
                 .change(tx, id, &mut page, &op, context, Role::Normal)?;
             if reuse {
                 storage.free.lock().put(id, class_of(page.page()));
+            }
+            let operations = &self.storage.operations;
+            match is_row {
+                true => operations.inserted.add(1),
+                // The far end of a stub, or a piece of a large value: no row of its own.
+                false => {
+                    operations.row_locks.add(1);
+                    operations.page_locks.add(1);
+                }
             }
             return Ok((id, slot));
         }
@@ -166,6 +175,9 @@ impl Rowset {
             Ok(id)
         })?;
         storage.set_hint(id);
+        if context == Lcx::HEAP {
+            storage.operations.leaf_allocated.add(1);
+        }
         Ok(true)
     }
 
@@ -208,6 +220,7 @@ impl Rowset {
             return Ok(Some((page, slot, record)));
         }
         count(Counter::ForwardedRecords, 1);
+        self.storage.operations.forwarded.add(1);
         let (page, slot) = forwarding_target(&record).map_err(|e| self.db.corrupt(page, e))?;
         let p = self.db.read_page(page)?;
         let record = p
@@ -263,14 +276,7 @@ impl Rowset {
     ) -> SqlResult<()> {
         // Whoever inserted the far end of a stub or a piece of a large value has ended, and his lock with him. The slot
         // is the deleter's until he has ended too: undo puts the record back where it was.
-        let slot_lock = self.rid(id, slot);
-        self.db.lock(
-            tx,
-            &self.entity(),
-            &slot_lock,
-            LockMode::X,
-            LockDuration::Normal,
-        )?;
+        self.lock_row(tx, &self.rid(id, slot))?;
         let mut page = self.db.write_page(id)?;
         let row = page
             .page()
@@ -287,13 +293,7 @@ impl Rowset {
 
     pub(crate) fn heap_delete(&self, tx: &Transaction, page: PageId, slot: u16) -> SqlResult<bool> {
         self.lock_object(tx, LockMode::IX)?;
-        self.db.lock(
-            tx,
-            &self.entity(),
-            &self.rid(page, slot),
-            LockMode::X,
-            LockDuration::Normal,
-        )?;
+        self.lock_row(tx, &self.rid(page, slot))?;
         self.lock_page(tx, page)?;
         self.refuse_conflict(tx, || Self::rid_place(page, slot).to_vec())?;
         let Some((real_page, real_slot, row)) = self.resolve(page, slot)? else {
@@ -304,6 +304,7 @@ impl Rowset {
             self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
         self.remove(tx, &self.storage, (page, slot), Lcx::HEAP)?;
+        self.storage.operations.deleted.add(1);
         // After the row: whoever reads the row under its latch finds what it points to.
         self.free_lobs(tx, &row)?;
         Ok(true)
@@ -328,13 +329,7 @@ impl Rowset {
         values: &[Value],
     ) -> SqlResult<bool> {
         self.lock_object(tx, LockMode::IX)?;
-        self.db.lock(
-            tx,
-            &self.entity(),
-            &self.rid(page, slot),
-            LockMode::X,
-            LockDuration::Normal,
-        )?;
+        self.lock_row(tx, &self.rid(page, slot))?;
         self.lock_page(tx, page)?;
         self.refuse_conflict(tx, || Self::rid_place(page, slot).to_vec())?;
         let Some((real_page, real_slot, old)) = self.resolve(page, slot)? else {
@@ -346,6 +341,8 @@ impl Rowset {
         let moved = to_forwarded(&self.def.layout, &row, page, slot)
             .map_err(|e| self.db.corrupt(page, e))?;
         let in_place = if forwarded { &moved } else { &row };
+        self.count_pulled_in(&old, &row)?;
+        self.storage.operations.updated.add(1);
         if self.heap_replace(tx, real_page, real_slot, in_place)? {
             self.free_lobs(tx, &old)?;
             return Ok(true);

@@ -51,6 +51,7 @@ pub mod inspect;
 mod load;
 mod lob;
 mod log_files;
+mod operations;
 mod pace;
 mod page_counts;
 mod physical;
@@ -80,6 +81,7 @@ pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
 pub use load::{Load, LoadError, Logging, Unsorted, write_sorted};
+pub use operations::{LatchWaits, OperationCounts};
 pub use physical::{Level, Records, Scan};
 pub use pool::{BufferedPage, PoolStats};
 pub use reading::{Grain, Reading};

@@ -171,6 +171,7 @@ impl Rowset {
             INROW_OVERFLOW
         };
         let pointer = encode_inrow(kind, level as u8, blob as u32, &links)?;
+        self.storage.operations.pushed_out.add(1);
         *field = Field::Complex(Cow::Owned(pointer));
         Ok(())
     }
@@ -184,6 +185,7 @@ impl Rowset {
 
     pub(crate) fn read_off_row(&self, pointer: &[u8]) -> SqlResult<Vec<u8>> {
         let mut failed = None;
+        let mut pages = 0;
         let value = read_value(pointer, &mut |id, slot| {
             let page = match self.db.read_page(id) {
                 Ok(page) => page,
@@ -192,13 +194,36 @@ impl Rowset {
                     return Err(FormatError::Corrupt("text page"));
                 }
             };
+            pages += 1;
             page.page().expect_record(slot).map(<[u8]>::to_vec)
         });
+        if let Ok(value) = &value {
+            let operations = &self.storage.operations;
+            let (read, bytes) = match pointer.first() {
+                Some(&INROW_OVERFLOW) => (&operations.overflow_pages, &operations.overflow_bytes),
+                _ => (&operations.lob_pages, &operations.lob_bytes),
+            };
+            read.add(pages);
+            bytes.add(value.len() as u64);
+        }
         match (value, failed) {
             (Ok(v), _) => Ok(v),
             (Err(_), Some(e)) => Err(e),
             (Err(e), None) => Err(e.into()),
         }
+    }
+
+    /// Counts the values that were outside `old` and stand in `new`, the row that it becomes.
+    pub(crate) fn count_pulled_in(&self, old: &[u8], new: &[u8]) -> SqlResult<()> {
+        if !self.has_pieces() {
+            return Ok(());
+        }
+        let layout = &self.def.layout;
+        let (old, new) = (decode_fields(layout, old)?, decode_fields(layout, new)?);
+        let came = old.iter().zip(&new);
+        let came = came.filter(|f| matches!(f, (Field::Complex(_), Field::Inline(_))));
+        self.storage.operations.pulled_in.add(came.count() as u64);
+        Ok(())
     }
 
     /// Frees the pieces that a row which goes away points to.

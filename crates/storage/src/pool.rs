@@ -37,6 +37,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use duramen_base::{DbId, PAGE_BYTES, PageId, SqlResult};
 use duramen_observe::events::{PhysicalPageRead, emit};
@@ -45,6 +46,7 @@ use duramen_observe::{
     metering_reads, note_page_read, wait_on,
 };
 use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use duramen_os::time;
 use duramen_os::{ArenaPage, PageArena};
 
 use crate::doublewrite::DoubleWrite;
@@ -320,27 +322,34 @@ impl Pool {
         }
     }
 
-    /// Waits for a latch that is taken: PAGELATCH, or PAGEIOLATCH while its page is on its way from the disk.
-    fn wait_latch<G>(frame: &Frame, key: u64, exclusive: bool, latch: impl FnOnce() -> G) -> G {
+    /// Waits for a latch that is taken: PAGELATCH, or PAGEIOLATCH while its page is on its way from the disk. Whether it
+    /// was that, and how long it took.
+    fn wait_latch<G>(
+        frame: &Frame,
+        key: u64,
+        exclusive: bool,
+        latch: impl FnOnce() -> G,
+    ) -> (G, Option<(bool, Duration)>) {
         let resource = resource_of(key);
+        let began = time::now();
         if frame.loading.load(Ordering::Relaxed) {
             let _wait = wait_on(io_latch(exclusive), resource, None);
-            return latch();
+            return (latch(), Some((true, began.elapsed())));
         }
         let kind = match exclusive {
             true => WaitType::PAGELATCH_EX,
             false => WaitType::PAGELATCH_SH,
         };
         let _wait = latch_wait(LatchClass::BUFFER, kind, &resource);
-        latch()
+        (latch(), Some((false, began.elapsed())))
     }
 
     pub fn read(&self, store: &DbStore, page: PageId) -> SqlResult<PageRead<'_>> {
         let key = key_of(store.id, page);
         let mut from_disk = false;
         loop {
-            let guard = match self.find(key, |f| f.data.try_read()) {
-                Found::Latched((guard, _)) => guard,
+            let (guard, waited) = match self.find(key, |f| f.data.try_read()) {
+                Found::Latched((guard, _)) => (guard, None),
                 Found::Taken(pin) => Self::wait_latch(pin.0, key, false, || pin.0.data.read()),
                 Found::Missing => {
                     drop(self.load(store, page, Some(false))?);
@@ -350,6 +359,9 @@ impl Pool {
             };
             if guard.valid {
                 let read = PageRead { guard };
+                if let Some((io, waited)) = waited {
+                    store.page_waits.add(read.page(), io, waited);
+                }
                 count_page_read(from_disk);
                 if metering_reads() {
                     note_read(store.id, read.page(), from_disk);
@@ -379,11 +391,12 @@ impl Pool {
     ) -> SqlResult<PageWrite<'_>> {
         let key = key_of(store.id, page);
         loop {
-            let (guard, frame) = match self.find(key, |f| f.data.try_write()) {
-                Found::Latched(found) => found,
+            let (guard, frame, waited) = match self.find(key, |f| f.data.try_write()) {
+                Found::Latched((guard, frame)) => (guard, frame, None),
                 Found::Taken(pin) => {
                     let latch = || pin.0.data.write();
-                    (Self::wait_latch(pin.0, key, true, latch), pin.0)
+                    let (guard, waited) = Self::wait_latch(pin.0, key, true, latch);
+                    (guard, pin.0, waited)
                 }
                 Found::Missing => match self.load(store, page, read.then_some(true))? {
                     Some(loaded) => {
@@ -404,6 +417,9 @@ impl Pool {
                     frame,
                     pool: self,
                 };
+                if let Some((io, waited)) = waited {
+                    store.page_waits.add(write.page(), io, waited);
+                }
                 if read {
                     count_page_read(false);
                 }
@@ -432,6 +448,7 @@ impl Pool {
         let frame = self.frame(index);
         let bytes = guard.page.as_deref_mut();
         let bytes = bytes.expect("a frame's memory is nobody else's");
+        let began = read.map(|_| time::now());
         let result = match read {
             Some(exclusive) => {
                 let _wait = wait_on(io_latch(exclusive), resource_of(key), None);
@@ -446,8 +463,10 @@ impl Pool {
         frame.loading.store(false, Ordering::Relaxed);
         match result {
             Ok(()) => {
-                if read.is_some() {
+                if let Some(began) = began {
                     emit(|| PhysicalPageRead::of(store.id, page));
+                    let read = PageRef::new(guard.page.as_deref().unwrap_or(&ZERO_PAGE));
+                    store.page_waits.add(read, true, began.elapsed());
                 }
                 guard.valid = true;
                 Ok(Some(PageWrite {

@@ -19,7 +19,6 @@ use duramen_txn::{
 };
 
 use crate::def::LockHint;
-use crate::engine::lock_error;
 use crate::rowset::Rowset;
 
 /// What a hint says about the size of locks.
@@ -221,25 +220,22 @@ impl Rowset {
         } else {
             tx.lock_timeout()
         };
-        let locks = &self.db.engine.locks;
-        let outcome = locks
-            .lock_in(
-                &tx.owner,
-                &self.entity(),
-                resource,
-                *mode,
-                *duration,
-                timeout,
-            )
-            .map_err(|e| lock_error(e, tx))?;
-        if outcome.escalate {
-            locks.escalate(&tx.owner, self.db.id, self.def.object);
-        }
+        let outcome = self.lock_counted(tx, resource, (*mode, *duration), timeout)?;
         Ok(outcome.acquired)
     }
 
     /// Takes a lock at once, or gives it back as what to wait for. Allowed with a latch held.
     pub(crate) fn try_wanted(&self, tx: &Transaction, wanted: Wanted) -> Result<Acquired, Wanted> {
+        self.storage.operations.asked(&wanted.resource);
+        self.try_uncounted(tx, wanted)
+    }
+
+    /// The same for a caller that counts what it asks for.
+    pub(crate) fn try_uncounted(
+        &self,
+        tx: &Transaction,
+        wanted: Wanted,
+    ) -> Result<Acquired, Wanted> {
         let Wanted {
             resource,
             mode,
@@ -250,9 +246,7 @@ impl Rowset {
         match outcome {
             None => Err(wanted),
             Some(outcome) => {
-                if outcome.escalate {
-                    locks.escalate(&tx.owner, self.db.id, self.def.object);
-                }
+                self.escalate_if(tx, &outcome);
                 Ok(outcome.acquired)
             }
         }

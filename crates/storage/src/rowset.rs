@@ -164,9 +164,13 @@ impl Rowset {
     ) -> SqlResult<Option<Vec<Value>>> {
         let reading = reading.into();
         match at {
-            RowLocator::Rid(page, slot) => self.heap_fetch(tx, *page, *slot, &reading),
+            RowLocator::Rid(page, slot) => {
+                self.storage.operations.lookups.add(1);
+                self.heap_fetch(tx, *page, *slot, &reading)
+            }
             RowLocator::Key(key) if key.len() == self.keys.len() => {
                 count(Counter::ProbeScans, 1);
+                self.storage.operations.lookups.add(1);
                 self.btree_fetch(tx, key, &reading)
             }
             RowLocator::Key(key) => {

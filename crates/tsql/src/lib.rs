@@ -9,12 +9,14 @@ pub mod ast;
 pub mod keywords;
 mod lexer;
 mod parser;
+mod shape;
 #[cfg(test)]
 mod tests;
 
 pub use parser::{
     ParseOptions, parse_batch, parse_condition, parse_expression, parse_name, parse_parameters,
 };
+pub use shape::shape_hash;
 
 /// How high a tree may grow: deeper text is refused with error 191, so that recursive walks cannot exhaust the stack.
 pub const MAX_HEIGHT: usize = 400;

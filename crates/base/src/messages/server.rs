@@ -181,6 +181,7 @@ messages! {
     EVENT_SESSION_EXISTS = 25631, 16, "The %S_MSG, \"%.*ls\", already exists.  Choose a unique name for the event session.";
     EVENT_PARAMETER_INVALID = 25641, 16, "For %S_MSG, \"%.*ls\", the parameter \"%ls\" passed is invalid.  %ls";
     EVENT_ATTRIBUTES_REQUIRED = 25642, 16, "Mandatory customizable attributes are missing for %S_MSG, \"%.*ls\".";
+    EVENT_CANNOT_WAIT = 25643, 16, "The %S_MSG, \"%.*ls\" can not be added to an event session that specifies no event loss.";
     EVENT_ATTRIBUTE_TWICE = 25650, 16, "For %S_MSG, \"%.*ls\" the customizable attribute, \"%ls\", was specified multiple times.";
     EVENT_ATTRIBUTE_TYPE = 25651, 16, "For %S_MSG, \"%.*ls\", the value specified for customizable attribute, \"%ls\", did not match the expected type, \"%ls\".";
     EVENT_OBJECT_NOT_IN_SESSION = 25653, 16, "The %S_MSG, \"%.*ls\", does not exist in the event session. Object cannot be dropped from the event session.";

@@ -388,8 +388,10 @@ events! {
         /// Microseconds so far.
         duration: u64,
         database_id: u64,
-        /// The table that is locked; 0 where it is none.
+        /// The table that is locked, or that what is locked is of; 0 where it is none.
         object_id: u64,
+        /// The index of the key that is locked; 0 where it is none.
+        index_id: u64,
         lock_mode: LockModes,
         transaction_id: i64,
         resource_owner_type: ResourceOwnerType,

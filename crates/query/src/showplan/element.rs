@@ -40,6 +40,14 @@ impl Element {
         self
     }
 
+    /// What the attributes of every `Object` below say.
+    pub(super) fn each_object(&self, f: &mut dyn FnMut(&str)) {
+        if self.name == "Object" {
+            self.attributes.iter().for_each(|(_, value)| f(value));
+        }
+        self.children.iter().for_each(|c| c.each_object(f));
+    }
+
     /// Appends its text. Characters that XML has no place for become `?`.
     pub fn write(&self, out: &mut String) {
         out.push('<');

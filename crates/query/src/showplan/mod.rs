@@ -7,6 +7,7 @@
 //! One walk makes both forms: with its text each line gets its element of the plan as XML, which [`document`] puts together.
 
 pub(crate) mod element;
+mod hash;
 mod join;
 mod merge;
 mod scalar;
@@ -14,6 +15,7 @@ mod scan;
 mod text;
 mod xml;
 
+pub use hash::plan_hash;
 pub use xml::{PlannedStatement, document};
 
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use crate::host::{Parallelism, Table, TableSource};
 use crate::optimize::answered;
 use crate::optimize::estimate::{Estimate, estimate};
 use crate::plan::{Node, Plan, SortKey, WindowKind};
+use crate::profile::Counts;
 use element::{Element, Shape};
 use text::Names;
 
@@ -49,6 +52,10 @@ pub struct PlanLine {
     pub parallel: bool,
     /// How many, on the line that gathers their rows.
     pub degree: Option<usize>,
+    /// The plan that it stands for: see [`crate::profile`]; 0: none of its own.
+    pub place: usize,
+    /// What it did, where that was counted.
+    pub actual: Option<Counts>,
     /// The same as XML.
     pub(crate) shape: Shape,
 }
@@ -242,6 +249,8 @@ impl<'v> Tree<'v> {
             executions,
             parallel: self.inside_zone || physical == "Parallelism",
             degree: None,
+            place: 0,
+            actual: None,
             shape: Shape::of(physical),
         });
         node
@@ -298,6 +307,16 @@ impl<'v> Tree<'v> {
 
     /// Adds the lines of a plan that runs `times` times; the names of its columns.
     pub fn plan(&mut self, plan: &Plan, parent: Option<usize>, times: f64) -> Vec<String> {
+        let first = self.lines.len();
+        let columns = self.operators(plan, parent, times);
+        // A plan without a line of its own is told of by the line below it.
+        if let Some(line) = self.lines.get_mut(first).filter(|l| l.place == 0) {
+            line.place = crate::profile::place(plan);
+        }
+        columns
+    }
+
+    fn operators(&mut self, plan: &Plan, parent: Option<usize>, times: f64) -> Vec<String> {
         let e = estimate(plan);
         let all = (e, times);
         match &plan.node {

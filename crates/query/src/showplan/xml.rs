@@ -4,10 +4,11 @@
 //! The operators are those of the lines, in their order; node numbers are given out from the root downwards. The schema
 //! gives each kind of operator a fixed number of inputs: what an operator runs besides, for subqueries in its expressions,
 //! stands as the inner side of a Nested Loops (Left Outer Join) around its last input, which is what it does. Numbers are
-//! estimates; nothing of an execution is in the document.
+//! estimates; what an operator did is beside them where it was counted (`profile`).
 
 use super::PlanLine;
 use super::element::{Element, columns};
+use crate::profile::Counts;
 
 const NAMESPACE: &str = "http://schemas.microsoft.com/sqlserver/2004/07/showplan";
 /// Of the schema, as SQL Server 2022 writes it.
@@ -71,6 +72,8 @@ fn statement(s: &PlannedStatement<'_>, cached: bool, numbered: &mut usize) -> El
     element.set("StatementType", s.kind);
     if let (Some(hash), Some(_)) = (&s.query_hash, root) {
         element.set("QueryHash", hash);
+        let plan = super::hash::plan_hash(&s.lines);
+        element.set("QueryPlanHash", format!("0x{plan:016X}"));
         element.set("RetrievedFromCache", cached);
     }
     let plan = root.map(|_| query_plan(s));
@@ -122,8 +125,19 @@ struct Frame<'f> {
     /// Rows, I/O, processor, bytes of a row, cost of the subtree, executions.
     figures: [f64; 6],
     parallel: bool,
+    actual: Option<Counts>,
     output: &'f [String],
     more: &'f [(&'static str, String)],
+}
+
+/// What an operator did, on the one thread that there was.
+fn counters(counts: Counts) -> Element {
+    let thread = Element::new("RunTimeCountersPerThread")
+        .with("Thread", 0)
+        .with("ActualRows", counts.rows)
+        .with("ActualEndOfScans", counts.ends)
+        .with("ActualExecutions", counts.executions);
+    Element::new("RunTimeInformation").child(thread)
 }
 
 impl Frame<'_> {
@@ -146,6 +160,7 @@ impl Frame<'_> {
         }
         element
             .child(columns("OutputList", self.output))
+            .holding(self.actual.map(counters))
             .child(operator)
     }
 }
@@ -220,6 +235,7 @@ impl Drawing<'_> {
                 line.executions,
             ],
             parallel: line.parallel,
+            actual: line.actual,
             output: &line.shape.columns,
             more: &line.shape.attributes,
         };
@@ -248,6 +264,7 @@ impl Drawing<'_> {
                     logical: "Sequence",
                     figures: [1.0, 0.0, 0.0, 9.0, cost, line.rows],
                     parallel,
+                    actual: None,
                     output: &[],
                     more: &[],
                 };
@@ -266,6 +283,7 @@ impl Drawing<'_> {
                 line.executions,
             ],
             parallel,
+            actual: None,
             output: &line.shape.columns,
             more: &[],
         };

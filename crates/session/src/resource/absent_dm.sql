@@ -94,6 +94,19 @@ SELECT CONVERT(int, NULL) AS group_handle, CONVERT(bigint, NULL) AS unique_compi
     CONVERT(float, NULL) AS avg_system_impact
 WHERE 1 = 0
 GO
+CREATE VIEW sys.dm_db_missing_index_group_stats_query AS
+SELECT CONVERT(int, NULL) AS group_handle, CONVERT(binary(8), NULL) AS query_hash,
+    CONVERT(binary(8), NULL) AS query_plan_hash, CONVERT(varbinary(64), NULL) AS last_sql_handle,
+    CONVERT(int, NULL) AS last_statement_start_offset, CONVERT(int, NULL) AS last_statement_end_offset,
+    CONVERT(varbinary(64), NULL) AS last_statement_sql_handle, CONVERT(bigint, NULL) AS user_seeks,
+    CONVERT(bigint, NULL) AS user_scans, CONVERT(datetime, NULL) AS last_user_seek,
+    CONVERT(datetime, NULL) AS last_user_scan, CONVERT(float, NULL) AS avg_total_user_cost,
+    CONVERT(float, NULL) AS avg_user_impact, CONVERT(bigint, NULL) AS system_seeks,
+    CONVERT(bigint, NULL) AS system_scans, CONVERT(datetime, NULL) AS last_system_seek,
+    CONVERT(datetime, NULL) AS last_system_scan, CONVERT(float, NULL) AS avg_total_system_cost,
+    CONVERT(float, NULL) AS avg_system_impact
+WHERE 1 = 0
+GO
 CREATE VIEW sys.dm_db_missing_index_groups AS
 SELECT CONVERT(int, NULL) AS index_group_handle, CONVERT(int, NULL) AS index_handle
 WHERE 1 = 0
@@ -349,7 +362,8 @@ SELECT CONVERT(int, NULL) AS pool_id, CONVERT(smallint, NULL) AS processor_group
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_server_memory_dumps AS
-SELECT CONVERT(nvarchar(256), NULL) AS filename, CONVERT(bigint, NULL) AS size_in_bytes
+SELECT CONVERT(nvarchar(256), NULL) AS filename, CONVERT(datetimeoffset(7), NULL) AS creation_time,
+    CONVERT(bigint, NULL) AS size_in_bytes
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_tran_commit_table AS

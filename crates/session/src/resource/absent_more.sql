@@ -121,7 +121,8 @@ SELECT CONVERT(int, NULL) AS bucket_no, CONVERT(int, NULL) AS database_id, CONVE
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_server_registry AS
-SELECT CONVERT(nvarchar(256), NULL) AS registry_key, CONVERT(nvarchar(256), NULL) AS value_name
+SELECT CONVERT(nvarchar(256), NULL) AS registry_key, CONVERT(nvarchar(256), NULL) AS value_name,
+    CONVERT(sql_variant, NULL) AS value_data
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_audit_actions AS

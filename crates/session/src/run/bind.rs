@@ -12,6 +12,7 @@ use duramen_types::Value;
 
 use super::Run;
 use crate::host::HostView;
+use crate::plan_xml;
 use crate::sink::ResultSink;
 
 /// What a step has bound, kept while the schema stays as it is: a statement in a loop is bound once.
@@ -86,8 +87,28 @@ impl Run<'_> {
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {
         self.note_bound(at, &bound);
+        if self.program.is_private() {
+            self.remember(at, &bound);
+        }
         self.rebound = true;
         self.bound[at] = Some((self.version(), bound));
+    }
+
+    /// A plan that its session alone can use: what it looks like is kept for `sys.dm_exec_query_plan`.
+    fn remember(&self, at: usize, bound: &Bound) {
+        let reads = match bound {
+            Bound::Plan(..) | Bound::Dml(..) => true,
+            Bound::Expr(e) => e.reads_tables(),
+            Bound::Simple(_) => false,
+        };
+        if !reads {
+            return;
+        }
+        let allowed = self.session.instance.parallelism();
+        let (steps, version) = (self.program.steps.len(), self.version());
+        self.program.stats.bound(steps, at, version, || {
+            plan_xml::of_bound(bound, &self.program.variable_names(), allowed)
+        });
     }
 
     pub(super) fn with_host<T>(
@@ -141,6 +162,11 @@ impl Run<'_> {
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         let settings = &self.session.instance.settings;
         cx.parallel = settings.holding(crate::settings::option::MAX_PARALLELISM) != 1;
+        if let Some(profile) = &self.profile {
+            // What several threads do is not counted.
+            cx.parallel = false;
+            cx.profile = Some(profile.clone());
+        }
         let result = f(&mut cx, self.sink);
         drop(cx);
         self.vars = vars;

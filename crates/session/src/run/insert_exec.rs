@@ -133,6 +133,7 @@ impl Run<'_> {
             line: 0,
             reported: true,
             clock: None,
+            profile: None,
             rebound: false,
         };
         let next = run.exec(at, exec);

@@ -89,6 +89,7 @@ impl Run<'_> {
             line: 0,
             reported: false,
             clock: None,
+            profile: None,
             rebound: false,
         };
         let ended = match run.execute() {

@@ -1,12 +1,14 @@
 //! SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML: a batch is bound, not run, and its estimated plans are the result.
 
 use duramen_base::{SqlError, SqlResult};
+use duramen_query::host::Parallelism;
+use duramen_query::profile::{Counts, Profile};
 use duramen_query::showplan::{PlanLine, drawn, of_expression};
 use duramen_tsql::ast::{SetOption, StatementKind};
 use duramen_types::{SqlType, Value};
 
 use super::compiled::Compiled;
-use super::{Ended, Run};
+use super::{Bound, Ended, Run};
 use crate::options::Showplan;
 use crate::outcome;
 use crate::plan_xml::{self, Planned};
@@ -37,6 +39,9 @@ const COLUMNS: [(&str, SqlType); 18] = [
     ("Parallel", SqlType::BIT),
     ("EstimateExecutions", SqlType::REAL),
 ];
+
+/// What STATISTICS PROFILE has before those.
+const COUNTED: [(&str, SqlType); 2] = [("Rows", SqlType::BIGINT), ("Executes", SqlType::BIGINT)];
 
 /// The column of SHOWPLAN_XML, by which clients know it.
 const XML_COLUMN: (&str, SqlType) = ("Microsoft SQL Server 2005 XML Showplan", SqlType::XML);
@@ -168,7 +173,35 @@ impl Run<'_> {
             }
             return;
         }
-        self.heading(&COLUMNS);
+        self.show_all(at, number, kind, operators, false);
+    }
+
+    /// The rows of SHOWPLAN_ALL; `counted`: with those of STATISTICS PROFILE before them.
+    fn show_all(
+        &mut self,
+        at: usize,
+        number: usize,
+        kind: &str,
+        operators: &[PlanLine],
+        counted: bool,
+    ) {
+        let step = &self.program.steps[at];
+        let text = self.program.text.get(step.span.0..step.span.1);
+        let text = Value::nvarchar(text.unwrap_or_default().trim());
+        let trees = drawn(operators);
+        let more = if counted { &COUNTED[..] } else { &[] };
+        let columns: Vec<(&str, SqlType)> = more.iter().chain(&COLUMNS).copied().collect();
+        self.heading(&columns);
+        let put = |run: &mut Self, counts: Option<Counts>, row: Vec<Value>| {
+            let big =
+                |of: fn(Counts) -> u64| counts.map_or(Value::Null, |c| Value::BigInt(of(c) as i64));
+            let mut all = match counted {
+                true => vec![big(|c| c.rows), big(|c| c.executions)],
+                false => Vec::new(),
+            };
+            all.extend(row);
+            run.sink.row(&all);
+        };
         let real = |f: f64| Value::Real(f as f32);
         let int = |n: usize| Value::Int(i32::try_from(n).unwrap_or(i32::MAX));
         let text_or_null = |s: &str| match s.is_empty() {
@@ -187,9 +220,9 @@ impl Run<'_> {
         row[12] = of_root(|r| r.cost);
         row[15] = Value::nvarchar(kind);
         row[16] = Value::Bit(operators.iter().any(|l| l.parallel));
-        self.sink.row(&row);
+        put(self, root.and_then(|r| r.actual), row);
         for (line, tree) in operators.iter().zip(&trees) {
-            self.sink.row(&[
+            let row = vec![
                 Value::nvarchar(tree),
                 int(number),
                 int(line.node + 2),
@@ -208,10 +241,54 @@ impl Run<'_> {
                 Value::nvarchar("PLAN_ROW"),
                 Value::Bit(line.parallel),
                 real(line.executions),
-            ]);
+            ];
+            put(self, line.actual, row);
         }
         let rows = operators.len() as u64 + 1;
         self.done(Some(rows), super::command::SELECT, false);
+    }
+
+    /// The plan that a statement has run with, as one more result: as XML, as rows, or both. A statement without a plan
+    /// has none.
+    pub(super) fn show_profile(&mut self, at: usize, profile: &Profile) -> SqlResult<()> {
+        let names = self.program.variable_names();
+        let Some((_, bound)) = &self.bound[at] else {
+            return Ok(());
+        };
+        // Nothing of it ran in several threads.
+        let (mut lines, degree) = plan_xml::of_bound(bound, &names, Parallelism::NONE);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        for line in &mut lines {
+            line.actual = profile.of(line.place);
+        }
+        if let Bound::Dml(..) = bound
+            && let Some(root) = lines.first_mut()
+        {
+            root.actual = Some(Counts {
+                rows: self.session.state.rowcount,
+                executions: 1,
+                ends: 1,
+            });
+        }
+        let rows = self.session.state.rowcount;
+        if self.session.options.statistics_profile {
+            let kind = kind_of(&self.program.steps[at].op);
+            self.show_all(at, 1, kind, &lines, true);
+        }
+        if self.session.options.statistics_xml {
+            let planned = (lines, degree);
+            let mut plan = |_: usize| Ok(planned.clone());
+            let document = plan_xml::of_program(self.program, Some(at), false, &mut plan)?;
+            if let Some(document) = document {
+                self.heading(&[XML_COLUMN]);
+                self.sink.row(&[Value::nvarchar(&document)]);
+                self.done(Some(1), super::command::SELECT, false);
+            }
+        }
+        self.session.state.rowcount = rows;
+        Ok(())
     }
 
     fn heading(&mut self, columns: &[(&str, SqlType)]) {

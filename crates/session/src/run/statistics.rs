@@ -3,7 +3,9 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{ThreadWork, UnitReads};
 use duramen_os::time::{self, Instant};
+use duramen_query::profile::Profile;
 use duramen_tsql::ast::{self, StatementKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Bound, Next, Run, not_supported};
@@ -51,9 +53,9 @@ impl Stopwatch {
 }
 
 impl Run<'_> {
-    /// SET STATISTICS IO, TIME ON | OFF.
+    /// SET STATISTICS IO, TIME, XML, PROFILE ON | OFF.
     pub(super) fn set_statistics(&mut self, names: &[String], on: bool) -> SqlResult<()> {
-        let known = |n: &&String| !matches!(n.as_str(), "IO" | "TIME");
+        let known = |n: &&String| !matches!(n.as_str(), "IO" | "TIME" | "XML" | "PROFILE");
         if let Some(other) = names.iter().find(known).filter(|_| on) {
             return Err(not_supported(&format!("SET STATISTICS {other}")));
         }
@@ -61,6 +63,8 @@ impl Run<'_> {
             match name.as_str() {
                 "IO" => self.session.options.statistics_io = on,
                 "TIME" => self.session.options.statistics_time = on,
+                "XML" => self.session.options.statistics_xml = on,
+                "PROFILE" => self.session.options.statistics_profile = on,
                 _ => {}
             }
         }
@@ -82,7 +86,11 @@ impl Run<'_> {
         if io {
             duramen_observe::meter_reads();
         }
+        let counting = self.session.options.profiled() && !calls;
+        let counting = counting.then(Arc::<Profile>::default);
+        let around = std::mem::replace(&mut self.profile, counting.clone());
         let next = self.step(at);
+        self.profile = around;
         let reads = match io {
             true => duramen_observe::metered_reads(),
             false => Vec::new(),
@@ -91,6 +99,9 @@ impl Run<'_> {
         let next = next?;
         for message in self.tables_read(&reads) {
             self.say(&message, at);
+        }
+        if let Some(profile) = counting {
+            self.show_profile(at, &profile)?;
         }
         if let Some(clock) = clock
             && self.session.options.statistics_time

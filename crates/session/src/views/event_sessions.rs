@@ -21,8 +21,9 @@ mod sessions {
         "event_session_id", T::INT, NOT_NULL, |s| int(s.id);
         "name", T::SYSNAME, NOT_NULL, |s| text(&s.definition.name);
         "event_retention_mode", T::nchar(1), NULL, |s| match s.definition.options.retention {
-            Retention::SingleLoss => text("S"),
-            Retention::MultipleLoss => text("M"),
+            Retention::OneEvent => text("S"),
+            Retention::OneBuffer => text("M"),
+            Retention::Nothing => text("N"),
         };
         "event_retention_mode_desc", DESC, NULL, |s| text(s.definition.options.retention.word());
         "max_dispatch_latency", T::INT, NULL, |s| int(s.definition.options.dispatch_latency_seconds * 1000);

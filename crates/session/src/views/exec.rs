@@ -12,6 +12,7 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use super::query_stats::AtStatement;
 use crate::activity::{Activity, Glance};
 use crate::host::Context;
 use crate::security::Who;
@@ -24,6 +25,8 @@ pub struct Source {
     wait: Option<WaitingTask>,
     /// A task of the server's own that recovers a database.
     recovery: Option<Recovering>,
+    /// Of a request.
+    statement: Option<AtStatement>,
 }
 
 /// Their numbers are below those of users' sessions (*assumed*: which ones is nobody's business).
@@ -56,6 +59,7 @@ impl Source {
                 now,
                 wait: None,
                 recovery: Some(recovery),
+                statement: None,
             }
         };
         (FIRST_RECOVERY..).zip(running).map(source).collect()
@@ -74,6 +78,11 @@ impl Source {
     fn elapsed(&self) -> i64 {
         let now = duramen_os::time::wall().unix_nanos() as i64;
         ((now - self.now.started) / 1_000_000).max(0)
+    }
+
+    fn of_statement(&self, value: fn(&AtStatement) -> &Value) -> Value {
+        let statement = self.statement.as_ref();
+        statement.map_or(Value::Null, |a| value(a).clone())
     }
 
     fn on(&self, option: impl Fn(&crate::options::Options) -> bool) -> Value {
@@ -99,6 +108,7 @@ fn sources(cx: &Context) -> Vec<Source> {
         now: who.glance(),
         wait: waits.iter().find(|w| w.session == who.spid).cloned(),
         recovery: None,
+        statement: None,
         who,
     };
     // Without VIEW SERVER STATE everybody sees the sessions of the own login.
@@ -190,9 +200,10 @@ mod requests {
         "sql_handle", T::varbinary(64), NULL, |s| {
             s.who.program().map_or(Value::Null, |p| super::super::query_stats::text_handle(&p))
         };
-        "statement_start_offset", T::INT, NULL, |_| Value::Null;
-        "statement_end_offset", T::INT, NULL, |_| Value::Null;
-        "plan_handle", T::varbinary(64), NULL, |_| Value::Null;
+        // Within a module that the batch calls: NULL, as the other columns of the statement.
+        "statement_start_offset", T::INT, NULL, |s| s.of_statement(|a| &a.start);
+        "statement_end_offset", T::INT, NULL, |s| s.of_statement(|a| &a.end);
+        "plan_handle", T::varbinary(64), NULL, |s| s.of_statement(|a| &a.plan_handle);
         "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
         "user_id", T::INT, NOT_NULL, |_| int(1);
         "connection_id", T::GUID, NULL, |s| match s.recovery {
@@ -250,8 +261,8 @@ mod requests {
         "granted_query_memory", T::INT, NOT_NULL, |_| int(0);
         "executing_managed_code", T::BIT, NOT_NULL, |_| bit(false);
         "group_id", T::INT, NOT_NULL, |_| int(2);
-        "query_hash", T::binary(8), NULL, |_| Value::Null;
-        "query_plan_hash", T::binary(8), NULL, |_| Value::Null;
+        "query_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.query_hash);
+        "query_plan_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.plan_hash);
         "statement_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
         "statement_context_id", T::BIGINT, NULL, |_| Value::Null;
         "dop", T::INT, NOT_NULL, |_| int(1);
@@ -265,7 +276,15 @@ mod requests {
 
     pub const REQUESTS: View = View::new("dm_exec_requests", COLUMNS, |cx, _| {
         let running = |s: &Source| s.now.running;
-        let mut rows: Vec<_> = sources(cx).iter().filter(|s| running(s)).map(row).collect();
+        let mut requests: Vec<Source> = sources(cx).into_iter().filter(running).collect();
+        for request in &mut requests {
+            let (program, at) = match request.who.statement() {
+                Some(found) => found,
+                None => continue,
+            };
+            request.statement = Some(AtStatement::of(cx, &program, at));
+        }
+        let mut rows: Vec<_> = requests.iter().map(row).collect();
         if cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
             rows.extend(Source::recoveries(cx).iter().map(row));
         }

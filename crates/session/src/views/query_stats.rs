@@ -91,8 +91,72 @@ fn offset(text: &str, at: usize) -> i64 {
     before.encode_utf16().count() as i64 * 2
 }
 
-fn hash(text: &str) -> Value {
-    Value::Binary(plan_xml::query_hash(text).to_be_bytes().to_vec())
+fn hash(n: u64) -> Value {
+    Value::Binary(n.to_be_bytes().to_vec())
+}
+
+/// `query_hash` of a step.
+fn text_hash(program: &Program, at: usize) -> Value {
+    let span = program.steps.get(at).map_or((0, 0), |s| s.span);
+    hash(plan_xml::query_hash(
+        program.text.get(span.0..span.1).unwrap_or(""),
+    ))
+}
+
+/// The schema version that what a program binds depends on.
+fn version_of(cx: &Context, origin: Option<&Origin>, program: &Program) -> u64 {
+    /// The database id of tempdb.
+    const TEMPDB: u16 = 2;
+    let in_tempdb = origin.and_then(|o| o.database) == Some(TEMPDB);
+    cx.instance.schema_version(program.temporary || in_tempdb)
+}
+
+/// `query_plan_hash` of a step; `key`: of the program, when it is in the cache. It is found out once for a plan.
+fn plan_hash(cx: &Context, key: Option<&str>, program: &Program, at: usize) -> Option<u64> {
+    let origin = key.map(|k| Origin::of(cx, k));
+    let version = version_of(cx, origin.as_ref(), program);
+    let stats = program.stats.step(program.steps.len(), at)?;
+    if let Some(known) = stats.plan()
+        && (known.version == version || program.is_private())
+    {
+        return Some(known.hash).filter(|h| *h != 0);
+    }
+    let bound = cx.instance.plans.bound(key?)?;
+    let (of, bound) = bound.get(at)?.as_ref()?;
+    if *of != version {
+        return None;
+    }
+    let names = program.variable_names();
+    let planned = plan_xml::of_bound(bound, &names, cx.instance.parallelism());
+    Some(stats.know_plan(version, planned, false)).filter(|h| *h != 0)
+}
+
+/// What `sys.dm_exec_requests` says of the statement that a request is at.
+pub(super) struct AtStatement {
+    pub plan_handle: Value,
+    pub start: Value,
+    pub end: Value,
+    pub query_hash: Value,
+    pub plan_hash: Value,
+}
+
+impl AtStatement {
+    pub fn of(cx: &Context, program: &Program, at: Option<usize>) -> AtStatement {
+        let cached = cx.instance.plans.program(program.stats.id);
+        let key = cached.as_ref().map(|(c, _)| c.key.as_str());
+        let is_procedure = key.is_some_and(|k| Origin::of(cx, k).procedure.is_some());
+        let span = at.and_then(|at| program.steps.get(at)).map(|s| s.span);
+        let place = |at: usize| int(offset(&program.text, at));
+        AtStatement {
+            plan_handle: handle(if is_procedure { 5 } else { 6 }, program),
+            start: span.map_or(Value::Null, |s| place(s.0)),
+            end: span.map_or(Value::Null, |s| place(s.1)),
+            query_hash: at.map_or(Value::Null, |at| text_hash(program, at)),
+            plan_hash: at
+                .and_then(|at| plan_hash(cx, key, program, at))
+                .map_or(Value::Null, hash),
+        }
+    }
 }
 
 pub use statements::QUERY_STATS;
@@ -104,7 +168,9 @@ mod statements {
         program: &'a Program,
         origin: &'a Origin,
         stats: &'a StatementStats,
+        at: usize,
         span: (usize, usize),
+        plan: Option<u64>,
     }
 
     fn worker(s: &Source<'_>, i: usize) -> Value {
@@ -160,9 +226,9 @@ mod statements {
         "last_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 1);
         "min_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 2);
         "max_elapsed_time", T::BIGINT, NOT_NULL, |s| elapsed(s, 3);
-        // Of the statement's text as it is: SQL Server leaves literals out.
-        "query_hash", T::binary(8), NULL, |s| hash(s.program.text.get(s.span.0..s.span.1).unwrap_or(""));
-        "query_plan_hash", T::binary(8), NULL, |_| Value::Null;
+        "query_hash", T::binary(8), NULL, |s| text_hash(s.program, s.at);
+        // NULL where the plan is gone with the schema that it was made for.
+        "query_plan_hash", T::binary(8), NULL, |s| s.plan.map_or(Value::Null, hash);
         "total_rows", T::BIGINT, NULL, |s| rows(s, 0);
         "last_rows", T::BIGINT, NULL, |s| rows(s, 1);
         "min_rows", T::BIGINT, NULL, |s| rows(s, 2);
@@ -210,7 +276,9 @@ mod statements {
                     program: &cached.program,
                     origin: &origin,
                     stats,
+                    at,
                     span,
+                    plan: plan_hash(cx, Some(&cached.key), &cached.program, at),
                 }));
             }
         }
@@ -373,26 +441,38 @@ mod texts {
         }))
     }
 
-    /// The same with the plan; of what runs now and could not be kept there is none.
+    /// The same with the plan; of what runs now and could not be kept there is one only where its plans never are.
     fn find_plan(cx: &Context, args: &[Value]) -> SqlResult<Option<Source>> {
         let Some(mut source) = find(cx, args)? else {
             return Ok(None);
         };
-        let id = args.first().and_then(program_of);
-        let Some((cached, bound)) = id.and_then(|id| cx.instance.plans.program(id)) else {
+        let Some(id) = args.first().and_then(program_of) else {
             return Ok(Some(source));
         };
-        let program = &cached.program;
-        let only = match statement_of(program, args) {
+        let (program, bound) = match cx.instance.plans.program(id) {
+            Some((cached, bound)) => (cached.program, bound),
+            None => {
+                let running = cx.instance.sessions().into_iter();
+                let mut running = running.filter_map(|s| s.program());
+                match running.find(|p| p.stats.id == id && p.is_private()) {
+                    Some(program) => (program, Vec::new()),
+                    None => return Ok(Some(source)),
+                }
+            }
+        };
+        let only = match statement_of(&program, args) {
             Err(()) => return Ok(Some(source)),
             Ok(only) => only,
         };
-        let in_tempdb = source.origin.as_ref().and_then(|o| o.database) == Some(TEMPDB);
-        let temporary = program.temporary || in_tempdb;
-        let version = cx.instance.schema_version(temporary);
+        let version = version_of(cx, source.origin.as_ref(), &program);
         let allowed = cx.instance.parallelism();
-        let names: Vec<String> = program.variables.iter().map(|v| v.name.clone()).collect();
+        let names = program.variable_names();
         let mut plan = |at: usize| {
+            if program.is_private() {
+                // As it was bound last: what it was bound for is its session's.
+                let known = program.stats.plan(at).and_then(|k| k.planned);
+                return Ok(known.map_or(Planned::default(), |p| (*p).clone()));
+            }
             let bound = bound.get(at).and_then(Option::as_ref);
             // What the schema has left behind is bound again before it runs.
             let bound = bound.filter(|(of, _)| *of == version);
@@ -400,12 +480,9 @@ mod texts {
                 plan_xml::of_bound(b, &names, allowed)
             }))
         };
-        source.plan = plan_xml::of_program(program, only, true, &mut plan)?;
+        source.plan = plan_xml::of_program(&program, only, true, &mut plan)?;
         Ok(Some(source))
     }
-
-    /// The database id of tempdb.
-    const TEMPDB: u16 = 2;
 
     /// The step that the second and third argument ask for, as places in the text; `None` for the whole batch.
     fn statement_of(program: &Program, args: &[Value]) -> Result<Option<usize>, ()> {

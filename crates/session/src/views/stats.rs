@@ -30,7 +30,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn id(&self) -> u16 {
+    pub(super) fn id(&self) -> u16 {
         match &self.kind {
             Kind::Index(i) => i.id,
             Kind::Own(s) => s.id,
@@ -67,7 +67,7 @@ impl Source<'_> {
     }
 
     /// Ids of columns.
-    fn columns(&self) -> Vec<i32> {
+    pub(super) fn columns(&self) -> Vec<i32> {
         match &self.kind {
             Kind::Index(i) => {
                 let id = |k: &duramen_storage::KeyColumn| self.table.columns.get(k.column);
@@ -98,7 +98,10 @@ columns! { Source<'_>;
 }
 
 /// Those of a table, indexes first. Automatic ones have the numbers behind all others, by column.
-fn sources<'a>(table: &'a Arc<TableDef>, cx: &Context) -> impl Iterator<Item = Source<'a>> {
+pub(super) fn sources<'a>(
+    table: &'a Arc<TableDef>,
+    cx: &Context,
+) -> impl Iterator<Item = Source<'a>> {
     let indexes = table.indexes.iter().map(Kind::Index);
     let own = table.statistics.iter().map(Kind::Own);
     let ids = table.indexes.iter().map(|i| i.id);

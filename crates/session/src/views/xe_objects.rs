@@ -42,6 +42,8 @@ mod all {
         pub description: &'static str,
         /// The type and its package.
         pub ty: Option<(&'static str, &'static str)>,
+        /// An event that happens where nothing may wait; the number of the capability is *assumed*.
+        pub no_block: bool,
     }
 
     columns! { Object;
@@ -49,13 +51,16 @@ mod all {
         "object_type", T::nvarchar(60), NOT_NULL, |o| text(o.kind);
         "package_guid", T::GUID, NOT_NULL, |o| guid_of(o.package);
         "description", T::nvarchar(256), NOT_NULL, |o| text(o.description);
-        "capabilities", T::INT, NULL, |_| Value::Null;
-        "capabilities_desc", T::nvarchar(256), NULL, |_| Value::Null;
+        "capabilities", T::INT, NULL, |o| if o.no_block { int(NO_BLOCK) } else { Value::Null };
+        "capabilities_desc", T::nvarchar(256), NULL, |o| text_or_null(o.no_block.then_some("no_block"));
         "type_name", T::nvarchar(60), NULL, |o| text_or_null(o.ty.map(|t| t.0));
         "type_package_guid", T::GUID, NULL, |o| o.ty.map_or(Value::Null, |t| guid_of(t.1));
         "type_size", T::INT, NULL, |_| Value::Null;
     }
 }
+
+/// The bit of `no_block` in `capabilities`.
+const NO_BLOCK: i64 = 256;
 
 const TYPES: &[&str] = &[
     "uint64",
@@ -76,16 +81,15 @@ fn every_object() -> Vec<all::Object> {
         package,
         description,
         ty,
+        no_block: false,
     };
     let mut out = Vec::new();
     for e in EventId::ALL {
-        out.push(object(
-            e.name(),
-            "event",
-            e.package(),
-            e.description(),
-            None,
-        ));
+        let event = object(e.name(), "event", e.package(), e.description(), None);
+        out.push(all::Object {
+            no_block: e.cannot_wait(),
+            ..event
+        });
     }
     for a in ActionId::ALL {
         let ty = Some((a.type_name(), "package0"));
@@ -214,7 +218,7 @@ fn every_field() -> Vec<fields::Field> {
         let own = e.fields().iter().copied().zip(e.types().iter().copied());
         let joined = objects::joined(*e)
             .iter()
-            .map(|j| (j.name(), "unicode_string"));
+            .map(|j| (j.name(), j.type_name()));
         for (id, (name, ty)) in (0..).zip(own.chain(joined)) {
             out.push(fields::Field {
                 name,

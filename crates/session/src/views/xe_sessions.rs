@@ -9,7 +9,7 @@ use super::View;
 use super::column::*;
 use crate::xe::definition::{EventDef, Retention};
 use crate::xe::objects::{self, ActionId};
-use crate::xe::running::{Running, Tally, TargetData};
+use crate::xe::running::{BUFFERS, Running, Tally, TargetData};
 
 /// A session has no address; its id stands for it.
 fn address(id: i32) -> Value {
@@ -27,26 +27,29 @@ mod sessions {
     columns! { (Arc<Running>, Tally);
         "address", T::varbinary(8), NOT_NULL, |s| address(s.0.id);
         "name", T::nvarchar(256), NOT_NULL, |s| text(&s.0.definition.name);
-        "pending_buffers", T::INT, NOT_NULL, |s| int(i64::from(s.1.pending > 0));
-        // One buffer, of all the memory.
-        "total_regular_buffers", T::INT, NOT_NULL, |_| int(1);
-        "regular_buffer_size", T::BIGINT, NOT_NULL, |s| Value::BigInt(s.0.definition.options.max_memory_kb << 10);
+        "pending_buffers", T::INT, NOT_NULL, |s| int(s.1.pending.div_ceil(s.0.buffer_bytes()) as i64);
+        "total_regular_buffers", T::INT, NOT_NULL, |_| int(BUFFERS as i64);
+        "regular_buffer_size", T::BIGINT, NOT_NULL, |s| big(s.0.buffer_bytes() as u64);
         "total_large_buffers", T::INT, NOT_NULL, |_| int(0);
         "large_buffer_size", T::BIGINT, NOT_NULL, |_| big(0);
         "total_buffer_size", T::BIGINT, NOT_NULL, |s| Value::BigInt(s.0.definition.options.max_memory_kb << 10);
         "buffer_policy_flags", T::INT, NOT_NULL, |s| match s.0.definition.options.retention {
-            Retention::SingleLoss => int(0),
-            Retention::MultipleLoss => int(1),
+            Retention::OneEvent => int(0),
+            Retention::OneBuffer => int(1),
+            // *Assumed*, as its name below.
+            Retention::Nothing => int(2),
         };
         "buffer_policy_desc", T::nvarchar(256), NOT_NULL, |s| match s.0.definition.options.retention {
-            Retention::SingleLoss => text("drop_event"),
-            Retention::MultipleLoss => text("drop_buffer"),
+            Retention::OneEvent => text("drop_event"),
+            Retention::OneBuffer => text("drop_buffer"),
+            Retention::Nothing => text("block"),
         };
         "flags", T::INT, NOT_NULL, |_| int(1);
         "flag_desc", T::nvarchar(256), NOT_NULL, |_| text("flush_on_close");
         "dropped_event_count", T::INT, NOT_NULL, |s| int(s.1.dropped as i64);
-        "dropped_buffer_count", T::INT, NOT_NULL, |_| int(0);
-        "blocked_event_fire_time", T::INT, NOT_NULL, |_| int(0);
+        "dropped_buffer_count", T::INT, NOT_NULL, |s| int(s.1.dropped_buffers as i64);
+        // Milliseconds (*assumed*), of all who waited.
+        "blocked_event_fire_time", T::INT, NOT_NULL, |s| int(s.1.blocked.as_millis() as i64);
         "create_time", T::DATETIME, NOT_NULL, |s| unix_time(s.0.created.unix_nanos());
         "largest_event_dropped_size", T::INT, NOT_NULL, |s| int(s.1.largest_dropped as i64);
         "session_source", T::nvarchar(256), NOT_NULL, |_| text("server");

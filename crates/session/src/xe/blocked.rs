@@ -7,11 +7,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use duramen_observe::events::{BlockedProcessReport, LockModes, ResourceOwnerType, Xml, emit};
+use duramen_storage::RowsetDef;
 use duramen_txn::Resource;
 use duramen_txn::lock::BlockedReport;
 
 use super::render::escaped;
 use crate::activity::Activity;
+use crate::databases::OpenDatabases;
 
 /// What a process says of its session, from `status` on.
 fn session(out: &mut String, spid: u16, who: Option<&Arc<Activity>>, waits: bool) {
@@ -87,18 +89,47 @@ fn document(report: &BlockedReport, sessions: &BTreeMap<u16, Arc<Activity>>) -> 
     out + "</blocking-process></blocked-process-report>"
 }
 
-/// Tells of a blocked request; `sessions` are asked only when somebody listens.
-pub(crate) fn tell(report: &BlockedReport, sessions: impl FnOnce() -> Vec<Arc<Activity>>) {
+/// The table and index whose rows are in a rowset. It may be asked under any lock, and takes none that it would have to wait
+/// for: `None`, too, when one of them is held.
+pub(crate) fn owner_of(databases: &OpenDatabases, resource: &Resource) -> Option<(i32, u16)> {
+    let (Resource::Key(db, rowset, _) | Resource::Hobt(db, rowset)) = resource else {
+        return None;
+    };
+    let open = databases.try_read()?;
+    let snapshot = open.get(db)?.catalog.try_snapshot()?;
+    for table in snapshot.tables.values() {
+        let own = |all: &[Arc<RowsetDef>]| all.iter().any(|d| d.rowset == *rowset);
+        if own(table.data_rowsets()) {
+            let clustered = table.indexes.iter().find(|i| i.clustered);
+            return Some((table.id.0, clustered.map_or(0, |i| i.id)));
+        }
+        let others = table.indexes.iter();
+        let index = others.filter(|i| !i.clustered).find(|i| own(i.rowsets()));
+        if let Some(index) = index {
+            return Some((table.id.0, index.id));
+        }
+    }
+    None
+}
+
+/// Tells of a blocked request; `sessions`, and the `owner` of what is locked, are asked for only when somebody listens.
+pub(crate) fn tell(
+    report: &BlockedReport,
+    sessions: impl FnOnce() -> Vec<Arc<Activity>>,
+    owner: impl FnOnce(&Resource) -> Option<(i32, u16)>,
+) {
     emit(|| {
         let sessions = sessions().into_iter().map(|a| (a.spid.0, a)).collect();
+        let owner = owner(&report.blocked.resource);
         let p = &report.blocked;
         BlockedProcessReport {
             duration: p.waited.as_micros() as u64,
             database_id: u64::from(p.resource.db().0),
             object_id: match p.resource {
                 Resource::Object(_, object) => u64::from(object.0 as u32),
-                _ => 0,
+                _ => owner.map_or(0, |(object, _)| u64::from(object as u32)),
             },
+            index_id: owner.map_or(0, |(_, index)| u64::from(index)),
             lock_mode: LockModes(p.mode as u32 + 1),
             transaction_id: i64::try_from(report.transaction).unwrap_or(0),
             resource_owner_type: ResourceOwnerType::LOCK,

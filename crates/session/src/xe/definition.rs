@@ -53,8 +53,12 @@ pub enum Setting {
 /// What of its events a session may lose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retention {
-    SingleLoss,
-    MultipleLoss,
+    /// An event that finds the buffers full.
+    OneEvent,
+    /// The oldest full buffer, with all its events.
+    OneBuffer,
+    /// Nothing: whoever fires events waits.
+    Nothing,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,7 +79,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             max_memory_kb: 4096,
-            retention: Retention::SingleLoss,
+            retention: Retention::OneEvent,
             dispatch_latency_seconds: 30,
             max_event_kb: 0,
             per_node: false,
@@ -109,7 +113,21 @@ impl Definition {
         made.set_options(&stmt.options)?;
         stmt.events.iter().try_for_each(|e| made.add_event(e))?;
         stmt.targets.iter().try_for_each(|t| made.add_target(t))?;
+        made.check_retention()?;
         Ok(made)
+    }
+
+    /// 25643 when nothing may be lost and an event cannot wait.
+    pub fn check_retention(&self) -> SqlResult<()> {
+        let keeps_all = self.options.retention == Retention::Nothing;
+        match self.events.iter().find(|e| keeps_all && e.id.cannot_wait()) {
+            None => Ok(()),
+            Some(e) => {
+                let name = format!("{}.{}", e.id.package(), e.id.name());
+                let args: [&dyn std::fmt::Display; 2] = [&"event", &name];
+                Err(SqlError::new(&messages::EVENT_CANNOT_WAIT, &args))
+            }
+        }
     }
 
     /// A statement that was kept.
@@ -162,10 +180,9 @@ impl Definition {
                 o.max_event_kb = kb;
             }
             "EVENT_RETENTION_MODE" => match word.as_str() {
-                "ALLOW_SINGLE_EVENT_LOSS" => o.retention = Retention::SingleLoss,
-                "ALLOW_MULTIPLE_EVENT_LOSS" => o.retention = Retention::MultipleLoss,
-                // Whoever fires an event would have to wait for a target under any lock it holds.
-                "NO_EVENT_LOSS" => return Err(unsupported(&word)),
+                "ALLOW_SINGLE_EVENT_LOSS" => o.retention = Retention::OneEvent,
+                "ALLOW_MULTIPLE_EVENT_LOSS" => o.retention = Retention::OneBuffer,
+                "NO_EVENT_LOSS" => o.retention = Retention::Nothing,
                 _ => return Err(invalid()),
             },
             "MAX_DISPATCH_LATENCY" => {
@@ -369,8 +386,9 @@ impl Definition {
 impl Retention {
     pub fn word(self) -> &'static str {
         match self {
-            Retention::SingleLoss => "ALLOW_SINGLE_EVENT_LOSS",
-            Retention::MultipleLoss => "ALLOW_MULTIPLE_EVENT_LOSS",
+            Retention::OneEvent => "ALLOW_SINGLE_EVENT_LOSS",
+            Retention::OneBuffer => "ALLOW_MULTIPLE_EVENT_LOSS",
+            Retention::Nothing => "NO_EVENT_LOSS",
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod objects;
 pub(crate) mod predicate;
 pub(crate) mod records;
 pub(crate) mod render;
+pub(crate) mod room;
 pub(crate) mod running;
 pub(crate) mod system_health;
 pub(crate) mod targets;
@@ -53,6 +54,14 @@ pub(crate) struct Entry {
     pub running: Option<Arc<Running>>,
 }
 
+/// What the dispatcher is asked for.
+#[derive(Default)]
+struct Asked {
+    stop: bool,
+    /// Somebody waits for room.
+    room: bool,
+}
+
 /// The event sessions of an instance.
 pub(crate) struct Xe {
     /// Tells instances of one process apart.
@@ -66,8 +75,8 @@ pub(crate) struct Xe {
     trace: Mutex<Option<Arc<DefaultTrace>>>,
     /// What it hears is written by the dispatcher.
     error_log: Arc<ErrorLog>,
-    stop: Mutex<bool>,
-    stopped: Condvar,
+    asked: Mutex<Asked>,
+    woken: Condvar,
     has_thread: AtomicBool,
 }
 
@@ -94,8 +103,8 @@ impl Xe {
             sessions: Mutex::new(BTreeMap::new()),
             trace: Mutex::new(None),
             error_log: error_log.clone(),
-            stop: Mutex::new(false),
-            stopped: Condvar::new(),
+            asked: Mutex::new(Asked::default()),
+            woken: Condvar::new(),
             has_thread: AtomicBool::new(false),
         })
     }
@@ -178,8 +187,8 @@ impl Xe {
 
     /// Ends the dispatcher; what has come goes to the targets.
     pub fn shutdown(&self) {
-        *self.stop.lock() = true;
-        self.stopped.notify_all();
+        self.asked.lock().stop = true;
+        self.woken.notify_all();
         for entry in self.entries() {
             if let Some(running) = entry.running {
                 self.feed(&running);
@@ -229,6 +238,12 @@ impl Xe {
             // A log that has failed will never tell of what the events told.
             let _ = log.flush_all();
         }
+    }
+
+    /// Wakes the dispatcher: a session's buffers are full.
+    fn ask_for_room(&self) {
+        self.asked.lock().room = true;
+        self.woken.notify_all();
     }
 
     fn tick(&self) {
@@ -327,6 +342,7 @@ impl Xe {
                     .try_for_each(|t| changed.drop_target(t))?;
                 add_targets.iter().try_for_each(|t| changed.add_target(t))?;
                 changed.set_options(options)?;
+                changed.check_retention()?;
                 keep(entry.id, Some(&changed.statement()))?;
                 if let Some(e) = self.sessions.lock().get_mut(&stmt.name.to_lowercase()) {
                     e.definition = changed;
@@ -393,11 +409,12 @@ fn run(xe: &Weak<Xe>) {
     loop {
         let Some(xe) = xe.upgrade() else { return };
         xe.tick();
-        let mut stop = xe.stop.lock();
-        if !*stop {
-            xe.stopped.wait_for(&mut stop, EVERY);
+        let mut asked = xe.asked.lock();
+        if !asked.stop && !asked.room {
+            xe.woken.wait_for(&mut asked, EVERY);
         }
-        if *stop {
+        asked.room = false;
+        if asked.stop {
             return;
         }
     }

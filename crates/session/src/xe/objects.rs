@@ -63,6 +63,8 @@ pub enum Joined {
     FileName,
     /// As it was written when the file was made.
     Path,
+    /// 0 for a log.
+    FileGroup,
 }
 
 impl Joined {
@@ -71,6 +73,15 @@ impl Joined {
             Joined::DatabaseName => "database_name",
             Joined::FileName => "file_name",
             Joined::Path => "path",
+            Joined::FileGroup => "file_group_id",
+        }
+    }
+
+    /// The type's name, as of an event's own fields.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Joined::FileGroup => "uint16",
+            _ => "unicode_string",
         }
     }
 }
@@ -88,7 +99,9 @@ pub fn joined(event: EventId) -> &'static [Joined] {
         | EventId::LockAcquired
         | EventId::LockReleased
         | EventId::BlockedProcessReport => &[Joined::DatabaseName],
-        EventId::FileReadCompleted | EventId::FileWriteCompleted => &[Joined::Path],
+        EventId::FileReadCompleted | EventId::FileWriteCompleted => {
+            &[Joined::FileGroup, Joined::Path]
+        }
         EventId::Login
         | EventId::ObjectCreated
         | EventId::ObjectAltered

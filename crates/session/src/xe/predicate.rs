@@ -184,7 +184,7 @@ fn source(event: EventId, name: &ObjectName) -> SqlResult<(Source, &'static str)
                 .find(|j| j.name().eq_ignore_ascii_case(wanted));
             match (own, added) {
                 (Some(at), _) => event.types().get(at).map(|ty| (Source::Field(at), *ty)),
-                (None, Some(j)) => Some((Source::Joined(*j), "unicode_string")),
+                (None, Some(j)) => Some((Source::Joined(*j), j.type_name())),
                 (None, None) => None,
             }
         }

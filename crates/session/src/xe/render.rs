@@ -120,7 +120,7 @@ pub fn event(fired: &Fired, def: &EventDef, types: bool) -> String {
     let own = id.fields().iter().copied().zip(id.types().iter().copied());
     let joined = objects::joined(id)
         .iter()
-        .map(|j| (j.name(), "unicode_string"));
+        .map(|j| (j.name(), j.type_name()));
     for ((name, ty), value) in own.chain(joined).zip(&fired.values) {
         let package = match objects::is_map(ty) {
             true => id.package(),

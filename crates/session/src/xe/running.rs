@@ -2,7 +2,8 @@
 //!
 //! Invariants
 //! 1. At the source nothing waits: names come from locks that are only tried, and the buffer is behind a lock that is held
-//!    for a push. An event that finds the memory full is dropped and counted.
+//!    for a push. What finds the memory full is dropped and counted, or it is kept all the same and its thread waits
+//!    where it holds nothing (`super::room`): as the session's retention mode says.
 //! 2. Targets are fed by whoever dispatches, one at a time, in the order of the buffer.
 
 use std::collections::VecDeque;
@@ -15,11 +16,12 @@ use duramen_observe::events::{Event, EventId, EventValue, Listener};
 use duramen_os::sync::{Global, Mutex};
 use duramen_os::time::{self, Instant, WallTime};
 
-use super::definition::{Definition, EventDef};
+use super::definition::{Definition, EventDef, Retention};
 use super::file::{FileTarget, Folders};
 use super::objects::{self, ActionId, Joined, TargetKind};
 use super::predicate::{Predicate, Source};
 use super::render::Fired;
+use super::room::Room;
 use super::targets::{Sink, Target};
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
@@ -38,13 +40,32 @@ struct Buffer {
     bytes: usize,
 }
 
+impl Buffer {
+    /// Drops the oldest events, of so many bytes.
+    fn drop_oldest(&mut self, bytes: usize) {
+        let until = self.bytes.saturating_sub(bytes);
+        while self.bytes > until
+            && let Some(gone) = self.events.pop_front()
+        {
+            self.bytes -= gone.bytes();
+        }
+    }
+}
+
+/// The memory is as many buffers: one that is full is dispatched, or dropped, at once.
+pub const BUFFERS: usize = 3;
+
 /// What a running session tells of itself.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub dropped: u64,
+    pub dropped_buffers: u64,
     pub largest_dropped: u64,
+    /// Bytes that wait for the targets.
     pub pending: usize,
     pub bytes: u64,
+    /// How long threads have waited for room.
+    pub blocked: Duration,
 }
 
 /// One target as `sys.dm_xe_session_targets` shows it.
@@ -72,7 +93,10 @@ pub struct Running {
     /// The largest event that is kept although `most_bytes` has no room for it: MAX_EVENT_SIZE.
     most_event_bytes: usize,
     buffer: Global<Buffer>,
+    /// Where threads wait for room.
+    pub(super) room: Room,
     dropped: AtomicU64,
+    dropped_buffers: AtomicU64,
     largest_dropped: AtomicU64,
     fired: AtomicU64,
     bytes: AtomicU64,
@@ -144,7 +168,9 @@ impl Running {
             most_bytes: bytes(definition.options.max_memory_kb),
             most_event_bytes: bytes(definition.options.max_event_kb),
             buffer: Global::new(Buffer::default()),
+            room: Room::default(),
             dropped: AtomicU64::new(0),
+            dropped_buffers: AtomicU64::new(0),
             largest_dropped: AtomicU64::new(0),
             fired: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -157,10 +183,23 @@ impl Running {
     pub fn tally(&self) -> Tally {
         Tally {
             dropped: self.dropped.load(Relaxed),
+            dropped_buffers: self.dropped_buffers.load(Relaxed),
             largest_dropped: self.largest_dropped.load(Relaxed),
-            pending: self.buffer.read(|b| b.events.len()),
+            pending: self.buffer.read(|b| b.bytes),
             bytes: self.bytes.load(Relaxed),
+            blocked: self.room.blocked(),
         }
+    }
+
+    /// Of one of the [`BUFFERS`].
+    pub fn buffer_bytes(&self) -> usize {
+        (self.most_bytes / BUFFERS).max(1)
+    }
+
+    /// Whether it has kept more than it has memory for, since it may lose nothing.
+    pub fn is_over(&self) -> bool {
+        self.definition.options.retention == Retention::Nothing
+            && self.buffer.read(|b| b.bytes) > self.most_bytes
     }
 
     pub fn has_file(&self) -> bool {
@@ -184,7 +223,7 @@ impl Running {
             .unsigned_abs();
         let waited =
             latency > 0 && self.dispatched.lock().elapsed() >= Duration::from_secs(latency);
-        bytes > 0 && (waited || bytes >= self.most_bytes / 3)
+        bytes > 0 && (waited || bytes >= self.buffer_bytes())
     }
 
     /// Gives what has come to the targets.
@@ -194,6 +233,7 @@ impl Running {
             b.bytes = 0;
             b.events.drain(..).collect()
         });
+        self.room.came();
         *self.dispatched.lock() = time::now();
         if events.is_empty() {
             return;
@@ -244,13 +284,26 @@ impl Running {
         found.map(|f| f.path.clone())
     }
 
+    fn file_group(&self, database: u64, file: u64) -> Option<u64> {
+        let id = DbId(u16::try_from(database).ok()?);
+        let open = self.databases.try_read()?;
+        let entry = open.get(&id)?.entry.try_read()?;
+        let found = entry.files.iter().find(|f| u64::from(f.file_id) == file);
+        found.and_then(|f| u64::try_from(f.filegroup).ok())
+    }
+
     fn joined(&self, event: &Event, which: Joined) -> Option<EventValue> {
         let number = |field| match event.value(field) {
             Some(EventValue::Unsigned(n)) => Some(*n),
             _ => None,
         };
         let database = number("database_id")?;
+        if which == Joined::FileGroup {
+            let group = self.file_group(database, number("file_id")?)?;
+            return Some(EventValue::Unsigned(group));
+        }
         let text = match which {
+            Joined::FileGroup => None,
             Joined::DatabaseName => self.database_name(database),
             Joined::FileName => self.file_name(database, number("file_id")?),
             Joined::Path => self.file_path(database, number("file_id")?),
@@ -298,6 +351,47 @@ impl Running {
             | ActionId::Username => text(&who?.login.user),
             ActionId::SqlText => EventValue::Text(who?.text()?),
         })
+    }
+
+    /// Puts an event into the buffer, or does what the retention mode says of one that finds no room.
+    fn keep(&self, fired: Fired, bytes: usize) {
+        let retention = self.definition.options.retention;
+        let mut lost_buffer = false;
+        let kept = self.buffer.write(|b| {
+            // What no buffer can hold goes alone into one of MAX_EVENT_SIZE.
+            let alone = |b: &Buffer| {
+                bytes > self.most_bytes && bytes <= self.most_event_bytes && b.events.is_empty()
+            };
+            let fits = |b: &Buffer| b.bytes + bytes <= self.most_bytes;
+            let room = match retention {
+                Retention::OneEvent => fits(b) || alone(b),
+                Retention::Nothing => true,
+                Retention::OneBuffer => {
+                    if !fits(b) && !b.events.is_empty() && bytes <= self.most_bytes {
+                        lost_buffer = true;
+                        // A third of the memory, or more when the event is larger than that.
+                        b.drop_oldest(self.buffer_bytes().max(bytes));
+                    }
+                    fits(b) || alone(b)
+                }
+            };
+            if room {
+                b.bytes += bytes;
+                b.events.push_back(fired);
+            }
+            room
+        });
+        self.dropped_buffers
+            .fetch_add(u64::from(lost_buffer), Relaxed);
+        if kept {
+            self.bytes.fetch_add(bytes as u64, Relaxed);
+        } else {
+            self.dropped.fetch_add(1, Relaxed);
+            self.largest_dropped.fetch_max(bytes as u64, Relaxed);
+        }
+        if self.is_over() {
+            super::room::owe();
+        }
     }
 
     fn lookup(&self, event: &Event, source: Source, who: Option<&Activity>) -> Option<EventValue> {
@@ -367,22 +461,6 @@ impl Listener for Running {
         };
         let bytes = fired.bytes();
         self.fired.fetch_add(1, Relaxed);
-        let kept = self.buffer.write(|b| {
-            // What no buffer can hold goes alone into one of MAX_EVENT_SIZE.
-            let alone =
-                bytes > self.most_bytes && bytes <= self.most_event_bytes && b.events.is_empty();
-            let room = alone || b.bytes + bytes <= self.most_bytes;
-            if room {
-                b.bytes += bytes;
-                b.events.push_back(fired);
-            }
-            room
-        });
-        if kept {
-            self.bytes.fetch_add(bytes as u64, Relaxed);
-        } else {
-            self.dropped.fetch_add(1, Relaxed);
-            self.largest_dropped.fetch_max(bytes as u64, Relaxed);
-        }
+        self.keep(fired, bytes);
     }
 }

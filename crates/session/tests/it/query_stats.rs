@@ -48,3 +48,43 @@ fn statements_are_counted_and_their_texts_found() {
         "0"
     );
 }
+
+/// Texts that differ in literals have one query hash, plans over the same indexes one plan hash; a request knows the
+/// statement that it is at.
+#[test]
+fn hashes_say_what_is_alike() {
+    let mut s = alone();
+    run(
+        &mut s,
+        "CREATE TABLE t (id int PRIMARY KEY, x int); CREATE INDEX ix ON t (x); INSERT t VALUES (1, 1)",
+    );
+    for text in [
+        "SELECT x FROM t WHERE id = 1 /* hashed */",
+        "select X from [t] where ID = -2 /* hashed */;",
+        "SELECT x FROM t WHERE x = 3 /* hashed */",
+    ] {
+        run(&mut s, text);
+    }
+    let of = "SELECT COUNT(*), COUNT(DISTINCT query_hash), COUNT(DISTINCT query_plan_hash), COUNT(query_plan_hash) FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) x WHERE x.text LIKE '%hashed%' AND x.text NOT LIKE '%dm_exec%'";
+    assert_eq!(run(&mut s, of)[1], "3 | 2 | 2 | 3");
+    let documents = "SELECT COUNT(*) FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) x CROSS APPLY sys.dm_exec_text_query_plan(q.plan_handle, 0, -1) p
+        WHERE x.text LIKE '%hashed%' AND x.text NOT LIKE '%dm_exec%' AND p.query_plan LIKE '%QueryHash=\"' + CONVERT(varchar(20), q.query_hash, 1) + '\" QueryPlanHash=\"' + CONVERT(varchar(20), q.query_plan_hash, 1) + '\"%'";
+    assert_eq!(run(&mut s, documents)[1], "3");
+    let own = "PRINT 'before'; SELECT SUBSTRING(x.text, r.statement_start_offset / 2 + 1, 6), CASE WHEN r.query_hash IS NOT NULL AND r.plan_handle IS NOT NULL THEN 1 END FROM sys.dm_exec_requests r CROSS APPLY sys.dm_exec_sql_text(r.sql_handle) x WHERE r.session_id = @@SPID";
+    assert_eq!(run(&mut s, own)[2], "SELECT | 1");
+}
+
+/// A program that names a temporary table keeps no plan, but what it looked like.
+#[test]
+fn plans_over_temporary_tables_are_shown() {
+    let mut s = alone();
+    run(
+        &mut s,
+        "CREATE PROCEDURE p AS CREATE TABLE #w (id int PRIMARY KEY, v int); INSERT #w VALUES (1, 1); SELECT v FROM #w WHERE id = 1",
+    );
+    run(&mut s, "EXEC p");
+    let plan = "SELECT COUNT(*) FROM sys.dm_exec_procedure_stats p CROSS APPLY sys.dm_exec_text_query_plan(p.plan_handle, 0, -1) x WHERE p.object_id = OBJECT_ID('p') AND x.query_plan LIKE '%Clustered Index Seek%' AND x.query_plan LIKE '%Clustered Index Insert%'";
+    assert_eq!(run(&mut s, plan)[1], "1");
+    let hashes = "SELECT COUNT(DISTINCT query_plan_hash), COUNT(*) FROM sys.dm_exec_query_stats q JOIN sys.dm_exec_procedure_stats p ON p.plan_handle = q.plan_handle WHERE p.object_id = OBJECT_ID('p')";
+    assert_eq!(run(&mut s, hashes)[1], "2 | 2");
+}

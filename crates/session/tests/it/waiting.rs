@@ -207,7 +207,8 @@ fn who_is_blocked_for_long_is_reported_again_and_again() {
                 CASE WHEN g.x.value('(//data[@name=\"duration\"]/value)[1]', 'bigint') BETWEEN 5000000 AND 7000000 THEN 1 END,
                 g.x.value('(//blocked-process/process/@waitresource)[1]', 'nvarchar(4)'),
                 g.x.value('(//blocked-process/process/inputbuf)[1]', 'nvarchar(200)'),
-                g.x.value('(//blocking-process/process/@trancount)[1]', 'int')
+                g.x.value('(//blocking-process/process/@trancount)[1]', 'int'),
+                g.x.value('(//data[@name=\"index_id\"]/value)[1]', 'int'), g.x.value('(//data[@name=\"object_id\"]/value)[1]', 'bigint') - OBJECT_ID('t')
             FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
                 ON t.event_session_address = s.address WHERE s.name = 'b') AS g(x)";
         thread::sleep(Duration::from_millis(3500));
@@ -215,7 +216,7 @@ fn who_is_blocked_for_long_is_reported_again_and_again() {
         thread::sleep(Duration::from_secs(4));
         assert_eq!(
             run(&mut listener, reports)[1],
-            "1 | U | 1 | KEY: | UPDATE t SET v = 8 WHERE id = 1 | 1"
+            "1 | U | 1 | KEY: | UPDATE t SET v = 8 WHERE id = 1 | 1 | 1 | 0"
         );
         thread::sleep(Duration::from_secs(5));
         assert!(run(&mut listener, reports)[1].starts_with("2 | "));
@@ -261,4 +262,20 @@ fn a_load_without_rows_waits_for_its_table() {
     assert!(lines[0].starts_with("Msg 1222,"), "{lines:?}");
     run(&mut one, "ROLLBACK");
     assert_eq!(run(&mut two, "INSERT t SELECT id FROM u"), ["rows 0"]);
+}
+
+#[test]
+fn waits_for_rows_are_counted_where_the_row_is() {
+    for seed in seeds(0, 2) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "BEGIN TRAN; UPDATE t SET v = 3 WHERE id = 1");
+            let update = aside(instance, "UPDATE t SET v = 4 WHERE id = 1");
+            a_while();
+            run(&mut s, "COMMIT");
+            update.join().expect("updated");
+            let counted = "SELECT row_lock_wait_count, CASE WHEN row_lock_wait_in_ms >= 40 THEN 1 END, page_lock_wait_count, leaf_update_count FROM sys.dm_db_index_operational_stats(DB_ID(), OBJECT_ID('t'), 1, NULL)";
+            assert_eq!(run(&mut s, counted)[1], "1 | 1 | 0 | 2");
+        });
+    }
 }

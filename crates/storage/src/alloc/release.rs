@@ -175,6 +175,7 @@ impl Database {
             .is_some_and(|s| s.roots.lock().first_iam == first_iam)
         {
             storages.remove(&au);
+            self.store.page_waits.forget(au);
         }
     }
 

@@ -210,6 +210,10 @@ impl Rowset {
                 _ => PageSplitKind::INTERNAL,
             };
             self.tell_split(id, new, kind);
+            match level {
+                0 => self.storage.operations.leaf_allocated.add(1),
+                _ => self.storage.operations.nonleaf_allocated.add(1),
+            }
             (separator, level, new)
         };
         self.insert_in_parent(sys, id, level, &separator, new)
@@ -261,6 +265,7 @@ impl Rowset {
                     Lcx::INDEX_INTERIOR,
                     Role::Normal,
                 )?;
+                self.storage.operations.nonleaf_inserted.add(1);
                 return Ok(());
             }
             drop(page);
@@ -304,6 +309,8 @@ impl Rowset {
             std::mem::replace(&mut roots.root, id)
         };
         self.tell_split(old, id, PageSplitKind::ROOT);
+        self.storage.operations.nonleaf_allocated.add(1);
+        self.storage.operations.nonleaf_inserted.add(2);
         self.db.note(
             sys,
             RecordBuilder::new(Lop::ROOT_CHANGE, Lcx::CLUSTERED)

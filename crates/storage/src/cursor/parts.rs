@@ -42,6 +42,7 @@ impl Rowset {
             return Ok(None);
         }
         self.lock_for_read(tx, &locking, &spec.reading)?;
+        self.storage.operations.scans.add(1);
         if duramen_observe::metering_reads() {
             duramen_observe::note_scan(self.db.id, self.def.au, false);
         }

@@ -87,6 +87,8 @@ impl Load {
         let extent = rowset.add_pages(tx, "AllocHeapPage", |sys| {
             rowset.heap_pages_for(sys, pages.len(), unlogged)
         })?;
+        let operations = &rowset.storage.operations;
+        operations.leaf_allocated.add(pages.len() as u64);
         let mut taken = 0;
         for (id, rows) in extent.pages.iter().zip(&pages) {
             let n = rowset.claim_slots(tx, *id, 0..rows.len() as u16)?;
@@ -161,6 +163,10 @@ impl Rowset {
             }
             self.keep_version(tx, || Self::rid_place(id, slot).to_vec(), None)?;
             n += 1;
+        }
+        if !all {
+            self.storage.operations.row_locks.add(n as u64);
+            self.storage.operations.page_locks.add(n as u64);
         }
         Ok(n)
     }

@@ -138,6 +138,7 @@ impl Load {
                 continue;
             }
             self.settle(tx, false).map_err(failed(at))?;
+            rowset.storage.operations.loaded.add(taken as u64);
             if locate && !rowset.def.is_heap() {
                 located.extend((at..at + taken).map(|r| RowLocator::Key(batch.key(r))));
             }

@@ -302,9 +302,11 @@ impl Rowset {
                 mode: LockMode::X,
                 duration: LockDuration::Normal,
             };
-            self.try_wanted(tx, wanted).is_ok()
+            self.try_uncounted(tx, wanted).is_ok()
         };
-        rows.take_while(lock).count()
+        let n = rows.take_while(lock).count();
+        self.storage.operations.row_locks.add(n as u64);
+        n
     }
 
     /// Logs and makes the change that puts rows at `slot`.
@@ -351,6 +353,8 @@ impl Rowset {
         at_once: bool,
     ) -> SqlResult<Extent> {
         count(Counter::PageSplits, pages.len() as u64);
+        let operations = &self.storage.operations;
+        operations.leaf_allocated.add(pages.len() as u64);
         let ids = self.db.take_pages(sys, &self.storage, pages.len())?;
         self.db.note(
             sys,
@@ -456,6 +460,8 @@ impl Rowset {
             let context = Lcx::INDEX_INTERIOR;
             self.db
                 .change(sys, parent, &mut page, &op, context, Role::Normal)?;
+            let operations = &self.storage.operations;
+            operations.nonleaf_inserted.add(rows.len() as u64);
         }
         Ok(rows.len())
     }
