@@ -15,6 +15,10 @@ use crate::target::Target;
 const SPARE_BYTES: f64 = 512e6;
 /// A pilot is this much cheaper than the least run that is worth its time.
 const PILOT_SHARE: f64 = 0.25;
+/// Of the time that is left, what a second pilot may take.
+const SECOND_PILOT_SHARE: f64 = 0.1;
+/// Of the time that is left, what is planned for.
+const MARGIN: f64 = 0.9;
 
 /// How much of the work is done.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +37,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// What two runs tell, each its scale and its seconds; `None` when the greater one took no longer.
+    pub fn between(small: (f64, f64), great: (f64, f64)) -> Option<Estimate> {
+        let full_s = (great.1 - small.1) / (great.0 - small.0);
+        let fixed_s = (small.1 - full_s * small.0).max(0.0);
+        (full_s > 0.0).then_some(Estimate { fixed_s, full_s })
+    }
+
     pub fn seconds(&self, scale: f64) -> f64 {
         self.fixed_s + self.full_s * scale
     }
@@ -71,14 +82,23 @@ impl Runner {
         outcomes
     }
 
-    /// Runs a pilot, then the most of the work that fits into so many seconds and bytes.
+    /// Runs one pilot or two, then the most of the work that fits into so many seconds and bytes.
     fn within(&mut self, experiment: &Experiment, seconds: f64, bytes: f64) -> Outcome {
         let began = Instant::now();
-        let (pilot, estimate) = self.pilot(experiment, bytes);
-        let left = seconds - began.elapsed().as_secs_f64();
-        let by_time = estimate.scale_for(left * 0.9);
-        let scale = by_time.min(scale_for_bytes(experiment, bytes));
-        if scale < experiment.pilot / PILOT_SHARE {
+        let left = |began: &Instant| seconds - began.elapsed().as_secs_f64();
+        let most = scale_for_bytes(experiment, bytes);
+        let (mut pilot, mut estimate) = self.pilot(experiment, bytes);
+        let goal = estimate.scale_for(left(&began) * MARGIN).min(most);
+        // The smallest run cannot tell what of its preparations grows with the work: one between it and the goal does.
+        let between = (experiment.pilot * goal.max(0.0)).sqrt();
+        let second = between.min(estimate.scale_for(left(&began) * SECOND_PILOT_SHARE));
+        if second >= 2.0 * experiment.pilot {
+            let small = (experiment.pilot, pilot.seconds);
+            pilot = self.experiment(experiment, second, bytes);
+            estimate = Estimate::between(small, (second, pilot.seconds)).unwrap_or(estimate);
+        }
+        let scale = estimate.scale_for(left(&began) * MARGIN).min(most);
+        if scale < pilot.scale / PILOT_SHARE {
             // The pilot is as much as there is time for.
             return pilot;
         }

@@ -94,6 +94,10 @@ fn a_scale_fits_its_budget() {
     assert_eq!(estimate.scale_for(110.0), 0.1);
     assert_eq!(estimate.scale_for(1e9), 1.0);
     assert!(estimate.scale_for(5.0) < 0.0);
+    // Preparations that grow with the work are in what two runs tell.
+    let two = Estimate::between((0.01, 8.0), (0.11, 38.0)).unwrap();
+    assert_eq!((two.fixed_s.round(), two.full_s.round()), (5.0, 300.0));
+    assert!(Estimate::between((0.01, 8.0), (0.02, 7.0)).is_none());
     let vlf = ALL.iter().find(|e| e.name == "vlf").unwrap();
     let scale = scale_for_bytes(vlf, 20e9);
     assert!(scale < 1.0 && disk_bytes(vlf, scale) <= 20e9);

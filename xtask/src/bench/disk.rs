@@ -50,19 +50,45 @@ fn open(path: &Path) -> std::io::Result<File> {
     }
 }
 
-fn writes(path: &Path) -> std::io::Result<f64> {
+/// A block to write past the page cache.
+pub struct Block {
+    buffer: Vec<u8>,
+    aligned: usize,
+}
+
+impl Block {
+    pub fn new() -> Block {
+        let buffer = vec![0x5A_u8; 2 * BLOCK];
+        let aligned = buffer.as_ptr().align_offset(BLOCK);
+        Block { buffer, aligned }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.aligned..self.aligned + BLOCK]
+    }
+}
+
+/// Where the write after the one at `offset` goes.
+pub fn next(offset: u64) -> u64 {
+    (offset + BLOCK as u64) % FILE_BYTES
+}
+
+/// A file whose every byte has been written, open for durable writes.
+pub fn prepare(path: &Path) -> std::io::Result<File> {
     std::fs::write(path, vec![0xC0; FILE_BYTES as usize])?;
     File::open(path)?.sync_all()?;
-    let file = open(path)?;
-    let buffer = vec![0x5A_u8; 2 * BLOCK];
-    let aligned = buffer.as_ptr().align_offset(BLOCK);
-    let block = &buffer[aligned..aligned + BLOCK];
+    open(path)
+}
+
+fn writes(path: &Path) -> std::io::Result<f64> {
+    let file = prepare(path)?;
+    let block = Block::new();
     let start = Instant::now();
     let (mut written, mut offset) = (0u32, 0);
     while start.elapsed() < Duration::from_secs(1) {
-        file.write_all_at(block, offset)?;
+        file.write_all_at(block.bytes(), offset)?;
         written += 1;
-        offset = (offset + BLOCK as u64) % FILE_BYTES;
+        offset = next(offset);
     }
     Ok(f64::from(written) / start.elapsed().as_secs_f64())
 }

@@ -8,6 +8,7 @@
 //! others used meanwhile (100 = one core): a round on a busy machine is told from one on a quiet one.
 
 mod analytics;
+mod bare;
 mod bulk;
 mod checkpoint;
 mod curves;

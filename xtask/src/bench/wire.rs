@@ -9,7 +9,7 @@ use std::process::Command;
 
 use super::noise::Noise;
 use super::postgres::{self, Postgres};
-use super::{disk, median};
+use super::{bare, disk, median};
 use crate::server::{PASSWORD, Server};
 use crate::sql::Sql;
 use crate::target_dir;
@@ -101,6 +101,15 @@ struct Series {
     foreign: Vec<f64>,
 }
 
+/// What the machine does without us, a second.
+#[derive(Default)]
+struct Limits {
+    writes: Vec<f64>,
+    /// [`bare::commits`].
+    asleep: Vec<f64>,
+    awake: Vec<f64>,
+}
+
 /// Whether a word of `--only` asks for these figures.
 pub fn is_wanted(only: Option<&str>) -> bool {
     only.is_none_or(|word| word == "wire")
@@ -121,9 +130,12 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
         }
     };
     let mut series: Vec<Series> = CELLS.iter().map(|_| Series::default()).collect();
-    let mut writes = Vec::new();
+    let mut limits = Limits::default();
     for round in 0..rounds {
-        writes.push(disk::durable_writes(dir)?);
+        limits.writes.push(disk::durable_writes(dir)?);
+        let [asleep, awake] = bare::commits(dir)?;
+        limits.asleep.push(asleep);
+        limits.awake.push(awake);
         for (cell, series) in CELLS.iter().zip(&mut series) {
             let wait = format!(
                 "ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = {}",
@@ -154,7 +166,7 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
     if !server.stop() {
         return Err("the server does not end cleanly".to_owned());
     }
-    Ok(table(&series, median(&writes)))
+    Ok(table(&series, &limits))
 }
 
 /// Requests a second, and the fairness among the clients.
@@ -217,11 +229,15 @@ fn pgbench(
     }
 }
 
-fn table(series: &[Series], writes: f64) -> String {
+fn table(series: &[Series], limits: &Limits) -> String {
     let mut out = String::new();
+    let writes = median(&limits.writes);
     let _ = writeln!(
         out,
-        "over TDS in clear on the loopback; durable 4 KB writes: {writes:.0}/s\n"
+        "over TDS in clear on the loopback; durable 4 KB writes: {writes:.0}/s; a bare loop of receive, durable write, send \
+         and one client: {:.0}/s, {:.0}/s while it stays awake for its client\n",
+        median(&limits.asleep),
+        median(&limits.awake),
     );
     let _ = writeln!(
         out,

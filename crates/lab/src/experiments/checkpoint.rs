@@ -29,7 +29,7 @@ const CLIENTS: usize = 16;
 enum Kind {
     /// One CHECKPOINT in the middle; TARGET_RECOVERY_TIME = 0 and nothing written before.
     Manual,
-    /// The indirect checkpoint writes all along.
+    /// TARGET_RECOVERY_TIME is set in the middle: from then on the indirect checkpoint writes what has gathered.
     Indirect,
 }
 
@@ -92,14 +92,10 @@ impl Trial for Checkpoint {
     fn prepare(&self, target: &mut Target) -> Result<(), String> {
         let (data, log) = (target.file("lab.mdf"), target.file("lab.ldf"));
         let data_mb = 64 + self.pages * 8_400 / 1_000_000;
-        let recovery_s = match self.kind {
-            Kind::Manual => 0,
-            Kind::Indirect => 10,
-        };
         target.connect("master")?.run(&format!(
             "CREATE DATABASE lab ON (NAME = lab, FILENAME = {data}, SIZE = {data_mb}MB, FILEGROWTH = 256MB)
              LOG ON (NAME = lab_log, FILENAME = {log}, SIZE = 512MB, FILEGROWTH = 256MB);
-             ALTER DATABASE lab SET TARGET_RECOVERY_TIME = {recovery_s} SECONDS"
+             ALTER DATABASE lab SET TARGET_RECOVERY_TIME = 0 SECONDS"
         ))?;
         let mut sql = target.connect("lab")?;
         sql.run(&format!(
@@ -201,10 +197,15 @@ fn conduct(
     let began = Instant::now();
     match manual {
         true => sql.run("CHECKPOINT")?,
-        // Changes that the indirect checkpoint has to write.
-        false => sql.run("UPDATE dbo.page SET hits += 1")?,
+        false => {
+            sql.run("ALTER DATABASE lab SET TARGET_RECOVERY_TIME = 1 SECONDS")?;
+            std::thread::sleep(third);
+        }
     }
     lasted[1] = began.elapsed().as_secs_f64();
+    if !manual {
+        sql.run("ALTER DATABASE lab SET TARGET_RECOVERY_TIME = 0 SECONDS")?;
+    }
     phase.store(2, Ordering::SeqCst);
     let began = Instant::now();
     std::thread::sleep(third);

@@ -137,11 +137,15 @@ impl Trial for VlfCount {
         let restore_s = timed(format!(
             "RESTORE DATABASE lab_copy FROM DISK = {full} WITH MOVE 'lab' TO {copy}, MOVE 'lab_log' TO {log}"
         ))?;
+        let log_mb = sql.number(
+            "SELECT size / 128 FROM sys.master_files WHERE database_id = DB_ID('lab') AND type = 1",
+        )?;
         let seconds = |name: &str, value: f64| Figure::new(name, value, "s");
         Ok(Work {
             elapsed: Some(recovery),
             figures: vec![
                 Figure::new("VLFs", vlfs, ""),
+                Figure::new("log file", log_mb, "MB"),
                 seconds("start after a crash", recovery.as_secs_f64()),
                 seconds("full backup", backup_s),
                 seconds("log backup", log_backup_s),
@@ -171,6 +175,11 @@ fn findings(outcome: &Outcome) -> Vec<String> {
             few.setting("VLFs"),
             many.setting("VLFs"),
             times(b, a)
+        ));
+    }
+    if let (Some(a), Some(b)) = (few.figure("log file"), many.figure("log file")) {
+        out.push(format!(
+            "the log files are {a:.0} and {b:.0} MB: a restore makes the file anew and fills it, and that grows with its size."
         ));
     }
     out

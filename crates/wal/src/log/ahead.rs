@@ -4,7 +4,11 @@
 //! growths of 1 MB a load that logs 500 MB/s would else use one up while the next is being written. While that much is
 //! missing, a growth is of as many increments as are ready, so that it is there in time however small the log began.
 //!
-//! Growth in the background is written at no more than [`RATE`], so that it takes little from those who write. The limit
+//! While the log is written in large portions (a load, an index build), a growth is allocated and not written first: the
+//! disk then writes each byte once. A load that grew its log by 64 MB took 1.4 times as long with the writing, 1.05 times
+//! without. Small commits that come later to such a VLF are slower there, once.
+//!
+//! Other growth in the background is written at no more than [`RATE`], so that it takes little from those who write. The limit
 //! falls when somebody waits for the growth, or when less than half of what should be ready is left.
 
 use std::sync::Arc;
@@ -28,13 +32,19 @@ const MOST_READY: u64 = 128 << 20;
 /// The rate is taken whenever so much has been logged.
 const DEMAND_BYTES: u64 = 1 << 20;
 
-/// How fast the log is being filled.
+/// From writes of this size on, space that is only allocated takes them at two thirds of the speed of written space; small
+/// ones at half of it. Writing the space first costs as much as writing the log itself.
+const BULK_WRITE: u64 = 256 << 10;
+
+/// How fast the log is being filled, and in what portions.
 #[derive(Debug, Default)]
 pub(super) struct Demand {
     since: Option<Instant>,
     bytes: u64,
     /// Bytes a second, smoothed.
     rate: u64,
+    /// Bytes of a write, smoothed.
+    write: u64,
 }
 
 impl Demand {
@@ -53,6 +63,16 @@ impl Demand {
         }
         self.since = Some(now);
         self.bytes = 0;
+    }
+
+    /// The log was written to the disk, so many bytes at once.
+    pub fn note_write(&mut self, bytes: u64) {
+        self.write = self.write / 8 * 7 + bytes / 8;
+    }
+
+    /// It is filled by whoever does not wait for single commits: a growth is then better not written first.
+    pub fn is_bulk(&self) -> bool {
+        self.write >= BULK_WRITE
     }
 
     /// Bytes that should be ready for it.

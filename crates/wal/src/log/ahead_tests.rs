@@ -154,3 +154,28 @@ fn growing_ahead_keeps_to_its_rate() {
         assert!(hurried || took.1 == 0);
     }
 }
+
+/// Space for large writes is allocated and no more; where single commits are written, every byte has been written before.
+#[test]
+fn a_load_gets_space_that_is_not_written_first() {
+    use crate::vlf::{HEADER_BYTES, STAMP};
+    use duramen_os::OpenOptions;
+    for (write, expected) in [(4096, STAMP), (MB, 0)] {
+        let (log, disk, sizes) = log_of(None);
+        (0..40).for_each(|_| log.lock().demand.note_write(write));
+        while sizes.lock().is_empty() {
+            append(&log).expect("room");
+        }
+        let grown = *log.vlfs().last().expect("a growth");
+        let file = disk
+            .env()
+            .disk
+            .open("/ahead.ldf".as_ref(), &OpenOptions::default())
+            .expect("the log's file");
+        let mut bytes = vec![1; 4096];
+        let middle = grown.offset + grown.size / 2 / HEADER_BYTES * HEADER_BYTES;
+        file.read_at(&mut bytes, middle).expect("readable");
+        assert!(bytes.iter().all(|b| *b == expected), "writes of {write}");
+        log.shutdown().expect("closed");
+    }
+}

@@ -8,9 +8,8 @@ use duramen_base::Lsn;
 use duramen_observe::events::{DatabasesLogFlush, LogFlushComplete, LogFlushStart, emit};
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
-use duramen_os::{AlignedBuf, DiskFile, IoError, thread};
+use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
-use super::sleepers::Sleep;
 use super::state::{Flight, Item, Sealed, State};
 use super::{BATCH_BYTES, DEPTH, Log, WINDOW};
 use crate::block::{self, OwnFields, SealInfo};
@@ -50,7 +49,8 @@ impl State {
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let crowded = self.writing >= DEPTH
             || self.writing > 0 && self.queue_bytes + self.head().used() < self.parallel_bytes;
-        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded {
+        let held = self.gather.holds() && self.queue_bytes < self.parallel_bytes;
+        if self.poisoned.is_some() || self.sealing || self.header_in_flight || crowded || held {
             return None;
         }
         if self.queue_bytes < BATCH_BYTES
@@ -126,6 +126,7 @@ impl Log {
         lsn: Lsn,
     ) -> Result<(), LogError> {
         s.wanted = s.wanted.max(lsn);
+        s.gather.back(time::now());
         loop {
             if s.durable >= lsn {
                 return Ok(());
@@ -134,8 +135,17 @@ impl Log {
                 return Err(e.clone());
             }
             match s.take_batch() {
-                Some(batch) => s = self.write_batch(s, batch),
-                None => s.sleep_until(lsn),
+                Some(batch) => s = self.write_batch(s, batch, lsn),
+                None => {
+                    let watch = s.gather.watch();
+                    match self.sleep_until(s, lsn, watch) {
+                        Some(guard) => s = guard,
+                        None => return Ok(()),
+                    }
+                    if watch.is_some() {
+                        s.gather.watched(time::now());
+                    }
+                }
             }
         }
     }
@@ -148,7 +158,7 @@ impl Log {
         let _wait = wait(WaitType::LOGBUFFER);
         s.wanted = s.wanted.max(s.last());
         match s.take_batch() {
-            Some(batch) => self.write_batch(s, batch),
+            Some(batch) => self.write_batch(s, batch, Lsn::MAX),
             None => {
                 if s.poisoned.is_none() && !s.closed {
                     s.waiters += 1;
@@ -160,11 +170,12 @@ impl Log {
         }
     }
 
-    /// Makes a batch ready, writes it, and moves the durable prefix.
+    /// Makes a batch ready, writes it, and moves the durable prefix. The caller waits for `own`, or for nothing (`MAX`).
     pub(super) fn write_batch<'a>(
         &'a self,
         mut s: MutexGuard<'a, State>,
         batch: Batch,
+        own: Lsn,
     ) -> MutexGuard<'a, State> {
         let id = s.next_flight;
         s.next_flight += 1;
@@ -236,7 +247,7 @@ impl Log {
             .count(DbCounter::LogBytesFlushed, buf.len() as u64);
         let wrote = took.as_millis() as u64;
         self.counters.count(DbCounter::LogFlushWriteTimeMs, wrote);
-        self.complete(id, result)
+        self.complete(id, took, own, result)
     }
 
     /// Copies the blocks into one aligned buffer and seals them there, chain and all.
@@ -315,7 +326,13 @@ impl Log {
     }
 
     /// A write has ended: moves the durable prefix, or poisons the log.
-    fn complete(&self, id: u64, result: Result<(), IoError>) -> MutexGuard<'_, State> {
+    fn complete(
+        &self,
+        id: u64,
+        took: Duration,
+        own: Lsn,
+        result: Result<(), IoError>,
+    ) -> MutexGuard<'_, State> {
         let mut s = self.lock();
         s.writing -= 1;
         let before = s.durable;
@@ -336,10 +353,18 @@ impl Log {
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
         let mut bells = s.served_sleepers();
+        let served = bells.len() + usize::from(own <= s.durable);
+        s.gather.begin(time::now(), took, served);
         let work = s.has_work();
-        let leader = if work { s.next_sleeper() } else { None };
-        let wake_flusher =
-            std::mem::take(&mut s.wake_flusher) || work && leader.is_none() && s.waiters == 0;
+        let held = s.gather.holds();
+        let leader = if work && !held {
+            s.next_sleeper()
+        } else {
+            None
+        };
+        // What is held the flusher watches over, for those who sleep since before.
+        let wake_flusher = std::mem::take(&mut s.wake_flusher)
+            || work && leader.is_none() && (s.waiters == 0 || held);
         let wake_waiters = s.waiters > 0;
         drop(s);
         // Who writes next first: the disk is idle until then.
@@ -375,6 +400,7 @@ impl Log {
             s.durable = s.durable.max(flight.last);
             if let Some(end) = flight.end {
                 s.durable_end = end;
+                s.demand.note_write(flight.bytes);
             }
         }
     }
@@ -414,7 +440,7 @@ impl Log {
             let mut s = log.lock();
             while !s.closed && s.poisoned.is_none() && s.has_much() {
                 match s.take_batch() {
-                    Some(batch) => s = log.write_batch(s, batch),
+                    Some(batch) => s = log.write_batch(s, batch, Lsn::MAX),
                     None => {
                         // Somebody makes a batch ready, or there are writes enough.
                         s.waiters += 1;
@@ -457,12 +483,18 @@ impl Log {
         if s.has_work()
             && let Some(batch) = s.take_batch()
         {
-            drop(self.write_batch(s, batch));
+            drop(self.write_batch(s, batch, Lsn::MAX));
             return true;
         }
         if s.has_work() {
-            // Others write; a completion wakes us when it leaves work behind.
-            self.work.wait_for(&mut s, harden_after);
+            // Others write; a completion wakes us when it leaves work behind. Or it is held.
+            match s.gather.watch() {
+                Some(deadline) => {
+                    self.work.wait_until(&mut s, deadline);
+                    s.gather.watched(time::now());
+                }
+                None => drop(self.work.wait_for(&mut s, harden_after)),
+            }
         } else if s.last() > s.durable {
             let goal = s.last();
             if self.work.wait_for(&mut s, harden_after) {

@@ -3,7 +3,8 @@
 //! One growth at a time; everybody who needs room waits for it (LOGMGR_RESERVE_APPEND). New space is written (stamped
 //! with 0xC0) and synced before it is used: a durable write into written space is twice as fast as into merely allocated
 //! space, and no byte in it can pass for a block. The 2022 profile skips the stamp for automatic growths up to 64 MB, as
-//! that version does; its space reads as zeros, which no block begins with.
+//! that version does; its space reads as zeros, which no block begins with. So does the native profile under a load
+//! ([`super::ahead`]).
 //!
 //! The native profile grows in the background before the room is needed, by as many increments at once as the pace of the
 //! log asks for; and whenever somebody had to wait all the same, the next growths are of twice as many (together at most
@@ -184,12 +185,11 @@ impl Log {
         self.written.store(0, Ordering::Relaxed);
         let file = s.files[plan.file].file.clone();
         let spec = s.files[plan.file].spec.clone();
-        let profile = s.profile;
+        let unwritten = plan.automatic && s.grows_unwritten(&plan);
         drop(s);
         let started = time::now();
         let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
-        let skip_stamp = plan.automatic && profile == LogProfile::V2022 && added <= INSTANT_GROWTH;
-        let result = self.write_growth(&spec, &file, &plan, added, !skip_stamp);
+        let result = self.write_growth(&spec, &file, &plan, added, !unwritten);
         let event = LogGrowth {
             file_id: spec.file_id,
             old_bytes: plan.old_bytes,
@@ -303,6 +303,16 @@ impl Log {
 }
 
 impl State {
+    /// Whether an automatic growth is only allocated.
+    fn grows_unwritten(&self, plan: &Plan) -> bool {
+        let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
+        match self.profile {
+            LogProfile::V2022 => added <= INSTANT_GROWTH,
+            LogProfile::Native => self.demand.is_bulk(),
+            _ => false,
+        }
+    }
+
     /// The growth of the first file that may grow.
     fn plan_growth(&self) -> Option<Plan> {
         (0..self.files.len()).find_map(|i| self.plan(i, self.growth_of(i)?, true))

@@ -23,6 +23,7 @@
 mod ahead;
 mod copy;
 mod flush;
+mod gather;
 mod grow;
 #[allow(unsafe_code, reason = "appends copy into disjoint parts of one buffer")]
 mod head;
@@ -46,6 +47,8 @@ mod crash_tests;
 mod exhaustive_tests;
 #[cfg(test)]
 mod flip_tests;
+#[cfg(test)]
+mod gather_tests;
 #[cfg(test)]
 mod many_tests;
 #[cfg(test)]
@@ -266,7 +269,7 @@ impl Log {
         if s.writing == 0
             && let Some(batch) = s.take_batch()
         {
-            drop(self.write_batch(s, batch));
+            drop(self.write_batch(s, batch, Lsn::MAX));
             return;
         }
         drop(s);

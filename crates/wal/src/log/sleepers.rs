@@ -7,65 +7,105 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::Lsn;
-use duramen_os::sync::{Condvar, MutexGuard};
+use duramen_os::sync::{Condvar, Mutex, MutexGuard};
+use duramen_os::time::Instant;
 
+use super::Log;
 use super::state::State;
+
+/// What a bell says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Call {
+    /// The sleeper's records are durable: it goes its way without the log's mutex, which all who are served would want at
+    /// once.
+    Served,
+    /// See what there is to do, or what has failed.
+    Look,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    rung: AtomicBool,
+    said: Mutex<Option<Call>>,
     condition: Condvar,
 }
 
-impl Bell {
-    /// Not under the log's mutex, where that can be helped: the sleeper needs it first thing.
+/// A bell that is going to ring, once the log's mutex is given up.
+#[derive(Debug)]
+pub(super) struct Ring(Arc<Bell>, Call);
+
+impl Ring {
     pub fn ring(&self) {
-        self.condition.notify_one();
+        *self.0.said.lock() = Some(self.1);
+        self.0.condition.notify_one();
+    }
+}
+
+impl Bell {
+    /// What is said until the deadline.
+    fn hear(&self, deadline: Option<Instant>) -> Option<Call> {
+        let mut said = self.said.lock();
+        while said.is_none() {
+            match deadline {
+                None => self.condition.wait(&mut said),
+                Some(deadline) => {
+                    if self.condition.wait_until(&mut said, deadline) {
+                        break;
+                    }
+                }
+            }
+        }
+        *said
     }
 }
 
 /// The LSN each waits for.
 pub(super) type Sleepers = VecDeque<(Lsn, Arc<Bell>)>;
 
-/// Waiting gives the mutex up, so it needs the guard.
-pub(super) trait Sleep {
-    /// Until somebody rings; `lsn` may or may not be durable then.
-    fn sleep_until(&mut self, lsn: Lsn);
-}
-
-impl Sleep for MutexGuard<'_, State> {
-    fn sleep_until(&mut self, lsn: Lsn) {
+impl Log {
+    /// Sleeps until somebody rings, or the deadline. `None`: `lsn` is durable.
+    pub(super) fn sleep_until<'a>(
+        &'a self,
+        mut s: MutexGuard<'a, State>,
+        lsn: Lsn,
+        deadline: Option<Instant>,
+    ) -> Option<MutexGuard<'a, State>> {
         let bell = Arc::new(Bell::default());
-        self.sleepers.push_back((lsn, bell.clone()));
-        while !bell.rung.load(Ordering::Relaxed) {
-            bell.condition.wait(self);
+        s.sleepers.push_back((lsn, bell.clone()));
+        drop(s);
+        match bell.hear(deadline) {
+            Some(Call::Served) => None,
+            Some(Call::Look) => Some(self.lock()),
+            None => {
+                let mut s = self.lock();
+                s.sleepers.retain(|(_, b)| !Arc::ptr_eq(b, &bell));
+                Some(s)
+            }
         }
     }
 }
 
 impl State {
     /// Takes out those who need not wait any more: their records are durable, or nothing will ever be.
-    pub fn served_sleepers(&mut self) -> Vec<Arc<Bell>> {
+    pub fn served_sleepers(&mut self) -> Vec<Ring> {
         let (durable, all) = (self.durable, self.poisoned.is_some());
         let mut served = Vec::new();
         self.sleepers.retain(|(lsn, bell)| {
-            let wait = *lsn > durable && !all;
-            if !wait {
-                bell.rung.store(true, Ordering::Relaxed);
-                served.push(bell.clone());
-            }
-            wait
+            let call = match *lsn <= durable {
+                true => Call::Served,
+                false if all => Call::Look,
+                false => return true,
+            };
+            served.push(Ring(bell.clone(), call));
+            false
         });
         served
     }
 
     /// Takes out the one who has waited longest, to write the next batch.
-    pub fn next_sleeper(&mut self) -> Option<Arc<Bell>> {
+    pub fn next_sleeper(&mut self) -> Option<Ring> {
         let (_, bell) = self.sleepers.pop_front()?;
-        bell.rung.store(true, Ordering::Relaxed);
-        Some(bell)
+        Some(Ring(bell, Call::Look))
     }
 }

@@ -8,6 +8,7 @@ use duramen_observe::FileIo;
 use duramen_os::DiskFile;
 
 use super::ahead::{Ahead, Demand};
+use super::gather::Gather;
 use super::head::{Head, Sealer};
 use super::sleepers::Sleepers;
 use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
@@ -153,6 +154,8 @@ pub(super) struct State {
     pub waiters: usize,
     /// Threads that wait for durability, first come first.
     pub sleepers: Sleepers,
+    /// Who of them will be back soon.
+    pub gather: Gather,
     /// The flusher has to be told of something by whoever holds the mutex.
     pub wake_flusher: bool,
     /// Threads that write along with the flusher.
@@ -212,6 +215,7 @@ impl State {
             wanted: Lsn::NULL,
             waiters: 0,
             sleepers: Sleepers::new(),
+            gather: Gather::default(),
             wake_flusher: false,
             helpers: 0,
             free_bytes: 0,
