@@ -143,7 +143,7 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
     for clients in [1_u32, 4, 8, 16, 32, 64] {
         let each = 40_000 / clients.max(4);
         let started = time::now();
-        let mut waits = together(log, record, clients, each, None);
+        let (mut waits, _) = together(log, record, clients, each, None);
         let rate = waits.len() as f64 / started.elapsed().as_secs_f64();
         if clients == HALF_LOAD {
             half = (clients, rate);
@@ -164,19 +164,29 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
     let (clients, most) = half;
     let every = Duration::from_secs_f64(f64::from(clients) / (most / 2.0));
     let each = (SLICE / every.as_secs_f64()) as u32;
-    let slices = || together(log, record, clients, each, Some(every));
-    let (quiet, all) = tails((0..SLICES).map(|_| slices()));
+    let mut lates = Vec::new();
+    let slice = |_| {
+        let (waits, late) = together(log, record, clients, each, Some(every));
+        lates.push(late);
+        waits
+    };
+    let (quiet, all) = tails((0..SLICES).map(slice));
+    let figure = |(quiet, all): (f64, f64)| {
+        let writes = quiet / write;
+        format!(
+            "{quiet:.0} us, {writes:.1} durable writes; with every pause of the machine {all:.0} us"
+        )
+    };
     tell(
         &format!(
             "p99 of a commit at {:.0} commits/s, {clients} sessions",
             most / 2.0
         ),
-        &format!(
-            "{quiet:.0} us, {:.1} durable writes; with every pause of the machine {all:.0} us",
-            quiet / write
-        ),
+        &figure((quiet, all)),
         "3 durable writes",
     );
+    let what = "p99 of how late the machine wakes them when a commit is due";
+    tell(what, &figure(tails(lates.into_iter())), "-");
 }
 
 /// What is due at a rate is late after every pause of the machine: one of 20 ms in two seconds is the whole percent. So
@@ -217,46 +227,52 @@ fn disk_at_half_load(env: &Env, dir: &Path, write: u128) -> (f64, f64) {
     tails
 }
 
-/// How long each commit took, in nanoseconds; with `every`, from when it was due.
+/// Until all clients are there to begin in step.
+const GATHERING: Duration = Duration::from_millis(10);
+
+/// Nanoseconds that each commit took; with `every`, from when it was due, and how late each client that slept until then
+/// was woken.
 fn together(
     log: &Arc<Log>,
     record: &[u8],
     clients: u32,
     each: u32,
     every: Option<Duration>,
-) -> Vec<u128> {
+) -> (Vec<u128>, Vec<u128>) {
     let began = time::now();
     let client = |number: u32| {
         let (log, record) = (log.clone(), record.to_vec());
         thread::spawn("client", move || {
-            let mut waits = Vec::with_capacity(each as usize);
+            let (mut waits, mut late) = (Vec::with_capacity(each as usize), Vec::new());
             for i in 0..each {
                 let mut started = time::now();
                 if let Some(every) = every {
                     // Clients take turns within a step.
-                    let due = every * i + every * number / clients;
+                    let due = GATHERING + every * i + every * number / clients;
                     let early = due.saturating_sub(began.elapsed());
+                    // A sleep that ends late is the machine's, a commit that ends late is the next one's.
+                    started = began + due;
                     if !early.is_zero() {
                         thread::sleep(early);
+                        started = time::now();
+                        late.push((started - began).saturating_sub(due).as_nanos());
                     }
-                    // A sleep that ends late is the machine's, a commit that ends late is the next one's.
-                    started = match early.is_zero() {
-                        true => began + due,
-                        false => time::now(),
-                    };
                 }
                 let lsn = log.append(&record, 0).expect("room");
                 log.flush(lsn).expect("the disk works");
                 waits.push(started.elapsed().as_nanos());
             }
-            waits
+            (waits, late)
         })
     };
     let threads: Vec<_> = (0..clients).map(client).collect();
-    threads
-        .into_iter()
-        .flat_map(|t| t.join().expect("a client does not panic"))
-        .collect()
+    let mut all = (Vec::new(), Vec::new());
+    for t in threads {
+        let (mut waits, mut late) = t.join().expect("a client does not panic");
+        all.0.append(&mut waits);
+        all.1.append(&mut late);
+    }
+    all
 }
 
 /// Bulk: what the disk takes of blocks as large as the log's, so many at once; then the log.
