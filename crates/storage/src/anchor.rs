@@ -19,7 +19,7 @@ const FGID_AT: usize = 25;
 const PAGES_AT: usize = 27;
 const ROW_BYTES: usize = 69;
 
-fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
+pub(crate) fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
     let b = row.get(AUID_AT..AUID_AT + 8)?;
     let mut w = [0; 8];
     w.copy_from_slice(b);

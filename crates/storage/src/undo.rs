@@ -18,6 +18,7 @@ use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
 use crate::alloc::DroppedChain;
+use crate::anchor::{SYSALLOCUNITS, auid_of};
 use crate::change::{PHYSICAL, PageOp, Role};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
@@ -239,6 +240,10 @@ impl Database {
         let _shared = storage.latch.read();
         let hint = view.page().map_or(0, |f| f.slot);
         let wanted = |row: &[u8], pminlen: u16| match op {
+            // System transactions, which stay, have told there where a tree that has grown since then begins.
+            PageOp::Insert { rows, .. } if au == SYSALLOCUNITS => rows
+                .first()
+                .is_some_and(|own| !is_ghost(row[0]) && auid_of(own) == auid_of(row)),
             PageOp::Insert { rows, .. } => rows.first() == Some(&row),
             PageOp::Ghost { row: image, .. } => {
                 is_ghost(row[0]) && row.len() == image.len() && row[1..] == image[1..]
@@ -257,9 +262,10 @@ impl Database {
         };
         let role = Role::Compensation(next);
         match op {
-            PageOp::Insert { rows, .. } => {
-                let row = rows.first().copied().unwrap_or_default();
-                let op = PageOp::Delete { slot, row };
+            PageOp::Insert { .. } => {
+                let found = page.page().expect_record(slot);
+                let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
+                let op = PageOp::Delete { slot, row: &row };
                 self.change(tx, id, &mut page, &op, context, role)?;
             }
             PageOp::Ghost { row, .. } => {
