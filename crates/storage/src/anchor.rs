@@ -19,11 +19,20 @@ const FGID_AT: usize = 25;
 const PAGES_AT: usize = 27;
 const ROW_BYTES: usize = 69;
 
-pub(crate) fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
+fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
     let b = row.get(AUID_AT..AUID_AT + 8)?;
     let mut w = [0; 8];
     w.copy_from_slice(b);
     Some(AllocUnitId(i64::from_le_bytes(w)))
+}
+
+/// Whether `row` is `own` but for what storage alone writes there, in changes that do not go with the transaction that
+/// inserted the row: the three pages and, at a close, the counts of pages. Every other byte must be as it was.
+pub(crate) fn same_unit(own: &[u8], row: &[u8]) -> bool {
+    own.len() == row.len()
+        && own.len() >= ROW_BYTES
+        && own[..PAGES_AT] == row[..PAGES_AT]
+        && own[ROW_BYTES..] == row[ROW_BYTES..]
 }
 
 fn roots_of(row: &[u8]) -> Option<StorageRoots> {
@@ -142,3 +151,6 @@ fn identity(au: AllocUnitId) -> Vec<u8> {
     out.extend(au.0.to_le_bytes());
     out
 }
+
+#[cfg(test)]
+mod tests;

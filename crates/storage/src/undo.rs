@@ -18,7 +18,7 @@ use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
 use crate::alloc::DroppedChain;
-use crate::anchor::{SYSALLOCUNITS, auid_of};
+use crate::anchor::{SYSALLOCUNITS, same_unit};
 use crate::change::{PHYSICAL, PageOp, Role};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
@@ -240,10 +240,10 @@ impl Database {
         let _shared = storage.latch.read();
         let hint = view.page().map_or(0, |f| f.slot);
         let wanted = |row: &[u8], pminlen: u16| match op {
-            // System transactions, which stay, have told there where a tree that has grown since then begins.
-            PageOp::Insert { rows, .. } if au == SYSALLOCUNITS => rows
-                .first()
-                .is_some_and(|own| !is_ghost(row[0]) && auid_of(own) == auid_of(row)),
+            // What stays may have told there since then where a tree that has grown begins, or how many pages it has.
+            PageOp::Insert { rows, .. } if au == SYSALLOCUNITS => {
+                rows.first().is_some_and(|own| same_unit(own, row))
+            }
             PageOp::Insert { rows, .. } => rows.first() == Some(&row),
             PageOp::Ghost { row: image, .. } => {
                 is_ghost(row[0]) && row.len() == image.len() && row[1..] == image[1..]
