@@ -124,6 +124,12 @@ const STATEMENTS: &[Statement] = &[
         run: check::table,
     },
     Statement {
+        name: "DBINFO",
+        args: (0, 1),
+        options: &["TABLERESULTS"],
+        run: page::database_info,
+    },
+    Statement {
         name: "ERRORLOG",
         args: (0, 0),
         options: &[],
@@ -198,7 +204,6 @@ const NOT_HERE: &[&str] = &[
     "CHECKCONSTRAINTS",
     "CLEANTABLE",
     "CLONEDATABASE",
-    "DBINFO",
     "DBREINDEX",
     "DROPCLEANBUFFERS",
     "EXTENTINFO",

@@ -69,6 +69,16 @@ pub struct Unavailable {
     pub error: SqlError,
 }
 
+impl Unavailable {
+    /// It could not be opened.
+    pub fn is_broken(&self) -> bool {
+        matches!(
+            self.state,
+            DatabaseState::RecoveryPending | DatabaseState::Suspect
+        )
+    }
+}
+
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

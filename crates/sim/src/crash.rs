@@ -14,6 +14,7 @@
 //! | [`actor`] | a session that makes up its work as it goes |
 //! | [`audit`] | what is looked at after a recovery |
 //! | [`backups`] | stories with backups, and what they are restored to |
+//! | [`stories`] | one session and what is rare: partitions, standbys, pages that are restored |
 //!
 //! What a run asserts:
 //! 1. Each session's rows in each database are those after one of its commits, and not before the last that a released
@@ -30,6 +31,7 @@ pub mod backups;
 pub mod image;
 pub mod model;
 mod plan;
+pub mod stories;
 pub mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

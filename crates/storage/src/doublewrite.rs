@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crc32c::crc32c;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
-use duramen_os::sync::Mutex;
+use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 
 use crate::error::io_error;
@@ -67,6 +67,9 @@ pub(crate) struct DoubleWrite {
     file: Arc<dyn DiskFile>,
     name: String,
     inner: Mutex<Inner>,
+    /// Held alone by whoever writes pages into their places, shared by whoever must not find one half written. Nothing
+    /// else is waited for while it is held.
+    places: RwLock<()>,
 }
 
 impl DoubleWrite {
@@ -98,7 +101,22 @@ impl DoubleWrite {
                 pending,
                 failed: Vec::new(),
             }),
+            places: RwLock::new(()),
         })
+    }
+
+    /// As long as this lives no page is on its way into its place.
+    pub fn at_rest(&self) -> RwLockReadGuard<'_, ()> {
+        self.places.read()
+    }
+
+    /// Writes the pages of a batch into their places, while nobody reads who would mind.
+    pub fn place(&self, batch: &Batch) -> SqlResult<()> {
+        if batch.pages.is_empty() {
+            return Ok(());
+        }
+        let _alone = self.places.write();
+        batch.write_in_place()
     }
 
     /// Writes the pages of the last batch that belong to `store` to their places again. Before anything is read. The
@@ -177,7 +195,7 @@ impl DoubleWrite {
             .map_err(|e| io_error(&e, "write", PageId::NULL, &self.name))?;
         inner.batch = number;
         inner.failed.retain(|(_, e)| stays(e));
-        let placed = batch.write_in_place().and_then(|()| batch.sync());
+        let placed = self.place(batch).and_then(|()| batch.sync());
         if placed.is_err() {
             inner.failed.extend(batch.entries());
         }
@@ -199,7 +217,7 @@ impl DoubleWrite {
         if again.pages.is_empty() {
             return Ok(());
         }
-        again.write_in_place()?;
+        self.place(&again)?;
         again.sync()?;
         let written = again.names();
         inner
@@ -314,7 +332,7 @@ impl Batch {
     }
 
     /// Writes every page to its place; not yet durable.
-    pub fn write_in_place(&self) -> SqlResult<()> {
+    fn write_in_place(&self) -> SqlResult<()> {
         let mut i = 0;
         while i < self.pages.len() {
             let (store, page) = &self.pages[i];

@@ -1,20 +1,33 @@
-//! What reads or writes a whole database: CHECKDB, BACKUP, RESTORE, beside the disk's own sequential bandwidth. A pool of
-//! 256 MB, so that a full-size database is read from the disk. Only `--only maintenance` runs this.
+//! What reads or writes a whole database: CHECKDB, BACKUP, RESTORE, beside what the disk does by itself with the same
+//! transfers, several at once, into space that was allocated before, with the sync at the end: reading, writing, and both
+//! (a copy), which is what a backup to the same disk is. A pool of 256 MB, so that the database is read from the disk.
+//! Only `--only maintenance` runs this.
+//!
+//! Each statement has two figures: what the client waited for, its own start and login included, and what the server says
+//! of itself (message 3014). CHECKDB says nothing of itself.
 
 use std::fmt::Write;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::disk::O_DIRECT;
+use super::disk::{O_DIRECT, free_mb};
 use super::median;
 use crate::server::Server;
 use crate::sql::Sql;
 
-/// Blocks of rows at full size: a gigabyte.
-const BLOCKS: f64 = 5.0;
+/// Blocks of rows at least: 1.7 GB.
+const BLOCKS: f64 = 8.0;
+/// About what a block takes.
+const BLOCK_MB: f64 = 215.0;
+/// Copies of the data that are on the disk at the same time: the database, two backups, what is restored beside it, and
+/// the disk's own.
+const COPIES: f64 = 6.0;
+/// How the disk by itself is used: bytes at once, and how many at once.
+const TRANSFER: usize = 1 << 20;
+const DEPTH: usize = 4;
 
 /// What is measured: the name, the statement.
 const WORKS: [(&str, &str); 9] = [
@@ -57,47 +70,85 @@ pub fn is_wanted(only: Option<&str>) -> bool {
     only == Some("maintenance")
 }
 
+/// Megabytes a second of a work, by round.
+#[derive(Default)]
+struct Rates {
+    client: Vec<f64>,
+    server: Vec<f64>,
+}
+
 pub fn figures(dir: &Path, rounds: usize, scale: f64) -> Result<String, String> {
     let home = dir.join("maintenance");
+    let blocks = blocks(free_mb(dir), scale)?;
     let drive = format!("D={}", home.join("files").display());
     let arguments = ["--drive", &drive, "--max-memory", "256MB"];
     let server = Server::start_with(&home.join("data"), &arguments)?;
     let sql = Sql { port: server.port };
-    let mb = fill(sql, (BLOCKS * scale).round().max(1.0))?;
-    let mut rates = vec![Vec::new(); WORKS.len()];
-    let (mut read, mut written) = (Vec::new(), Vec::new());
+    let mb = fill(sql, blocks)?;
+    let mut rates: Vec<Rates> = WORKS.iter().map(|_| Rates::default()).collect();
+    let mut alone: [Vec<f64>; 3] = Default::default();
     for round in 0..rounds {
-        let [r, w] = plain(&home.join("files/g.mdf"), &home.join("plain"))
+        let own = plain(&home.join("files/g.mdf"), &home.join("plain"))
             .map_err(|e| format!("{}: {e}", home.display()))?;
-        read.push(r);
-        written.push(w);
+        println!(
+            "round {round}: the disk reads {:.0}, writes {:.0}, copies {:.0} MB/s",
+            own[0], own[1], own[2]
+        );
+        for (all, one) in alone.iter_mut().zip(own) {
+            all.push(one);
+        }
         for ((name, text), rates) in WORKS.iter().zip(&mut rates) {
             let began = Instant::now();
-            sql.query("master", text)?;
-            let rate = mb / began.elapsed().as_secs_f64();
-            println!("round {round}: {name}: {rate:.0} MB/s");
-            rates.push(rate);
+            let said = sql.query("master", text)?;
+            let client = mb / began.elapsed().as_secs_f64();
+            rates.client.push(client);
+            let server = said.lines().find_map(seconds_of).map(|s| mb / s);
+            rates.server.extend(server);
+            let told = server.map_or(String::new(), |s| format!(", by its own clock {s:.0}"));
+            println!("round {round}: {name}: {client:.0} MB/s{told}");
         }
     }
     server.kill();
     let _ = std::fs::remove_dir_all(&home);
+    let [read, written, copied] = alone.each_ref().map(|a| median(a));
     let mut table = format!(
-        "A database of {mb:.0} MB; the disk, 1 MB at a time past the page cache: reads {:.0} MB/s, writes {:.0} MB/s\n\n\
-         | work | MB of data a second | of reading | of writing |\n|---|---|---|---|\n",
-        median(&read),
-        median(&written)
+        "A database of {mb:.0} MB; the disk by itself, {DEPTH} transfers of {} KB at once past the page cache, allocated before,
+synced after: reads {read:.0} MB/s, writes {written:.0} MB/s, copies (reads and writes) {copied:.0} MB/s\n\n\
+         | work | MB of data a second | by the server's clock | of reading | of writing | of copying |\n|---|---|---|---|---|---|\n",
+        TRANSFER >> 10
     );
     for ((name, _), rates) in WORKS.iter().zip(&rates) {
-        let rate = median(rates);
-        let of = |limit: &[f64]| rate / median(limit).max(1e-9);
+        let client = median(&rates.client);
+        let own = (!rates.server.is_empty()).then(|| median(&rates.server));
+        let best = own.unwrap_or(client);
+        let of = |limit: f64| best / limit.max(1e-9);
+        let own = own.map_or("-".to_owned(), |o| format!("{o:.0}"));
         let _ = writeln!(
             table,
-            "| {name} | {rate:.0} | {:.2} | {:.2} |",
-            of(&read),
-            of(&written)
+            "| {name} | {client:.0} | {own} | {:.2} | {:.2} | {:.2} |",
+            of(read),
+            of(written),
+            of(copied)
         );
     }
     Ok(table)
+}
+
+/// How many blocks there is room for. A quarter of the disk stays free.
+fn blocks(free_mb: Option<u64>, scale: f64) -> Result<f64, String> {
+    let wanted = (BLOCKS * scale.max(1.0)).round();
+    let room = free_mb.map_or(f64::MAX, |mb| mb as f64 * 0.75 / COPIES / BLOCK_MB);
+    match room.floor().min(wanted) {
+        n if n >= 1.0 => Ok(n),
+        _ => Err("the disk has no room for a database to back up".to_owned()),
+    }
+}
+
+/// The seconds of message 3014.
+fn seconds_of(line: &str) -> Option<f64> {
+    let (_, rest) = line.split_once(" successfully processed ")?;
+    let (_, rest) = rest.split_once(" pages in ")?;
+    rest.split_once(" seconds")?.0.parse().ok()
 }
 
 /// A table with an index and rows of 200 bytes, a million a block; its megabytes.
@@ -127,35 +178,76 @@ fn fill(sql: Sql, blocks: f64) -> Result<f64, String> {
     Ok(pages as f64 / 128.0)
 }
 
-/// The disk alone: reads what is there, writes a new file of the same size; MB/s of each.
-fn plain(file: &Path, copy: &Path) -> std::io::Result<[f64; 2]> {
-    const BLOCK: usize = 1 << 20;
-    let memory = vec![0x5A_u8; BLOCK + 4096];
-    let start = memory.as_ptr().align_offset(4096);
-    let mut memory = memory;
-    let block = &mut memory[start..start + BLOCK];
-    let mut source = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_DIRECT)
-        .open(file)?;
+/// The disk by itself: reads what is there, writes a new file of the same size, copies the one to another; MB/s of each.
+fn plain(file: &Path, copy: &Path) -> std::io::Result<[f64; 3]> {
+    let blocks = std::fs::metadata(file)?.len() / TRANSFER as u64;
+    let read = side_by_side(blocks, Some(file), None)?;
+    let written = side_by_side(blocks, None, Some(copy))?;
+    let copied = side_by_side(blocks, Some(file), Some(copy))?;
+    Ok([read, written, copied])
+}
+
+/// Takes blocks from a file, or to one, or both; MB/s.
+fn side_by_side(blocks: u64, from: Option<&Path>, to: Option<&Path>) -> std::io::Result<f64> {
+    let source = from.map(|p| {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(O_DIRECT).open(p)
+    });
+    let source = source.transpose()?;
+    let target = to.map(|p| {
+        let _ = std::fs::remove_file(p);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        options.custom_flags(O_DIRECT).open(p)
+    });
+    let target = target.transpose()?;
+    let next = AtomicU64::new(0);
     let began = Instant::now();
-    let mut blocks = 0_usize;
-    while source.read(block)? == BLOCK {
-        blocks += 1;
+    if let Some(path) = to {
+        allocate(path, blocks * TRANSFER as u64)?;
     }
-    let read = blocks as f64 / began.elapsed().as_secs_f64();
-    let mut target = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .custom_flags(O_DIRECT)
-        .open(copy)?;
-    let began = Instant::now();
-    for _ in 0..blocks {
-        target.write_all(block)?;
+    let work = || -> std::io::Result<()> {
+        let mut memory = vec![0x5A_u8; TRANSFER + 4096];
+        let start = memory.as_ptr().align_offset(4096);
+        let block = &mut memory[start..start + TRANSFER];
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= blocks {
+                return Ok(());
+            }
+            let at = at * TRANSFER as u64;
+            if let Some(source) = &source {
+                source.read_exact_at(block, at)?;
+            }
+            if let Some(target) = &target {
+                target.write_all_at(block, at)?;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..DEPTH).map(|_| scope.spawn(work)).collect();
+        let ends = threads.into_iter().map(|t| t.join());
+        ends.map(|e| e.unwrap_or_else(|_| Err(std::io::Error::other("a thread has died"))))
+            .collect::<std::io::Result<Vec<()>>>()
+    })?;
+    if let Some(target) = &target {
+        File::sync_all(target)?;
     }
-    File::sync_all(&target)?;
-    let written = blocks as f64 / began.elapsed().as_secs_f64();
-    std::fs::remove_file(copy)?;
-    Ok([read, written])
+    let rate = blocks as f64 * TRANSFER as f64 / 1_048_576.0 / began.elapsed().as_secs_f64();
+    if let Some(path) = to {
+        std::fs::remove_file(path)?;
+    }
+    Ok(rate)
+}
+
+/// Disk space for a file, through the tool that every Linux has.
+fn allocate(path: &Path, bytes: u64) -> std::io::Result<()> {
+    let done = std::process::Command::new("fallocate")
+        .args(["-l", &bytes.to_string()])
+        .arg(path)
+        .status()?;
+    match done.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("fallocate fails")),
+    }
 }

@@ -108,6 +108,7 @@ messages! {
     TOO_MANY_BACKUP_DEVICES = 3205, 16, "Too many backup devices specified for backup or restore; only %d are allowed.";
     BACKUP_DEVICE_MISSING = 3206, 16, "Backup device '%.*ls' does not exist. To view existing backup devices, use the sys.backup_devices catalog view. To create a new backup device use either sp_addumpdevice or SQL Server Management Studio.";
     PERCENT_PROCESSED = 3211, 10, "%d percent processed.";
+    BACKUP_PARAMETER_INVALID = 3217, 16, "Invalid value specified for %ls parameter.";
     MEDIUM_GIVEN_TWICE = 3227, 16, "The backup media on \"%ls\" is part of media family %d which has already been processed on \"%ls\". Ensure that backup devices are correctly specified. For tape devices, ensure that the correct volumes are loaded.";
     MEDIA_FAMILIES_DIFFER = 3231, 16, "The media loaded on \"%ls\" is formatted to support %d media families, but %d media families are expected according to the backup device specification.";
     LOGICAL_FILE_NOT_IN_BACKUP = 3234, 16, "Logical file '%.*ls' is not part of database '%ls'. Use RESTORE FILELISTONLY to list the logical file names.";

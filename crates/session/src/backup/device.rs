@@ -196,6 +196,7 @@ impl Databases {
         place.fresh = !disk.exists(&path);
         let options = OpenOptions {
             create: true,
+            direct: true,
             ..OpenOptions::default()
         };
         let fail = |e: &IoError| cannot_open(e, shown);
@@ -230,21 +231,14 @@ impl Databases {
         place.device.file = Some(file.clone());
         place.file = Some(file);
         place.path = Some(path);
-        Ok(place)
-    }
-
-    /// After the set is written: the file's name is durable, too.
-    pub(crate) fn keep_set(&self, place: &Place) -> SqlResult<()> {
-        let dir = place.path.as_deref().and_then(Path::parent);
-        match dir {
-            Some(dir) => self
-                .engine
-                .env
-                .disk
-                .sync_dir(dir)
-                .map_err(|e| cannot_open(&e, &place.device.shown)),
-            None => Ok(()),
+        // The name comes first: once the set is durable, the database says that it has it, and lets go of its log.
+        if let Some(dir) = place.path.as_deref().and_then(Path::parent)
+            && let Err(e) = disk.sync_dir(dir)
+        {
+            self.give_up_set(&place);
+            return Err(fail(&e));
         }
+        Ok(place)
     }
 
     /// After a failure: the device is as it was, as far as that is possible.

@@ -1,6 +1,7 @@
 //! WITH lists, by name.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_storage::backup::Transfer;
 
 use super::refuse;
 
@@ -32,13 +33,17 @@ pub enum Known {
 
 /// Options of BACKUP. What BACKUP LOG alone or BACKUP DATABASE alone has is checked where it is used.
 pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
+    ("BUFFERCOUNT", Known::Int),
     ("CHECKSUM", Known::Switch),
     ("COMPRESSION", Known::Switch),
+    // BACKUP LOG alone: the tail of the log of a database that cannot be opened.
+    ("CONTINUE_AFTER_ERROR", Known::Switch),
     ("COPY_ONLY", Known::Switch),
     ("DESCRIPTION", Known::Text),
     ("DIFFERENTIAL", Known::Switch),
     ("FORMAT", Known::Switch),
     ("INIT", Known::Switch),
+    ("MAXTRANSFERSIZE", Known::Int),
     ("MEDIADESCRIPTION", Known::Text),
     ("MEDIANAME", Known::Text),
     ("NAME", Known::Text),
@@ -51,6 +56,8 @@ pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
     ("NOUNLOAD", Known::Default),
     ("NO_CHECKSUM", Known::Switch),
     ("NO_COMPRESSION", Known::Switch),
+    // BACKUP LOG alone: COPY_ONLY and CONTINUE_AFTER_ERROR.
+    ("NO_TRUNCATE", Known::Switch),
     ("REWIND", Known::Default),
     // Sets have no expiry date that could be skipped.
     ("SKIP", Known::Default),
@@ -63,8 +70,10 @@ pub const BACKUP_OPTIONS: &[(&str, Known)] = &[
 pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
     // Behind STOPATMARK and STOPBEFOREMARK.
     ("AFTER", Known::Text),
+    ("BUFFERCOUNT", Known::Int),
     ("CHECKSUM", Known::Switch),
     ("FILE", Known::Int),
+    ("MAXTRANSFERSIZE", Known::Int),
     ("NORECOVERY", Known::Switch),
     ("NOREWIND", Known::Default),
     ("NOUNLOAD", Known::Default),
@@ -86,6 +95,7 @@ pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
 const CONFLICTS: &[(&str, &str)] = &[
     ("CHECKSUM", "NO_CHECKSUM"),
     ("COMPRESSION", "NO_COMPRESSION"),
+    ("CONTINUE_AFTER_ERROR", "STOP_ON_ERROR"),
     ("COPY_ONLY", "DIFFERENTIAL"),
     ("FORMAT", "NOFORMAT"),
     ("FORMAT", "NOINIT"),
@@ -115,6 +125,26 @@ impl Options {
             Some((_, Given::Int(n))) => Some(*n),
             _ => None,
         }
+    }
+
+    /// MAXTRANSFERSIZE and BUFFERCOUNT. The first is rounded up to whole extents, as in SQL Server
+    /// (<https://learn.microsoft.com/archive/blogs/psssql/how-it-works-how-does-sql-server-backup-and-restore-select-transfer-sizes>).
+    /// 3217 for what is no size up to 4 MB, or no number of buffers (*assumed*: which error SQL Server has for it).
+    pub fn transfer(&self) -> SqlResult<Transfer> {
+        let within = |name: &str, most: i64, default: usize| match self.int(name) {
+            None => Ok(default),
+            Some(n) if (1..=most).contains(&n) => Ok(n as usize),
+            Some(_) => {
+                let args: [&dyn std::fmt::Display; 1] = [&name];
+                Err(SqlError::new(&messages::BACKUP_PARAMETER_INVALID, &args))
+            }
+        };
+        let default = Transfer::default();
+        let most = i64::from(i32::MAX);
+        Ok(Transfer {
+            bytes: within("MAXTRANSFERSIZE", 4 << 20, default.bytes)?.next_multiple_of(64 << 10),
+            buffers: within("BUFFERCOUNT", most, default.buffers)?,
+        })
     }
 
     /// What is restored goes on waiting for more.
@@ -187,5 +217,17 @@ mod tests {
         let both = options(&[("INIT", Given::Nothing), ("NOINIT", Given::Nothing)]);
         assert_eq!(number(both), Err(3031));
         assert_eq!(options(&[("STATS", Given::Int(5))]).stats(), Some(5));
+        let transfer = |name: &str, n| {
+            let t = options(&[(name, Given::Int(n))]).transfer();
+            t.map(|t| (t.bytes, t.buffers)).map_err(|e| e.number)
+        };
+        let default = Transfer::default();
+        assert_eq!(
+            transfer("MAXTRANSFERSIZE", 100_000),
+            Ok((131_072, default.buffers))
+        );
+        assert_eq!(transfer("BUFFERCOUNT", 3), Ok((default.bytes, 3)));
+        assert_eq!(transfer("MAXTRANSFERSIZE", (4 << 20) + 1), Err(3217));
+        assert_eq!(transfer("BUFFERCOUNT", 0), Err(3217));
     }
 }

@@ -1,7 +1,8 @@
 //! RESTORE.
 //!
 //! Order against crashes and failures:
-//! * The set is read through and checked before anything is made of it.
+//! * The set is read through and checked before anything is made of it, except for a full backup: its files are new ones,
+//!   and it is checked while they are laid. What turns out to be damaged leaves nothing behind.
 //! * A full backup goes to new files: where they shall be, or beside files that are there. master lists them as being
 //!   made, so that a start that finds them deletes them. With RECOVERY they are opened and recovered there. Only then
 //!   master's list says, at once, that they are the database, and names files that have to take the places of others;
@@ -16,7 +17,7 @@ use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{
-    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint,
+    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint, Transfer,
 };
 use duramen_storage::{Database, OpenDatabase};
 
@@ -87,7 +88,11 @@ impl Admin<'_> {
         if stmt.options.has("CHECKSUM") && !set.header.checksums {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
         }
-        medium.verify(&set)?;
+        let transfer = stmt.options.transfer()?;
+        // A full backup goes to new files, and is found to be damaged on its way there.
+        if set.header.kind != SetKind::Database || !stmt.pages.is_empty() {
+            medium.verify(&set, transfer)?;
+        }
         let stop = stop_point(&stmt.options)?;
         if !log && let Some(point) = &stop {
             let StopPoint::Time(time) = point else {
@@ -201,7 +206,7 @@ impl Admin<'_> {
         if stmt.options.has("CHECKSUM") && !set.header.checksums {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
         }
-        medium.verify(&set)?;
+        medium.verify(&set, stmt.options.transfer()?)?;
         self.note(&messages::BACKUP_SET_VALID, &[&set.position]);
         Ok(())
     }
@@ -227,6 +232,7 @@ impl Admin<'_> {
         stop: Option<&StopPoint>,
     ) -> SqlResult<()> {
         let gone = self.restoring(&stmt.database)?;
+        let transfer = stmt.options.transfer()?;
         let databases = &self.instance().databases;
         let files = databases.restore_files(&gone.entry);
         let cancel = self.cancel_token().clone();
@@ -242,9 +248,11 @@ impl Admin<'_> {
             let _one = databases.admin.lock();
             let engine = &databases.engine;
             match set.header.kind {
-                SetKind::Log => engine.lay_log(&files, medium, set, stop, &mut progress)?,
+                SetKind::Log => {
+                    engine.lay_log(&files, medium, set, stop, transfer, &mut progress)?
+                }
                 _ => {
-                    engine.lay_differential(&files, medium, set, &mut progress)?;
+                    engine.lay_differential(&files, medium, set, transfer, &mut progress)?;
                     true
                 }
             }
@@ -277,7 +285,7 @@ impl Admin<'_> {
                     (medium, set),
                     &files,
                     replaced.as_ref(),
-                    stmt.options.stays_restoring(),
+                    (stmt.options.stays_restoring(), stmt.options.transfer()?),
                     &mut |percent| {
                         activity.advance(percent as f32);
                         match cancel.is_set() {
@@ -509,7 +517,7 @@ impl Databases {
         (medium, set): (&Medium, &BackupSet),
         files: &[FileEntry],
         replaced: Option<&DatabaseEntry>,
-        no_recovery: bool,
+        (no_recovery, transfer): (bool, Transfer),
         progress: &mut dyn FnMut(u32) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let _one = self.admin.lock();
@@ -537,7 +545,13 @@ impl Databases {
         }
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.add(tx, &laid))?;
-        let made = self.lay_and_recover(name, (medium, set), &laid, no_recovery, progress);
+        let made = self.lay_and_recover(
+            name,
+            (medium, set),
+            &laid,
+            (no_recovery, transfer),
+            progress,
+        );
         if let Err(e) = made {
             self.delete_files(&laid);
             self.in_master(&master.catalog, |r, tx| r.remove(tx, laid.id))?;
@@ -591,12 +605,13 @@ impl Databases {
         name: &str,
         (medium, set): (&Medium, &BackupSet),
         laid: &DatabaseEntry,
-        no_recovery: bool,
+        (no_recovery, transfer): (bool, Transfer),
         progress: &mut dyn FnMut(u32) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let mut files = self.restore_files(laid);
         files.name = name.to_owned();
-        self.engine.lay_backup(&files, medium, set, progress)?;
+        self.engine
+            .lay_backup(&files, medium, set, transfer, progress)?;
         if no_recovery {
             return Ok(());
         }

@@ -128,6 +128,7 @@ pub mod header {
                 | i64::from(h.checksums) << 4
                 | i64::from(!self.set.complete) << 5
                 | i64::from(h.begins_log_chain) << 6
+                | i64::from(h.incomplete) << 7
                 | i64::from(h.copy_only) << 9
         }
     }
@@ -177,7 +178,7 @@ pub mod header {
         "HasBackupChecksums", T::BIT, NULL, |s| bit(s.set.header.checksums);
         "IsDamaged", T::BIT, NULL, |s| bit(!s.set.complete);
         "BeginsLogChain", T::BIT, NULL, |s| bit(s.set.header.begins_log_chain);
-        "HasIncompleteMetaData", T::BIT, NULL, |_| bit(false);
+        "HasIncompleteMetaData", T::BIT, NULL, |s| bit(s.set.header.incomplete);
         "IsForceOffline", T::BIT, NULL, |_| bit(false);
         "IsCopyOnly", T::BIT, NULL, |s| bit(s.set.header.copy_only);
         "FirstRecoveryForkID", T::GUID, NULL, |s| guid(s.set.header.fork);

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::FileKind;
+use duramen_catalog::{DatabaseEntry, FileKind};
 use duramen_storage::RecoveryModel;
-use duramen_storage::backup::{Backed, BackupRequest, BackupSet, SetFile, SetHeader, SetKind};
+use duramen_storage::backup::{
+    Backed, BackupRequest, BackupSet, Progress, SetFile, SetHeader, SetKind,
+};
 
 use super::device::{Compression, Place};
 use super::options::BACKUP_OPTIONS;
@@ -14,7 +16,7 @@ use crate::database_ddl::Admin;
 use crate::databases::{OpenDb, option};
 use crate::history::{self, Told};
 use crate::settings;
-use crate::unavailable::DatabaseState;
+use crate::unavailable::{DatabaseState, Unavailable};
 
 /// Bits of a database that say how it is just now, not how it is set up.
 const STATE_BITS: u64 = option::CREATING
@@ -52,6 +54,7 @@ impl Admin<'_> {
 
     fn backup_checked(&mut self, log: bool, what: &str, stmt: &Statement) -> SqlResult<()> {
         stmt.options.check(what, BACKUP_OPTIONS)?;
+        stmt.options.transfer()?;
         if log && stmt.options.has("DIFFERENTIAL") {
             return Err(SqlError::new(
                 &messages::BACKUP_OPTION_NOT_SUPPORTED,
@@ -59,11 +62,16 @@ impl Admin<'_> {
             ));
         }
         let tail = stmt.options.has("NORECOVERY");
-        if tail && !log {
-            return Err(SqlError::new(
-                &messages::BACKUP_OPTION_NOT_SUPPORTED,
-                &[&"norecovery"],
-            ));
+        for (option, shown) in [("NORECOVERY", "norecovery"), ("NO_TRUNCATE", "no_truncate")] {
+            if stmt.options.has(option) && !log {
+                return Err(SqlError::new(
+                    &messages::BACKUP_OPTION_NOT_SUPPORTED,
+                    &[&shown],
+                ));
+            }
+        }
+        if stmt.options.has("CONTINUE_AFTER_ERROR") && !log {
+            return Err(refuse("BACKUP DATABASE WITH CONTINUE_AFTER_ERROR"));
         }
         if self.session().in_transaction() {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
@@ -79,6 +87,9 @@ impl Admin<'_> {
             (Some(db), _) => db,
             (None, Some(gone)) if log && gone.state == DatabaseState::Restoring => {
                 return self.back_up_closed(&gone, stmt);
+            }
+            (None, Some(gone)) if log && may_continue(stmt) && gone.is_broken() => {
+                return self.back_up_broken(&gone, stmt);
             }
             (None, Some(gone)) => return Err(gone.refusal()),
             (None, None) => {
@@ -127,6 +138,46 @@ impl Admin<'_> {
         log: bool,
         stmt: &Statement,
     ) -> SqlResult<()> {
+        let entry = db.entry.read().clone();
+        self.backup_by(&entry, log, stmt, &mut |request, progress| {
+            db.db.back_up(request, progress)
+        })
+    }
+
+    /// BACKUP LOG WITH NO_TRUNCATE or CONTINUE_AFTER_ERROR of a database that could not be opened.
+    fn back_up_broken(&mut self, gone: &Unavailable, stmt: &Statement) -> SqlResult<()> {
+        if stmt.options.has("NORECOVERY") {
+            return Err(refuse(
+                "BACKUP LOG WITH NORECOVERY of a database that cannot be opened",
+            ));
+        }
+        if model_of(gone.entry.options) == RecoveryModel::Simple {
+            let what = "BACKUP LOG";
+            return Err(SqlError::new(&messages::BACKUP_LOG_SIMPLE, &[&what]));
+        }
+        let instance = self.instance();
+        let databases = &instance.databases;
+        // Nobody tries to open it meanwhile.
+        let _one = databases.admin.lock();
+        if databases.find(&gone.entry.name).is_some() {
+            return Err(gone.refusal());
+        }
+        let files = databases.restore_files(&gone.entry);
+        let sector = databases.open_spec(&gone.entry).sector;
+        let engine = &databases.engine;
+        self.backup_by(&gone.entry, true, stmt, &mut |request, progress| {
+            engine.back_up_tail(&files, sector, request, progress)
+        })
+    }
+
+    /// Opens the devices, has the set written by `take`, tells of it.
+    fn backup_by(
+        &mut self,
+        entry: &DatabaseEntry,
+        log: bool,
+        stmt: &Statement,
+        take: &mut dyn FnMut(&BackupRequest, Progress<'_>) -> SqlResult<Backed>,
+    ) -> SqlResult<()> {
         let options = &stmt.options;
         let databases = &self.instance().databases;
         let overwrite = options.has("INIT") || options.has("FORMAT");
@@ -140,13 +191,12 @@ impl Admin<'_> {
             (_, true) => SetKind::Differential,
             _ => SetKind::Database,
         };
-        let entry = db.entry.read().clone();
         let request = BackupRequest {
             stripes: places.iter().map(Place::stripe).collect(),
             position,
             header: SetHeader {
                 kind,
-                copy_only: options.has("COPY_ONLY"),
+                copy_only: options.has("COPY_ONLY") || options.has("NO_TRUNCATE"),
                 checksums: options.has("CHECKSUM")
                     || !options.has("NO_CHECKSUM")
                         && self
@@ -165,14 +215,15 @@ impl Admin<'_> {
                 options: entry.options & !STATE_BITS,
                 ..SetHeader::default()
             },
-            log_files: log_files(&entry),
+            log_files: log_files(entry),
+            transfer: options.transfer()?,
         };
         let step = options.stats();
         let cancel = self.cancel_token().clone();
         let mut told = Vec::new();
         let mut last = 0;
         let activity = self.session().activity.clone();
-        let taken = db.db.back_up(&request, &mut |percent| {
+        let taken = take(&request, &mut |percent| {
             activity.advance(percent as f32);
             if cancel.is_set() {
                 return Err(duramen_query::cancelled());
@@ -185,10 +236,6 @@ impl Admin<'_> {
                 last = percent;
             }
             Ok(())
-        });
-        let taken = taken.and_then(|t| {
-            let kept = places.iter().try_for_each(|p| databases.keep_set(p));
-            kept.map(|()| t)
         });
         let taken = match taken {
             Ok(taken) => taken,
@@ -275,8 +322,13 @@ impl Admin<'_> {
     }
 }
 
+/// The statement asks for the log even of a database that cannot be opened.
+fn may_continue(stmt: &Statement) -> bool {
+    stmt.options.has("NO_TRUNCATE") || stmt.options.has("CONTINUE_AFTER_ERROR")
+}
+
 /// The log files as the set lists them; sizes come from the log.
-fn log_files(entry: &duramen_catalog::DatabaseEntry) -> Vec<SetFile> {
+fn log_files(entry: &DatabaseEntry) -> Vec<SetFile> {
     let files = entry.files.iter().filter(|f| f.kind == FileKind::Log);
     files
         .map(|f| SetFile {

@@ -3,7 +3,7 @@
 //! Not documented, and used by everybody who looks at how rows are stored:
 //! <https://learn.microsoft.com/archive/blogs/sqlserverstorageengine/how-to-use-dbcc-page>. Without trace flag 3604 the
 //! text does not go to the client (in SQL Server it goes to the error log; here nowhere); WITH TABLERESULTS gives rows
-//! either way.
+//! either way. DBCC DBINFO(database) shows the boot page in the same way.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use duramen_base::{AllocUnitId, PageId, SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{Snapshot, TableDef};
 use duramen_storage::RowsetDef;
-use duramen_storage::inspect::{Detail, Owner, Shape};
+use duramen_storage::inspect::{Detail, Dump, Owner, Shape};
 use duramen_types::{SqlType, Value};
 
 use super::trace::OUTPUT_TO_CLIENT;
@@ -44,6 +44,17 @@ pub fn page(call: &Call<'_>) -> SqlResult<Report> {
     // *Assumed*: which number says that there is no such page is not documented.
     let dump =
         found.ok_or_else(|| wrong_parameter(if file_is_there(&db, file) { 2 } else { 1 }))?;
+    Ok(shown(call, dump))
+}
+
+/// DBINFO[(database | id | 0)]
+pub fn database_info(call: &Call<'_>) -> SqlResult<Report> {
+    let db = call.database()?;
+    Ok(shown(call, db.db.inspect_boot()))
+}
+
+/// A dump as rows, or as text, or not at all.
+fn shown(call: &Call<'_>, dump: Dump) -> Report {
     let mut report = Report::default();
     let to_client = call.session.has_trace_flag(OUTPUT_TO_CLIENT);
     if call.option("TABLERESULTS") {
@@ -52,10 +63,10 @@ pub fn page(call: &Call<'_>) -> SqlResult<Report> {
     } else if to_client {
         report.printed = dump.text();
     } else {
-        return Ok(report);
+        return report;
     }
     report.named = dump.index;
-    Ok(report)
+    report
 }
 
 fn file_is_there(db: &crate::databases::OpenDb, file: u16) -> bool {

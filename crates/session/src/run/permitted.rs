@@ -134,7 +134,8 @@ impl Run<'_> {
             },
             StatementKind::Dbcc(s) => {
                 let free = ["USEROPTIONS", "TRACESTATUS"].contains(&s.name.as_str());
-                let of_sysadmin = ["PAGE", "TRACEON", "TRACEOFF"].contains(&s.name.as_str());
+                let of_sysadmin =
+                    ["DBINFO", "PAGE", "TRACEON", "TRACEOFF"].contains(&s.name.as_str());
                 let name = self.session.database.to_string();
                 match free || !of_sysadmin && self.owns(&name)? {
                     true => Ok(()),

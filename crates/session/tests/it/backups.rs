@@ -73,7 +73,7 @@ fn a_backup_says_what_it_has_taken() {
         ("first", "b")
     );
     assert!(set.header.checksums && set.complete && set.header.own);
-    medium.verify(set).expect("it is whole");
+    medium.verify(set, Default::default()).expect("it is whole");
     // Other programs read the same blocks.
     let bytes = bytes_of(&env, "/data/b.bak");
     let blocks = duramen_storage::format::backup::blocks(&bytes).expect("blocks");

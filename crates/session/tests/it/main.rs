@@ -3,6 +3,7 @@
 mod alter_table;
 mod article_log;
 mod backup_history;
+mod backup_names;
 mod backups;
 mod backups_altered;
 mod bulk_logged;
@@ -40,6 +41,7 @@ mod stop_points;
 mod stripes;
 mod suspect_pages;
 mod system_procedures;
+mod tail_log;
 mod tempdb_files;
 mod versions;
 mod views;

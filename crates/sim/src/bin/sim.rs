@@ -1,5 +1,5 @@
 //! `sim [--seeds N | --seconds N | --hours N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole
-//! engine, seed after seed; with backups taken meanwhile and restored.
+//! engine, seed after seed; with backups taken meanwhile and restored; or one of the stories (`--story NAME`).
 //!
 //! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
 
@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use duramen_os::time;
+use duramen_sim::crash::stories::{self, Story};
 use duramen_sim::crash::{Focus, Report, backups, run_seed_of};
 
 struct Options {
@@ -20,6 +21,7 @@ struct Options {
     focus: Focus,
     /// Stories with backups (`--backups on`).
     backups: bool,
+    story: Option<Story>,
 }
 
 fn main() {
@@ -28,7 +30,7 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story partitions|standby|pages] | --seed S"
             );
             std::process::exit(2);
         }
@@ -44,21 +46,32 @@ fn run(o: &Options) -> u64 {
     let mut seed = o.first;
     // Backups, restores, restores cut short.
     let mut kept = (0, 0, 0);
+    let mut told = stories::Report::default();
     while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
         let began = time::now();
-        let ran = match o.backups {
-            true => backups::run_seed(seed).map(|r| {
+        let ran = match (o.story, o.backups) {
+            (Some(story), _) => stories::run_seed(story, seed).map(|r| {
+                told.done += r.done;
+                told.cut += r.cut;
+                told.looks += r.looks;
+                Report::default()
+            }),
+            (None, true) => backups::run_seed(seed).map(|r| {
                 kept.0 += r.backups;
                 kept.1 += r.restores;
                 kept.2 += r.cut;
                 Report::default()
             }),
-            false => run_seed_of(seed, o.focus),
+            (None, false) => run_seed_of(seed, o.focus),
         };
         match ran {
             Ok(report) => total.add(&report),
             Err(e) => {
-                let also = if o.backups { " --backups on" } else { "" };
+                let also = match (o.story, o.backups) {
+                    (Some(story), _) => format!(" --story {story:?}").to_lowercase(),
+                    (None, true) => " --backups on".to_owned(),
+                    (None, false) => String::new(),
+                };
                 println!(
                     "FAILED seed {seed}: {e}\n  cargo xtask sim --seed {seed}{also} runs it again"
                 );
@@ -71,6 +84,12 @@ fn run(o: &Options) -> u64 {
         slowest = slowest.max((began.elapsed(), seed));
         done += 1;
         seed += o.step;
+    }
+    if o.story.is_some() {
+        println!(
+            "{} statements of the story, {} cut short, {} looks",
+            told.done, told.cut, told.looks
+        );
     }
     if o.backups {
         println!(
@@ -105,6 +124,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         keep_going: false,
         focus: Focus::Any,
         backups: false,
+        story: None,
     };
     for pair in args.chunks(2) {
         let [flag, value] = pair else {
@@ -126,6 +146,10 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--seconds" => o.time = Some(Duration::from_secs(number()?)),
             "--focus" => {
                 o.focus = Focus::parse(value).ok_or_else(|| format!("'{value}' is no focus"))?;
+            }
+            "--story" => {
+                let story = Story::parse(value).ok_or_else(|| format!("'{value}' is no story"))?;
+                o.story = Some(story);
             }
             "--backups" => o.backups = value == "on",
             "--keep-going" => o.keep_going = value == "on",

@@ -55,10 +55,15 @@ pub fn config(memory: u64, sector: u32) -> InstanceConfig {
 
 /// A session in database a.
 pub fn login(instance: &Arc<Instance>) -> Result<Session, String> {
+    login_to(instance, DATABASES[0])
+}
+
+/// A session in this database.
+pub fn login_to(instance: &Arc<Instance>, database: &str) -> Result<Session, String> {
     let request = LoginRequest {
         user: "sa".to_owned(),
         password: PASSWORD.to_owned(),
-        database: DATABASES[0].to_owned(),
+        database: database.to_owned(),
         ..LoginRequest::default()
     };
     instance

@@ -105,7 +105,7 @@ pub fn feed(input: &[u8]) -> bool {
         return false;
     };
     for set in &medium.sets {
-        let _ = medium.verify(set);
+        let _ = medium.verify(set, Default::default());
     }
     !medium.sets.is_empty()
 }

@@ -8,6 +8,8 @@
 //! | `blocks` | the log of a set, block by block |
 //! | `stripes` | several media that hold one set together |
 //! | `take` | BACKUP: the fuzzy copy and its log |
+//! | `team`, `copy`, `writers`, `sums` | who reads, checks and writes side by side |
+//! | `tail` | BACKUP LOG of a database that cannot be opened |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //! | `pages` | RESTORE ... PAGE: a few pages brought up to the rest |
 //! | `standby` | RESTORE WITH STANDBY: to look at what a restore has come to, and go on |
@@ -16,8 +18,8 @@
 //! Why a fuzzy copy is a database:
 //! 1. A checkpoint is taken; every change before its beginning is in the data files. Log from there on, and from the
 //!    first record of the oldest transaction active then, is kept and goes into the set.
-//! 2. Extents are copied as they stand on the disk, at different moments. No page is read while it is written: reads
-//!    take the pool's write lock. A page on the disk never says more than the durable log.
+//! 2. Extents are copied as they stand on the disk, at different moments. No page is read while it is written: whoever
+//!    writes pages into their places does it alone (`doublewrite`). A page on the disk never says more than the durable log.
 //! 3. Copied is every extent that was allocated when the checkpoint began, those included that were freed since: a
 //!    record behind the checkpoint that changes a page without formatting it first finds the page.
 //! 4. Then everything appended so far is made durable and the log up to there is copied. So every commit that was
@@ -30,6 +32,7 @@
 //! them as a crash at the end of the backup would have left them: the log has to reach that end.
 
 mod blocks;
+mod copy;
 mod pages;
 mod read;
 mod restore;
@@ -37,9 +40,13 @@ mod set;
 mod standby;
 mod stop;
 mod stripes;
+mod sums;
+mod tail;
 mod take;
 mod tape;
+mod team;
 mod units;
+mod writers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -54,6 +61,7 @@ pub use set::{SetFile, SetHeader, SetKind, TapeTime};
 pub use stop::{RecordTime, StopPoint};
 pub use take::{Backed, BackedFile, BackupRequest, Progress, Stripe};
 pub use tape::{Device, Media};
+pub use team::Transfer;
 
 use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL};
 

@@ -209,7 +209,7 @@ fn take_image(id: PageId, bytes: &PageBytes, page: &mut PageBytes, name: &str) -
 
 impl Engine {
     /// The boot page of a database that is closed, or was just written down.
-    fn closed_boot(&self, files: &RestoreFiles) -> SqlResult<Boot> {
+    pub(super) fn closed_boot(&self, files: &RestoreFiles) -> SqlResult<Boot> {
         let (file, name) = self.state_file(files)?;
         let id = PageId::new(1, BOOT_PAGE);
         let mut page: PageBytes = [0; PAGE_BYTES];

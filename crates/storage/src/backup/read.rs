@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_os::{Disk, DiskFile, IoError, OpenOptions};
+use duramen_os::{AlignedBuf, Disk, DiskFile, IoError, OpenOptions};
 
 use super::set::{SetHeader, SetKind, TapeTime, string_at};
-use super::tape::{BLOCK_ALIGN, COMMON_BYTES, HAS_CHECKSUM, Media, STREAM_BYTES, StreamSum, xor};
+use super::tape::{BLOCK_ALIGN, COMMON_BYTES, HAS_CHECKSUM, Media, STREAM_BYTES, xor};
 use super::units::{MAGIC, UnitError, UnitReader};
 use crate::format::{FormatError, FormatResult, u16_at, u32_at, u64_at};
 
@@ -21,7 +21,6 @@ const MOST_HEADER_BYTES: u64 = 64 << 20;
 /// A compressed container that is unwrapped in memory.
 const MOST_COMPRESSED_BYTES: u64 = 256 << 20;
 const MOST_BLOCKS: usize = 1 << 21;
-const PIECE: usize = 1 << 20;
 
 /// The data of one stream, its two first bytes left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +59,7 @@ pub struct BackupSet {
 /// A medium that was opened.
 #[derive(Debug)]
 pub struct Medium {
-    file: Source,
+    pub(super) file: Arc<Source>,
     /// The other families of a striped set, in their order.
     pub(super) others: Vec<Medium>,
     pub shown: String,
@@ -70,7 +69,7 @@ pub struct Medium {
 }
 
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     File(Arc<dyn DiskFile>, u64),
     Memory(Vec<u8>),
     Units(UnitReader),
@@ -85,7 +84,7 @@ impl Source {
         }
     }
 
-    fn read(&self, buf: &mut [u8], at: u64) -> Result<(), Stop> {
+    pub fn read(&self, buf: &mut [u8], at: u64) -> Result<(), Stop> {
         match self {
             Source::Units(units) => Ok(units.read(buf, at)?),
             Source::File(file, _) => Ok(file.read_at(buf, at)?),
@@ -100,7 +99,7 @@ impl Source {
 }
 
 /// Why a medium cannot be read on.
-enum Stop {
+pub(super) enum Stop {
     Format,
     /// The file ends too soon.
     Short,
@@ -126,7 +125,7 @@ impl From<UnitError> for Stop {
 
 impl Stop {
     /// 3203, 3241, 3189
-    fn to_sql(&self, shown: &str) -> SqlError {
+    pub fn to_sql(&self, shown: &str) -> SqlError {
         match self {
             Stop::Format => malformed(shown),
             Stop::Short => too_short(shown),
@@ -195,6 +194,7 @@ impl Medium {
     pub fn open(disk: &dyn Disk, path: &std::path::Path, shown: &str) -> SqlResult<Medium> {
         let options = OpenOptions {
             read_only: true,
+            direct: true,
             ..OpenOptions::default()
         };
         let file = disk
@@ -211,7 +211,7 @@ impl Medium {
 
     fn of(source: Source, shown: &str) -> SqlResult<Medium> {
         let mut medium = Medium {
-            file: source,
+            file: Arc::new(source),
             others: Vec::new(),
             shown: shown.to_owned(),
             media: Media::default(),
@@ -234,7 +234,7 @@ impl Medium {
         let walked = medium.walk(&mut open);
         // Unwrapping leaves out what lies behind the last unit: a set that has told everything has ended there.
         if let Some(mut set) = open
-            && matches!(medium.file, Source::Memory(_))
+            && matches!(*medium.file, Source::Memory(_))
             && medium.compressed
             && !set.header.database.is_empty()
         {
@@ -254,10 +254,10 @@ impl Medium {
     fn unwrap_compressed(&mut self) -> SqlResult<()> {
         let length = self.file.len();
         self.compressed = true;
-        if let Source::File(file, _) = &self.file {
+        if let Source::File(file, _) = &*self.file {
             let units = UnitReader::open(file.clone(), length);
             if let Some(units) = units.map_err(|e| read_failed(&e, &self.shown))? {
-                self.file = Source::Units(units);
+                self.file = Arc::new(Source::Units(units));
                 return Ok(());
             }
         }
@@ -270,7 +270,7 @@ impl Medium {
             .read(&mut bytes, 0)
             .map_err(|e| e.to_sql(&self.shown))?;
         let plain = crate::format::backup::open(bytes).map_err(|_| malformed(&self.shown))?;
-        self.file = Source::Memory(plain);
+        self.file = Arc::new(Source::Memory(plain));
         Ok(())
     }
 
@@ -491,31 +491,6 @@ impl Medium {
         Ok(())
     }
 
-    /// Whether pages and log of a set are as they were written: 3203, 3189.
-    pub fn verify(&self, set: &BackupSet) -> SqlResult<()> {
-        let mut found = vec![(0, 0); 1 + self.others.len()];
-        for run in set.pages.iter().chain(&set.log) {
-            let mut sum = StreamSum::default();
-            let (crc, bytes) = found.get_mut(run.family).ok_or_else(damaged)?;
-            self.read_run(run, PIECE, |piece| {
-                *crc = crc32c::crc32c_append(*crc, piece);
-                *bytes += piece.len() as u64;
-                if run.checksum.is_some() {
-                    sum.add_sectors(piece);
-                }
-                Ok(())
-            })?;
-            if run.checksum.is_some_and(|expected| expected != sum.value()) {
-                return Err(damaged());
-            }
-        }
-        let told = set.header.own || !set.sums.is_empty();
-        if told && set.sums != found {
-            return Err(damaged());
-        }
-        Ok(())
-    }
-
     /// Reads a run in pieces of at most `piece` bytes.
     pub fn read_run(
         &self,
@@ -527,7 +502,7 @@ impl Medium {
             None => self,
             Some(i) => self.others.get(i).ok_or_else(damaged)?,
         };
-        let mut buf = vec![0; piece.min(usize::try_from(run.bytes).unwrap_or(piece))];
+        let mut buf = AlignedBuf::zeroed(piece.min(usize::try_from(run.bytes).unwrap_or(piece)));
         let mut done = 0;
         while done < run.bytes {
             let n = (run.bytes - done).min(piece as u64) as usize;
@@ -548,7 +523,7 @@ impl Medium {
 
     /// Which place of the medium a set's end in the container is.
     pub fn stored(&self, at: u64) -> u64 {
-        match &self.file {
+        match &*self.file {
             Source::Units(units) => units.stored(at),
             _ => at,
         }
@@ -556,7 +531,7 @@ impl Medium {
 
     /// A compressed medium that another program has written, to which no set can be added.
     pub fn foreign_compressed(&self) -> bool {
-        self.compressed && !matches!(self.file, Source::Units(_))
+        self.compressed && !matches!(*self.file, Source::Units(_))
     }
 }
 

@@ -11,12 +11,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{DiskFile, Env, IoError, OpenOptions};
+use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 use duramen_wal::{LaidLog, LogError, LogFileSpec};
 
-use super::read::{BackupSet, Medium, malformed};
+use super::copy::EXTENT_BYTES;
+use super::read::{BackupSet, Medium, Run, damaged, malformed};
 use super::set::{SetHeader, SetKind};
 use super::stop::{self, Stop, StopPoint};
+use super::sums::{Family, Part, Summed, Sums, parts};
+use super::team::{Team, Transfer};
 use crate::engine::{Database, Engine};
 use crate::error::io_error;
 use crate::files::grow::expand_error;
@@ -26,7 +29,8 @@ use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
 use crate::format::page::{PageMut, PageRef, Verify, seal, verify};
 use crate::log_files::log_header;
 
-const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
+/// Who reads from the medium and writes to files at once, when there are buffers for all of them.
+const LAYERS: usize = 4;
 const LOG_PIECE: usize = 1 << 20;
 /// The page of the first file that says how far a restore has come.
 pub(super) const STATE_PAGE: u64 = 4;
@@ -127,20 +131,30 @@ fn inconsistent() -> SqlError {
 }
 
 impl Engine {
-    /// A full backup: makes every file and lays pages and log. On an error the files that were made are deleted.
+    /// A full backup: makes every file and lays pages and log, which are summed up on the way: nobody has to have verified
+    /// the set. On an error the files that were made are deleted. 3189 when the set is not as it was written.
     pub fn lay_backup(
         &self,
         files: &RestoreFiles,
         medium: &Medium,
         set: &BackupSet,
+        transfer: Transfer,
         progress: super::Progress<'_>,
     ) -> SqlResult<()> {
         let mut made = Vec::new();
-        let laid = self.lay_all(files, medium, set, progress, &mut made);
-        if laid.is_err() {
+        let laid = self.lay_all(files, (medium, set), transfer, progress, &mut made);
+        if let Err(e) = &laid {
             for path in &made {
                 // What stays is in nobody's list.
                 let _ = self.env.disk.remove(path);
+            }
+            let strange = [
+                &messages::RESTORE_PAGE_DAMAGED,
+                &messages::BACKUP_FAMILY_INVALID,
+            ];
+            if strange.iter().any(|m| m.number == e.number) {
+                // Was it written so?
+                medium.verify(set, transfer)?;
             }
         }
         laid
@@ -149,8 +163,8 @@ impl Engine {
     fn lay_all(
         &self,
         files: &RestoreFiles,
-        medium: &Medium,
-        set: &BackupSet,
+        (medium, set): (&Medium, &BackupSet),
+        transfer: Transfer,
         progress: super::Progress<'_>,
         made: &mut Vec<std::path::PathBuf>,
     ) -> SqlResult<()> {
@@ -181,8 +195,10 @@ impl Engine {
             medium,
             header: &set.header,
             state,
+            transfer,
         };
-        laying.pages(set, &data, progress)?;
+        let mut sums = Sums::new(medium);
+        laying.pages(set, &data, &mut sums, progress)?;
         let log = files.log.iter().map(|spec| {
             made.push(spec.path.clone());
             Ok((spec.clone(), log_header(spec, &guid)?))
@@ -190,7 +206,8 @@ impl Engine {
         let log = log.collect::<SqlResult<Vec<_>>>()?;
         let mut laid =
             LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid, Lsn::NULL)?;
+        laying.log(set, &mut laid, Lsn::NULL, &mut sums)?;
+        sums.check(set)?;
         for file in &data {
             file.sync()?;
             crate::files::make::sync_parent(self, file)?;
@@ -205,6 +222,7 @@ impl Engine {
         files: &RestoreFiles,
         medium: &Medium,
         set: &BackupSet,
+        transfer: Transfer,
         progress: super::Progress<'_>,
     ) -> SqlResult<()> {
         let state = self.restore_state(files)?;
@@ -235,7 +253,9 @@ impl Engine {
             medium,
             header: &set.header,
             state,
+            transfer,
         };
+        let mut sums = Sums::new(medium);
         // The log begins anew with the set's own: what it has goes back to where its checkpoint was.
         let log = files.log.iter();
         let log = log.map(|spec| {
@@ -252,8 +272,8 @@ impl Engine {
         let log = log.collect::<SqlResult<Vec<_>>>()?;
         let mut laid =
             LaidLog::make(&self.env, &log, &set.header.vlfs).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid, Lsn::NULL)?;
-        laying.pages(set, &data, progress)?;
+        laying.log(set, &mut laid, Lsn::NULL, &mut sums)?;
+        laying.pages(set, &data, &mut sums, progress)?;
         for file in &data {
             file.sync()?;
         }
@@ -288,6 +308,7 @@ impl Engine {
         medium: &Medium,
         set: &BackupSet,
         stop: Option<&StopPoint>,
+        transfer: Transfer,
         progress: super::Progress<'_>,
     ) -> SqlResult<bool> {
         let state = self.restore_state(files)?;
@@ -346,12 +367,14 @@ impl Engine {
             medium,
             header: h,
             state,
+            transfer,
         };
+        let mut sums = Sums::new(medium);
         let mut laid = LaidLog::open(&self.env, &files.log).map_err(log_failed(&files.name))?;
-        laying.log(set, &mut laid, from)?;
+        laying.log(set, &mut laid, from, &mut sums)?;
         if !set.pages.is_empty() {
             let data = self.files_to_lay(files, h)?;
-            laying.pages(set, &data, progress)?;
+            laying.pages(set, &data, &mut sums, progress)?;
             data.iter().try_for_each(|f| f.sync())?;
         }
         if let Stop::Before(lsn) = found {
@@ -449,53 +472,131 @@ struct Laying<'a> {
     medium: &'a Medium,
     header: &'a SetHeader,
     state: RestoreState,
+    transfer: Transfer,
 }
 
 impl Laying<'_> {
-    fn damaged(&self, page: PageId) -> SqlError {
-        let place = format!("({}:{})", page.file, page.page);
-        let name = &self.files.name;
-        SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &[&place, name])
-    }
-
+    /// Lays all pages of a set, several pieces at once; what they add up to goes to `sums`.
     fn pages(
         &self,
         set: &BackupSet,
         data: &[Arc<DataFile>],
+        sums: &mut Sums,
         progress: super::Progress<'_>,
     ) -> SqlResult<()> {
         let total: u64 = set.pages.iter().map(|r| r.bytes).sum();
-        let mut done = 0;
+        let mut targets = Vec::new();
         for run in &set.pages {
             let file = data.iter().find(|f| f.id == run.file_id);
             let file = file.ok_or_else(|| malformed(&self.medium.shown))?;
             if !run.bytes.is_multiple_of(EXTENT_BYTES as u64) {
                 return Err(malformed(&self.medium.shown));
             }
-            self.medium.read_run(run, EXTENT_BYTES, |bytes| {
-                let mut extent = bytes.to_vec();
-                let first = self.place(file.id, &mut extent)?;
-                let end = (u64::from(first) + 8) * PAGE_BYTES as u64;
-                if end > file.handle.len().unwrap_or(0) {
-                    return Err(self.damaged(PageId::new(file.id, first)));
-                }
-                file.write_pages(first, &extent)?;
-                done += bytes.len() as u64;
-                let percent = (done * 100).checked_div(total).unwrap_or(100);
-                progress(percent.min(99) as u32)
-            })?;
+            targets.push((*run, file.clone()));
+        }
+        let layer = Layer {
+            families: self.medium.families(),
+            targets,
+            copy: Copy::of(self),
+        };
+        let buffers = self.transfer.room();
+        let room = buffers.clone();
+        let work = move |mut buf: AlignedBuf, part: Part| {
+            let laid = layer.lay(&mut buf[..part.bytes], &part);
+            room.give(buf);
+            (part, laid)
+        };
+        let all = parts(&set.pages, self.transfer.bytes.max(EXTENT_BYTES));
+        let threads = LAYERS.min(self.transfer.buffers);
+        let mut team = Team::start("restore", threads, all, &buffers, work)?;
+        let mut done = 0;
+        while let Some((part, laid)) = team.next()? {
+            let run = set.pages.get(part.run).ok_or_else(damaged)?;
+            sums.add(run, laid?, part.last)?;
+            done += part.bytes as u64;
+            let percent = (done * 100).checked_div(total).unwrap_or(100);
+            progress(percent.min(99) as u32)?;
         }
         Ok(())
+    }
+
+    /// Lays the blocks from `from` on: what stands before is there, or nobody needs it.
+    /// What is read whole is added to `sums`.
+    fn log(
+        &self,
+        set: &BackupSet,
+        laid: &mut LaidLog,
+        from: Lsn,
+        sums: &mut Sums,
+    ) -> SqlResult<()> {
+        let fail = log_failed(&self.files.name);
+        for (i, run) in set.log.iter().enumerate() {
+            let mut skip = match run.vlf.cmp(&from.vlf) {
+                std::cmp::Ordering::Less => continue,
+                std::cmp::Ordering::Equal => from.block.saturating_sub(run.first_block),
+                std::cmp::Ordering::Greater => 0,
+            };
+            let slot = self.header.vlfs.iter().find(|s| s.header.seq == run.vlf);
+            let mut slot = *slot.ok_or_else(|| malformed(&self.medium.shown))?;
+            slot.file_id = FileId(run.file_id);
+            // The log of a database backup begins in the middle of a VLF.
+            let begins = i == 0 && self.header.kind != SetKind::Log && run.first_block > 16;
+            let first_block = if begins { run.first_block } else { 0 };
+            laid.place(&slot, first_block).map_err(&fail)?;
+            let mut block = run.first_block;
+            let mut left = run.bytes;
+            self.medium.read_run(run, LOG_PIECE, |bytes| {
+                left -= bytes.len() as u64;
+                sums.add(run, Summed::of(bytes, run), left == 0)?;
+                let blocks = (bytes.len() / 512) as u32;
+                let known = skip.min(blocks);
+                skip -= known;
+                let rest = &bytes[known as usize * 512..];
+                if !rest.is_empty() {
+                    laid.write(run.vlf, block + known, rest).map_err(&fail)?;
+                }
+                block += blocks;
+                Ok(())
+            })?;
+        }
+        laid.sync(self.env).map_err(&fail)
+    }
+}
+
+/// What pages of a copy say of it that said something else of the original.
+struct Copy {
+    name: String,
+    id: u16,
+    state: RestoreState,
+    checkpoint: Lsn,
+    /// The set becomes the base of differential backups, under this GUID.
+    base: Option<[u8; 16]>,
+}
+
+impl Copy {
+    fn of(laying: &Laying<'_>) -> Copy {
+        let h = laying.header;
+        Copy {
+            name: laying.files.name.clone(),
+            id: laying.files.id,
+            state: laying.state,
+            checkpoint: h.checkpoint_lsn,
+            base: (h.kind == SetKind::Database && !h.copy_only).then_some(h.guid),
+        }
+    }
+
+    fn damaged(&self, page: PageId) -> SqlError {
+        let place = format!("({}:{})", page.file, page.page);
+        let args: [&dyn std::fmt::Display; 2] = [&place, &self.name];
+        SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &args)
     }
 
     /// The first page of an extent, by the pages in it, all of which must be sound. The pages that say whose they are say
     /// it of the copy afterwards. 3183
     fn place(&self, file: u16, extent: &mut [u8]) -> SqlResult<u32> {
         let mut first = None;
-        for (i, bytes) in extent.chunks_exact_mut(PAGE_BYTES).enumerate() {
-            let Ok(page) = <&mut PageBytes>::try_from(bytes) else {
-                continue;
-            };
+        let (pages, _) = extent.as_chunks_mut::<PAGE_BYTES>();
+        for (i, page) in pages.iter_mut().enumerate() {
             if page.iter().all(|b| *b == 0) {
                 continue;
             }
@@ -524,18 +625,18 @@ impl Laying<'_> {
         } else if id == PageId::new(1, BOOT_PAGE) {
             let mut boot = Boot::read(page)?;
             // Later checkpoints of the source do not help here: pages were copied before them.
-            boot.checkpoint_lsn = self.header.checkpoint_lsn;
-            boot.name = self.files.name.clone();
-            boot.database_id = self.files.id;
-            if self.header.kind == SetKind::Database && !self.header.copy_only {
-                boot.differential_base_lsn = self.header.checkpoint_lsn;
+            boot.checkpoint_lsn = self.checkpoint;
+            boot.name = self.name.clone();
+            boot.database_id = self.id;
+            if self.base.is_some() {
+                boot.differential_base_lsn = self.checkpoint;
             }
             if let Some(own) = &mut boot.own {
                 own.database_guid = self.state.guid;
                 own.family = self.state.family;
                 own.closed = false;
-                if self.header.kind == SetKind::Database && !self.header.copy_only {
-                    own.differential_base = self.header.guid;
+                if let Some(base) = self.base {
+                    own.differential_base = base;
                 }
             }
             boot.write(page)?;
@@ -543,37 +644,45 @@ impl Laying<'_> {
         }
         Ok(())
     }
+}
 
-    /// Lays the blocks from `from` on: what stands before is there, or nobody needs it.
-    fn log(&self, set: &BackupSet, laid: &mut LaidLog, from: Lsn) -> SqlResult<()> {
-        let fail = log_failed(&self.files.name);
-        for (i, run) in set.log.iter().enumerate() {
-            let mut skip = match run.vlf.cmp(&from.vlf) {
-                std::cmp::Ordering::Less => continue,
-                std::cmp::Ordering::Equal => from.block.saturating_sub(run.first_block),
-                std::cmp::Ordering::Greater => 0,
-            };
-            let slot = self.header.vlfs.iter().find(|s| s.header.seq == run.vlf);
-            let mut slot = *slot.ok_or_else(|| malformed(&self.medium.shown))?;
-            slot.file_id = FileId(run.file_id);
-            // The log of a database backup begins in the middle of a VLF.
-            let begins = i == 0 && self.header.kind != SetKind::Log && run.first_block > 16;
-            let first_block = if begins { run.first_block } else { 0 };
-            laid.place(&slot, first_block).map_err(&fail)?;
-            let mut block = run.first_block;
-            self.medium.read_run(run, LOG_PIECE, |bytes| {
-                let blocks = (bytes.len() / 512) as u32;
-                let known = skip.min(blocks);
-                skip -= known;
-                let rest = &bytes[known as usize * 512..];
-                if !rest.is_empty() {
-                    laid.write(run.vlf, block + known, rest).map_err(&fail)?;
+/// Takes pieces from a medium to files.
+struct Layer {
+    families: Vec<Family>,
+    /// By number of the run.
+    targets: Vec<(Run, Arc<DataFile>)>,
+    copy: Copy,
+}
+
+impl Layer {
+    /// Reads a piece, and writes its extents where they belong.
+    fn lay(&self, bytes: &mut [u8], part: &Part) -> SqlResult<Summed> {
+        let (run, file) = self.targets.get(part.run).ok_or_else(damaged)?;
+        let family = self.families.get(run.family).ok_or_else(damaged)?;
+        family.read(bytes, part.at)?;
+        let summed = Summed::of(bytes, run);
+        let there = file.handle.len().unwrap_or(0);
+        // Extents that are neighbours in the file go down together.
+        let mut waiting: Option<(usize, u32)> = None;
+        for at in (0..bytes.len()).step_by(EXTENT_BYTES) {
+            let extent = &mut bytes[at..at + EXTENT_BYTES];
+            let first = self.copy.place(file.id, extent)?;
+            if (u64::from(first) + 8) * PAGE_BYTES as u64 > there {
+                return Err(self.copy.damaged(PageId::new(file.id, first)));
+            }
+            match waiting {
+                Some((from, start)) if start + ((at - from) / PAGE_BYTES) as u32 == first => {}
+                Some((from, start)) => {
+                    file.write_pages(start, &bytes[from..at])?;
+                    waiting = Some((at, first));
                 }
-                block += blocks;
-                Ok(())
-            })?;
+                None => waiting = Some((at, first)),
+            }
         }
-        laid.sync(self.env).map_err(&fail)
+        if let Some((from, start)) = waiting {
+            file.write_pages(start, &bytes[from..])?;
+        }
+        Ok(summed)
     }
 }
 

@@ -104,6 +104,8 @@ pub struct SetHeader {
     /// A log backup with extents that were changed by minimally logged work.
     pub bulk_logged: bool,
     pub begins_log_chain: bool,
+    /// The tail of the log of a database that could not be opened: some of this is not what the database says.
+    pub incomplete: bool,
     pub name: String,
     pub description: String,
     pub user: String,
@@ -242,8 +244,9 @@ impl SetHeader {
             self.checksums,
             self.bulk_logged,
             self.begins_log_chain,
+            self.incomplete,
         ];
-        b.push((0..4).map(|i| u8::from(bits[i]) << i).sum());
+        b.push((0..5).map(|i| u8::from(bits[i]) << i).sum());
         b.push(self.recovery_model);
         b.extend(self.options.to_le_bytes());
         b.extend(self.created.0.to_le_bytes());
@@ -351,6 +354,7 @@ impl SetHeader {
         self.checksums = bits & 2 != 0;
         self.bulk_logged = bits & 4 != 0;
         self.begins_log_chain = bits & 8 != 0;
+        self.incomplete = bits & 16 != 0;
         self.recovery_model = r.u8()?;
         self.options = r.u64()?;
         self.created = (r.u32()? as i32, r.u32()?);

@@ -4,26 +4,32 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{AlignedBuf, time};
+use duramen_base::{
+    DbId, EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages,
+};
+use duramen_observe::WaitType;
+use duramen_os::time;
 use duramen_types::temporal::ymd_from_days;
 use duramen_wal::{BlockRange, Log, LogError};
 
+use super::copy::{Bad, EXTENT_BYTES, Filled, Pieces, Reader};
 use super::read::OWN_BLOCK_AT;
 use super::set::{SetFile, SetHeader, SetKind, TapeTime};
 use super::tape::{COMMON_BYTES, Device, Media, SOFTWARE, Tape};
-use crate::engine::Database;
+use super::team::{Buffers, Team, Transfer};
+use super::writers::{Job, Writers};
+use crate::engine::{Database, Engine};
 use crate::files::{DataFile, FileGrowth};
-use crate::format::PageBytes;
 use crate::format::alloc::{
     GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of, gam_page_of, is_fixed_page,
 };
-use crate::format::page::{PageRef, Verify, verify};
-use crate::suspects::{Suspicion, suspicion};
+use crate::suspects::SuspectPage;
 
-/// Extents read at once: one megabyte.
-const EXTENTS_AT_ONCE: u32 = 16;
-const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
+/// Who reads and who writes at once, when there are buffers for all of them.
+const READERS: usize = 3;
+const WRITERS: usize = 2;
+/// Bytes of a stripe beside pages and log.
+const HEADERS: u64 = 1 << 20;
 const LOG_PIECE: usize = 1 << 20;
 /// Days from 0001-01-01 to 1970-01-01.
 const UNIX_EPOCH_DAYS: i32 = 719_162;
@@ -44,6 +50,7 @@ pub struct BackupRequest {
     pub header: SetHeader,
     /// The log's files; their sizes are filled in.
     pub log_files: Vec<SetFile>,
+    pub transfer: Transfer,
 }
 
 /// A device of a backup.
@@ -119,8 +126,8 @@ impl Drop for Running<'_> {
 }
 
 impl Database {
-    /// BACKUP DATABASE or LOG. The set is on its device, durably, when it returns; the caller makes the device's name
-    /// durable. 4208, 4214, 3035 when the set cannot be taken; 3202 when the device fails; 3043 for a damaged page.
+    /// BACKUP DATABASE or LOG. The set is on its device, durably, before the database says of itself that it has it; the
+    /// caller has made the device's name durable. 4208, 4214, 3035 when the set cannot be taken; 3202 when the device fails; 3043 for a damaged page.
     pub fn back_up(&self, request: &BackupRequest, progress: Progress<'_>) -> SqlResult<Backed> {
         match request.header.kind {
             SetKind::Log => self.back_up_log(request, progress),
@@ -180,9 +187,15 @@ impl Database {
         }
         header.database_backup_lsn = base.0;
         let total: usize = copied.iter().map(|(_, e)| e.len()).sum();
-        let mut writer = Writer::begin(self, request, header, total as u64 * EXTENT_BYTES as u64)?;
-        for (file, extents) in &copied {
-            writer.data_file(file, extents, progress)?;
+        let mut writer = Writer::begin(
+            &self.engine,
+            (&self.name, self.id),
+            request,
+            header,
+            total as u64 * EXTENT_BYTES as u64,
+        )?;
+        for (file, extents) in copied {
+            writer.data_file(&file, extents, progress)?;
         }
         let end = self.end_of_log(&log)?;
         writer.log(&log, first, end)?;
@@ -237,9 +250,10 @@ impl Database {
             .map_err(|e| e.to_sql(&self.name))?;
         let extents: usize = marked.iter().map(|(_, e)| e.len()).sum();
         let total = ranges.iter().map(|r| r.bytes).sum::<u64>() + (extents * EXTENT_BYTES) as u64;
-        let mut writer = Writer::begin(self, request, header, total)?;
+        let mut writer =
+            Writer::begin(&self.engine, (&self.name, self.id), request, header, total)?;
         for (file, extents) in &marked {
-            writer.data_file(file, extents, progress)?;
+            writer.data_file(file, extents.clone(), progress)?;
         }
         // Behind everything that a copied page tells.
         let end = match marked.is_empty() {
@@ -377,8 +391,11 @@ impl Database {
 }
 
 /// A set on its way to the device.
-struct Writer<'a> {
-    db: &'a Database,
+pub(super) struct Writer<'a> {
+    engine: &'a Arc<Engine>,
+    /// The database.
+    name: &'a str,
+    id: DbId,
     tapes: Vec<Tape>,
     /// Which gets the next piece.
     turn: usize,
@@ -386,16 +403,20 @@ struct Writer<'a> {
     request: &'a BackupRequest,
     total: u64,
     told: u32,
+    buffers: Arc<Buffers>,
+    writers: Writers,
 }
 
 impl<'a> Writer<'a> {
-    fn begin(
-        db: &'a Database,
+    pub fn begin(
+        engine: &'a Arc<Engine>,
+        (name, id): (&'a str, DbId),
         request: &'a BackupRequest,
         header: SetHeader,
         total: u64,
     ) -> SqlResult<Writer<'a>> {
         let mut tapes = Vec::new();
+        let share = total / request.stripes.len().max(1) as u64;
         for stripe in &request.stripes {
             let mut tape = Tape::new(
                 stripe.device.clone(),
@@ -403,6 +424,7 @@ impl<'a> Writer<'a> {
                 stripe.compressed,
                 stripe.stored,
             )?;
+            tape.expect(share + HEADERS)?;
             if stripe.at == 0 {
                 let media = Media {
                     software: SOFTWARE.to_owned(),
@@ -413,8 +435,13 @@ impl<'a> Writer<'a> {
             }
             tapes.push(tape);
         }
+        let buffers = request.transfer.room();
         let mut w = Writer {
-            db,
+            writers: Writers::start(WRITERS.min(request.transfer.buffers), &buffers)?,
+            buffers,
+            engine,
+            name,
+            id,
             tapes,
             turn: 0,
             header,
@@ -482,8 +509,8 @@ impl<'a> Writer<'a> {
     /// MSDA: the extents that are not all zeros, which a new file has anyway.
     fn data_file(
         &mut self,
-        file: &DataFile,
-        extents: &BTreeSet<u32>,
+        file: &Arc<DataFile>,
+        extents: BTreeSet<u32>,
         progress: Progress<'_>,
     ) -> SqlResult<()> {
         let mut body = [0; 8];
@@ -494,24 +521,7 @@ impl<'a> Writer<'a> {
             tape.begin_data(b"MQDA", 2, checksums)?;
         }
         let before = self.payload_bytes();
-        let mut buf = AlignedBuf::zeroed(EXTENTS_AT_ONCE as usize * EXTENT_BYTES);
-        let mut rest = extents.iter().copied().peekable();
-        while let Some(first) = rest.next() {
-            let mut count = 1;
-            while count < EXTENTS_AT_ONCE && rest.next_if_eq(&(first + count)).is_some() {
-                count += 1;
-            }
-            let bytes = &mut buf[..count as usize * EXTENT_BYTES];
-            self.db
-                .engine
-                .pool
-                .read_quietly(file, first * EXTENT_PAGES, bytes)?;
-            for (i, extent) in bytes.chunks_exact(EXTENT_BYTES).enumerate() {
-                self.extent(file, first + i as u32, extent)?;
-            }
-            self.turn = (self.turn + 1) % self.tapes.len();
-            self.report(self.payload_bytes(), progress)?;
-        }
+        self.extents(file, extents, progress)?;
         let written = self.payload_bytes() - before;
         if let Some(f) = self.header.files.iter_mut().find(|f| f.id == file.id) {
             f.backup_bytes = written;
@@ -524,45 +534,94 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// An extent says by its pages which it is: one of them has to be sound.
-    fn extent(&mut self, file: &DataFile, extent: u32, bytes: &[u8]) -> SqlResult<()> {
-        if bytes.iter().all(|b| *b == 0) {
+    /// Reads extents, several pieces at once, and hands them on in their order.
+    fn extents(
+        &mut self,
+        file: &Arc<DataFile>,
+        extents: BTreeSet<u32>,
+        progress: Progress<'_>,
+    ) -> SqlResult<()> {
+        let reader = Reader {
+            engine: self.engine.clone(),
+            file: file.clone(),
+            checksums: self.header.checksums,
+            buffers: self.buffers.clone(),
+        };
+        let Transfer { bytes, buffers } = self.request.transfer;
+        let count = (extents.len() * EXTENT_BYTES).div_ceil(bytes);
+        let readers = READERS.min(buffers).min(count);
+        if readers == 0 {
             return Ok(());
         }
-        let mut placed = false;
-        for (i, page) in bytes.chunks_exact(PAGE_BYTES).enumerate() {
-            let Ok(page) = <&PageBytes>::try_from(page) else {
-                continue;
-            };
-            let p = PageRef::new(page);
-            let id = PageId::new(file.id, extent * EXTENT_PAGES + i as u32);
-            let blank = page.iter().all(|b| *b == 0);
-            let sound = verify(page) == Verify::Ok && p.page_id() == id;
-            placed |= sound;
-            if self.header.checksums && !sound && !blank {
-                let why = suspicion(page, id).unwrap_or(Suspicion::Failed);
-                self.db.note_suspect(id, why);
-                return Err(self.damaged(file, id));
+        let pieces = Pieces::new(extents.into_iter(), bytes);
+        let work = move |buf, piece: Vec<(u32, u32)>| reader.fill(buf, &piece);
+        let mut team = Team::start("backup reader", readers, pieces, &self.buffers, work)?;
+        while let Some(filled) = {
+            let _wait = duramen_observe::wait(WaitType::BACKUPIO);
+            team.next()?
+        } {
+            match filled {
+                Ok(filled) => self.hand_on(filled)?,
+                Err(Bad::Failed(e)) => return Err(e),
+                Err(Bad::Page(page, why)) => {
+                    if let Some(why) = why {
+                        let db = self.id;
+                        let suspects = &self.engine.suspects;
+                        suspects.note(SuspectPage { db, page, why });
+                    }
+                    return Err(self.damaged(file, page));
+                }
             }
+            self.turn = (self.turn + 1) % self.tapes.len();
+            self.report(self.payload_bytes(), progress)?;
         }
-        if !placed {
-            let first = PageId::new(file.id, extent * EXTENT_PAGES);
-            return Err(self.damaged(file, first));
-        }
-        self.tapes[self.turn].payload(bytes)
+        Ok(())
+    }
+
+    /// To whoever writes, where there is something to write; the buffer goes back in any case.
+    fn hand_on(&mut self, filled: Filled) -> SqlResult<()> {
+        let Filled {
+            buf,
+            bytes,
+            crc,
+            sum,
+        } = filled;
+        let tape = &mut self.tapes[self.turn];
+        let written = match bytes {
+            0 => Ok(()),
+            _ => match tape.reserve(bytes, crc, sum)? {
+                None => tape.payload_summed(&buf[..bytes], crc, sum),
+                Some(at) => {
+                    let device = tape.device();
+                    if let Some(file) = device.file.clone() {
+                        let _wait = duramen_observe::wait(WaitType::BACKUPBUFFER);
+                        return self.writers.put(Job {
+                            file,
+                            shown: device.shown.as_str().into(),
+                            at,
+                            buf,
+                            bytes,
+                        });
+                    }
+                    Ok(())
+                }
+            },
+        };
+        self.buffers.give(buf);
+        written
     }
 
     /// 3043
     fn damaged(&self, file: &DataFile, page: PageId) -> SqlError {
         let place = format!("({}:{})", page.file, page.page);
         let path = file.spec.read().shown_path.clone();
-        let args: [&dyn std::fmt::Display; 3] = [&self.db.name, &place, &path];
+        let args: [&dyn std::fmt::Display; 3] = [&self.name, &place, &path];
         SqlError::new(&messages::BACKUP_PAGE_DAMAGED, &args)
     }
 
     /// MSTL per VLF that has any of the log between, and one without data.
-    fn log(&mut self, log: &Log, from: Lsn, to: Lsn) -> SqlResult<()> {
-        let fail = |e: LogError| e.to_sql(&self.db.name);
+    pub fn log(&mut self, log: &Log, from: Lsn, to: Lsn) -> SqlResult<()> {
+        let fail = |e: LogError| e.to_sql(self.name);
         let ranges = log.block_ranges(from, to).map_err(fail)?;
         self.header.vlfs = log.vlf_slots();
         for slot in &mut self.header.vlfs {
@@ -608,7 +667,8 @@ impl<'a> Writer<'a> {
     }
 
     /// MSLS and the end of the set; the device has everything when it returns.
-    fn end(mut self, last: Lsn, progress: Progress<'_>) -> SqlResult<Backed> {
+    pub fn end(mut self, last: Lsn, progress: Progress<'_>) -> SqlResult<Backed> {
+        self.writers.finish()?;
         self.header.last_lsn = last;
         self.header.finished = now();
         self.header.size = self.payload_bytes();

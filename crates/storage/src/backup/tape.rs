@@ -16,8 +16,8 @@ use super::units::{SECTOR, UnitWriter};
 pub(super) const BLOCK_ALIGN: u64 = 1024;
 /// Bytes of a filemark.
 const FILEMARK_BYTES: usize = 512;
-/// Pages and log blocks stand at multiples of this.
-const DATA_ALIGN: u64 = 512;
+/// Pages and log blocks stand at multiples of this: a write past the page cache begins there on any device.
+const DATA_ALIGN: u64 = 4096;
 pub(super) const COMMON_BYTES: usize = 52;
 pub(super) const STREAM_BYTES: usize = 22;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -33,7 +33,7 @@ pub struct Device {
 }
 
 /// 3202
-fn write_failed(e: &IoError, shown: &str) -> SqlError {
+pub(super) fn write_failed(e: &IoError, shown: &str) -> SqlError {
     let what = format!("{}({e})", e.code());
     SqlError::new(&messages::BACKUP_WRITE_FAILED, &[&shown, &what])
 }
@@ -74,11 +74,18 @@ impl StreamSum {
         if self.filled != 0 || !bytes.len().is_multiple_of(512) {
             return self.add(bytes);
         }
-        for sector in bytes.chunks_exact(512) {
-            let words = sector.chunks_exact(4);
-            let x = words.fold(0, |x, w| x ^ u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+        let (sectors, _) = bytes.as_chunks::<512>();
+        for sector in sectors {
+            let (words, _) = sector.as_chunks::<4>();
+            let x = words.iter().fold(0, |x, w| x ^ u32::from_le_bytes(*w));
             self.sum = self.sum.rotate_left(1) ^ x;
         }
+    }
+
+    /// What [`StreamSum::value`] is of `bytes` bytes that follow, added up apart. Whole sectors must have come before.
+    pub fn add_part(&mut self, value: u32, bytes: u64) {
+        let sectors = bytes.div_ceil(512);
+        self.sum = self.sum.rotate_left((sectors % 32) as u32) ^ value;
     }
 
     pub fn value(self) -> u32 {
@@ -136,6 +143,24 @@ impl Tape {
             crc: 0,
             payload_bytes: 0,
         })
+    }
+
+    /// Asks for the disk space of `bytes` more at once, so that writes into it change nothing of the file but its bytes.
+    /// A disk that has less may have enough all the same: extents of zeros are left out.
+    pub fn expect(&mut self, bytes: u64) -> SqlResult<()> {
+        let Some(file) = &self.device.file else {
+            return Ok(());
+        };
+        if self.units.is_some() || bytes == 0 {
+            return Ok(());
+        }
+        match file.allocate(self.buf_at, bytes) {
+            Ok(()) => Ok(()),
+            Err(IoError::NoSpace) => file
+                .set_len(self.buf_at)
+                .map_err(|e| write_failed(&e, &self.device.shown)),
+            Err(e) => Err(write_failed(&e, &self.device.shown)),
+        }
     }
 
     pub fn at(&self) -> u64 {
@@ -314,7 +339,7 @@ impl Tape {
         }
     }
 
-    /// Pages, or blocks of log.
+    /// Blocks of log.
     pub fn payload(&mut self, bytes: &[u8]) -> SqlResult<()> {
         self.crc = crc32c::crc32c_append(self.crc, bytes);
         self.payload_bytes += bytes.len() as u64;
@@ -325,6 +350,42 @@ impl Tape {
             }
         }
         bytes.chunks(BUFFER_BYTES).try_for_each(|c| self.put(c))
+    }
+
+    /// A piece that was summed up already: its CRC32C and, with checksums, its stream sum.
+    fn count(&mut self, bytes: usize, crc: u32, sum: u32) {
+        self.crc = crc32c::crc32c_combine(self.crc, crc, bytes);
+        self.payload_bytes += bytes as u64;
+        if let Some(open) = &mut self.open {
+            open.length += bytes as u64;
+            if let Some(all) = &mut open.checksum {
+                all.add_part(sum, bytes as u64);
+            }
+        }
+    }
+
+    /// Pages that were summed up already, to a medium that does not want them from elsewhere.
+    pub fn payload_summed(&mut self, bytes: &[u8], crc: u32, sum: u32) -> SqlResult<()> {
+        self.count(bytes.len(), crc, sum);
+        bytes.chunks(BUFFER_BYTES).try_for_each(|c| self.put(c))
+    }
+
+    /// The same pages, which somebody else writes: where they go. `None` where they must come through here.
+    pub fn reserve(&mut self, bytes: usize, crc: u32, sum: u32) -> SqlResult<Option<u64>> {
+        if self.units.is_some() {
+            return Ok(None);
+        }
+        if !self.buf.is_empty() {
+            self.flush()?;
+        }
+        self.count(bytes, crc, sum);
+        let at = self.buf_at;
+        self.buf_at += bytes as u64;
+        Ok(Some(at))
+    }
+
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// Ends the stream that [`Tape::begin_data`] began.

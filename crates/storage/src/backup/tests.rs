@@ -27,7 +27,8 @@ fn a_chain_of_2008_follows_itself() {
     assert_eq!(h.started.parts(), (2017, 6, 1, 12, 59, 12));
     let files: Vec<(u16, bool, u64)> = h.files.iter().map(|f| (f.id, f.is_log, f.size)).collect();
     assert_eq!(files, [(1, false, 2_359_296), (2, true, 589_824)]);
-    full.verify(set).expect("nothing says that it is damaged");
+    full.verify(set, Transfer::default())
+        .expect("nothing says that it is damaged");
     let mut end = h.first_lsn;
     for n in ["_1.trn", "_2.trn", "_3.trn"] {
         let log = medium(&name(n)).expect("there");
@@ -70,7 +71,9 @@ fn a_stripe_says_that_there_is_another() {
     const SECOND: &str = "stripe/sql2008-backups_RestoreTimeStripe_Stripe2_RestoreTimeStripe1.bak";
     let halves = || vec![half(SECOND), half(name)];
     let whole = Medium::joined(halves()).expect("a set");
-    whole.verify(&whole.sets[0]).expect("it is whole");
+    whole
+        .verify(&whole.sets[0], Transfer::default())
+        .expect("it is whole");
     let families: std::collections::BTreeSet<usize> =
         whole.sets[0].pages.iter().map(|r| r.family).collect();
     assert_eq!(families.into_iter().collect::<Vec<_>>(), [0, 1]);

@@ -1,6 +1,7 @@
 //! Pages that are not rows of a table: allocation maps as ranges, file header and boot page by field.
 
 use duramen_base::PageId;
+use duramen_types::temporal::{DAYS_TO_1900, ymd_from_days};
 
 use super::{Dump, Subject};
 use crate::format::PageBytes;
@@ -159,28 +160,53 @@ fn file_header(out: &mut Dump, page: &PageBytes) {
 }
 
 fn boot(out: &mut Dump, page: &PageBytes) {
+    match Boot::read(page) {
+        Ok(boot) => boot_fields(out, &boot),
+        Err(e) => {
+            out.parent("DBINFO STRUCTURE:");
+            out.object("DBINFO");
+            out.alone("DBINFO", e);
+        }
+    }
+}
+
+/// The fields of a boot page.
+pub(super) fn boot_fields(out: &mut Dump, boot: &Boot) {
     out.parent("DBINFO STRUCTURE:");
     out.object("DBINFO");
-    let boot = match Boot::read(page) {
-        Ok(boot) => boot,
-        Err(e) => return out.alone("DBINFO", e),
-    };
     let lsn = duramen_base::Lsn::to_decimal_text;
     out.field("dbi_version", boot.version);
     out.field("dbi_createVersion", boot.create_version);
     out.field("dbi_status", boot.status);
     out.field("dbi_nextid", boot.next_object_id);
+    out.alone("dbi_crdate", moment(boot.created));
+    out.alone("dbi_dbname", &boot.name);
     out.field("dbi_dbid", boot.database_id);
     out.field("dbi_cmptlevel", boot.compatibility_level);
-    out.alone("dbi_dbname", &boot.name);
     out.field("dbi_checkptLSN", lsn(boot.checkpoint_lsn));
     out.field("dbi_differentialBaseLSN", lsn(boot.differential_base_lsn));
     out.field("dbi_dbbackupLSN", lsn(boot.last_backup_lsn));
     out.field("dbi_collation", boot.collation);
     out.field("dbi_firstSysIndexes", boot.first_sysallocunits);
     if let Some(own) = &boot.own {
+        out.alone("dbi_differentialBaseGuid", guid(&own.differential_base));
         out.alone("dbi_familyGUID", guid(&own.family));
+        out.alone("dbi_dbccLastKnownGood", moment(own.last_good_check));
     }
+}
+
+/// Days since 1900-01-01 and ticks of 1/300 s, as the boot page's dates are shown.
+fn moment((days, ticks): (i32, u32)) -> String {
+    let (year, month, day) = ymd_from_days(days.saturating_add(DAYS_TO_1900));
+    let (seconds, rest) = (ticks / 300, ticks % 300);
+    // Thirds of ten milliseconds, rounded as datetime is.
+    let thousandths = (rest * 10 + 1) / 3;
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{thousandths:03}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// As uniqueidentifiers are written.

@@ -44,6 +44,13 @@ impl Database {
         Ok(Some(dump(&mut subject, detail)))
     }
 
+    /// The fields of the boot page as they are in memory.
+    pub fn inspect_boot(&self) -> Dump {
+        let mut out = Dump::default();
+        super::fixed::boot_fields(&mut out, &self.boot());
+        out
+    }
+
     /// Pages that a file of this number has; of a log file its header page is one.
     fn shown_pages(&self, file: u16) -> Option<u32> {
         if let Some(data) = self.store.file(file) {

@@ -144,14 +144,14 @@ impl Pool {
                 store.flush_log(lsn)?;
             }
         }
-        room.temporary.write_in_place()?;
+        self.doublewrite.place(&room.temporary)?;
         self.doublewrite.write_batch(&mut room.lasting)
     }
 
-    /// Reads pages as they stand on the disk, none of them half written: writers wait. What the file does not have yet
-    /// reads as zeros.
+    /// Reads pages as they stand on the disk, none of them half written: writers wait, other readers do not. What the file
+    /// does not have yet reads as zeros.
     pub fn read_quietly(&self, file: &DataFile, first: u32, into: &mut [u8]) -> SqlResult<()> {
-        let _writers = self.write_lock.lock();
+        let _rest = self.doublewrite.at_rest();
         let id = PageId::new(file.id, first);
         let name = file.path.display().to_string();
         let fail = |e| io_error(&e, "read", id, &name);

@@ -163,12 +163,12 @@ impl Redo {
         };
         let mut page = self.page(id, change.formats())?;
         let have = page.page().lsn();
-        if have >= lsn {
-            return Ok(());
+        if have < lsn {
+            change.follows(self.store.id, have)?;
+            change.repeat(view, &mut page.change()).map_err(fail)?;
         }
-        change.follows(self.store.id, have)?;
-        change.repeat(view, &mut page.change()).map_err(fail)?;
         match view.context() {
+            // A backup that began before the growth may have copied the header behind it.
             Lcx::FILE_HEADER => self.grow(id, page.bytes()),
             _ => Ok(()),
         }
@@ -207,6 +207,9 @@ impl Redo {
             return Ok(());
         }
         file.extend(size, self.engine.instant_file_init.load(Ordering::SeqCst))
-            .map_err(expand)
+            .map_err(expand)?;
+        // What follows in the log is about pages there, and not all of it formats them first.
+        file.size.fetch_max(size, Ordering::SeqCst);
+        Ok(())
     }
 }

@@ -1,0 +1,156 @@
+//! BACKUP LOG WITH NO_TRUNCATE: the tail of a database whose data files are gone or damaged, and what it is good for.
+
+use std::path::Path;
+
+use duramen_os::Disk;
+
+use super::backups::{MAKE, all};
+use super::*;
+
+const TAIL: &str = "BACKUP LOG b TO DISK = '/data/tail.trn' WITH NO_TRUNCATE";
+const ROWS: &str = "SELECT COUNT(*), SUM(n) FROM b.dbo.t";
+
+/// A database with a full backup, a log backup, and work behind that; power fails.
+fn prepared(seed: u64, shutdown: bool) -> Arc<SimDisk> {
+    let disk = SimDisk::new(seed);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "ALTER DATABASE b SET RECOVERY FULL",
+            "CREATE TABLE b.dbo.t (id int IDENTITY PRIMARY KEY, n int NOT NULL, pad char(300) NOT NULL DEFAULT 'row')",
+            "INSERT b.dbo.t (n) SELECT 1 FROM GENERATE_SERIES(1, 100)",
+            "BACKUP DATABASE b TO DISK = '/data/b.bak'",
+            "INSERT b.dbo.t (n) SELECT 2 FROM GENERATE_SERIES(1, 100)",
+            "BACKUP LOG b TO DISK = '/data/b.trn'",
+            "INSERT b.dbo.t (n) SELECT 3 FROM GENERATE_SERIES(1, 100); USE b; EXEC sys.sp_flush_log",
+        ],
+    );
+    drop(s);
+    if shutdown {
+        instance.shutdown().expect("a clean shutdown");
+    }
+    disk.crash(seed)
+}
+
+fn state(s: &mut Session) -> String {
+    run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
+}
+
+/// The chain with the tail at its end has every row.
+fn comes_back(s: &mut Session) {
+    let told = run(s, "RESTORE HEADERONLY FROM DISK = '/data/tail.trn'");
+    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    all(
+        s,
+        &[
+            "RESTORE VERIFYONLY FROM DISK = '/data/tail.trn'",
+            "RESTORE DATABASE b FROM DISK = '/data/b.bak' WITH REPLACE, NORECOVERY",
+            "RESTORE LOG b FROM DISK = '/data/b.trn' WITH NORECOVERY",
+            "RESTORE LOG b FROM DISK = '/data/tail.trn' WITH RECOVERY",
+        ],
+    );
+    assert_eq!(run(s, ROWS)[1], "300 | 600");
+    let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
+    assert_eq!(found, Vec::<String>::new());
+    // The chain goes on.
+    all(
+        s,
+        &[
+            "INSERT b.dbo.t (n) VALUES (4)",
+            "BACKUP LOG b TO DISK = '/data/next.trn'",
+        ],
+    );
+}
+
+#[test]
+fn the_tail_of_a_database_without_its_data_file() {
+    for shutdown in [true, false] {
+        let disk = prepared(61, shutdown);
+        disk.remove(Path::new("/data/b.mdf")).expect("removed");
+        let instance = start(&disk.env());
+        let mut s = login(&instance);
+        assert_eq!(state(&mut s), "RECOVERY_PENDING");
+        let refused = run(&mut s, "BACKUP LOG b TO DISK = '/data/tail.trn'");
+        assert!(refused[0].starts_with("Msg 945"), "{refused:?}");
+        all(&mut s, &[TAIL]);
+        assert_eq!(state(&mut s), "RECOVERY_PENDING");
+        // Its metadata is not what the database says of itself; nothing was let go of: it can be taken again.
+        all(
+            &mut s,
+            &["BACKUP LOG b TO DISK = '/data/again.trn' WITH CONTINUE_AFTER_ERROR"],
+        );
+        let medium = duramen_storage::backup::Medium::open(&*disk, "/data/tail.trn".as_ref(), "x");
+        let header = &medium.expect("a medium").sets[0].header;
+        assert!(header.incomplete && header.copy_only);
+        comes_back(&mut s);
+    }
+}
+
+#[test]
+fn the_tail_of_a_database_that_is_damaged() {
+    let disk = prepared(62, true);
+    // The boot page and base tables. (The double-write file puts a few of them right.)
+    let path = Path::new("/data/b.mdf");
+    let bytes = disk.durable_bytes(path).expect("there");
+    for page in 9..48 {
+        let at = page * 8192 + 200;
+        disk.damage(path, at as u64, &[bytes[at] ^ 0x55])
+            .expect("damaged");
+    }
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    assert_ne!(state(&mut s), "ONLINE");
+    all(&mut s, &[TAIL]);
+    comes_back(&mut s);
+}
+
+#[test]
+fn a_tail_with_minimally_logged_work_is_refused() {
+    let disk = SimDisk::new(63);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "ALTER DATABASE b SET RECOVERY BULK_LOGGED",
+            "BACKUP DATABASE b TO DISK = '/data/b.bak'",
+            "SELECT value AS n, REPLICATE('x', 500) AS pad INTO b.dbo.t FROM GENERATE_SERIES(1, 2000)",
+            "USE b; EXEC sys.sp_flush_log",
+        ],
+    );
+    drop(s);
+    let disk = disk.crash(3);
+    disk.remove(Path::new("/data/b.mdf")).expect("removed");
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    let told = run(&mut s, TAIL);
+    assert!(told[0].starts_with("Msg 40517"), "{told:?}");
+    assert!(!disk.exists(Path::new("/data/tail.trn")));
+}
+
+/// An open database: its log is neither let go of nor passed over by the next backup.
+#[test]
+fn no_truncate_leaves_the_chain_as_it_is() {
+    let instance = start(&SimDisk::new(64).env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "ALTER DATABASE b SET RECOVERY FULL",
+            "BACKUP DATABASE b TO DISK = 'nul'",
+        ],
+    );
+    let b = instance.databases.find("b").expect("there");
+    let before = b.db.log_backup_lsn();
+    all(&mut s, &[TAIL]);
+    assert_eq!(b.db.log_backup_lsn(), before);
+    all(&mut s, &["BACKUP LOG b TO DISK = 'nul'"]);
+    assert!(b.db.log_backup_lsn() > before);
+    let told = run(&mut s, "BACKUP DATABASE b TO DISK = 'nul' WITH NO_TRUNCATE");
+    assert!(told[0].starts_with("Msg 3032"), "{told:?}");
+}
