@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use duramen_base::DbId;
 use duramen_os::sync::Global;
+use duramen_os::thread::owner;
 
 /// `cntr_type` of `sys.dm_os_performance_counters`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,7 +178,8 @@ static SERVER: [Cell; Counter::COUNT] = [const { Cell(AtomicI64::new(0)) }; Coun
 #[derive(Default)]
 struct DbCells([AtomicI64; DbCounter::COUNT]);
 
-static DATABASES: Global<BTreeMap<DbId, Arc<DbCells>>> = Global::new(BTreeMap::new());
+/// By owner ([`duramen_os::thread::owner`]) and database: instances of one process count apart.
+static DATABASES: Global<BTreeMap<(u64, DbId), Arc<DbCells>>> = Global::new(BTreeMap::new());
 
 /// Adds to a counter of the server.
 #[inline]
@@ -216,8 +218,9 @@ impl std::fmt::Debug for DbCounters {
 
 impl DbCounters {
     pub fn of(db: DbId) -> DbCounters {
-        let found = DATABASES.read(|all| all.get(&db).cloned());
-        let make = || DATABASES.write(|all| all.entry(db).or_default().clone());
+        let key = (owner(), db);
+        let found = DATABASES.read(|all| all.get(&key).cloned());
+        let make = || DATABASES.write(|all| all.entry(key).or_default().clone());
         DbCounters(found.unwrap_or_else(make))
     }
 
@@ -242,19 +245,25 @@ pub fn count_db(db: DbId, counter: DbCounter, n: u64) {
 
 pub fn db_counter(db: DbId, counter: DbCounter) -> i64 {
     let load = |cells: &Arc<DbCells>| cells.0[counter as usize].load(Relaxed);
-    DATABASES.read(|all| all.get(&db).map_or(0, load))
+    DATABASES.read(|all| all.get(&(owner(), db)).map_or(0, load))
 }
 
-/// Every counter of every database that has counted something.
+/// Every counter of every database of the calling thread's owner that has counted something.
 pub fn db_counters() -> Vec<(DbId, Vec<CounterValue>)> {
-    let values = |(&db, cells): (&DbId, &Arc<DbCells>)| {
+    let owner = owner();
+    let values = |(&(_, db), cells): (&(u64, DbId), &Arc<DbCells>)| {
         let value = |&c: &DbCounter| c.valued(cells.0[c as usize].load(Relaxed));
         (db, DbCounter::ALL.iter().map(value).collect())
     };
-    DATABASES.read(|all| all.iter().map(values).collect())
+    DATABASES.read(|all| {
+        all.iter()
+            .filter(|((of, _), _)| *of == owner)
+            .map(values)
+            .collect()
+    })
 }
 
 /// A database is gone; its number may come back for another one.
 pub fn forget_db(db: DbId) {
-    DATABASES.write(|all| all.remove(&db));
+    DATABASES.write(|all| all.remove(&(owner(), db)));
 }

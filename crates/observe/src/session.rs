@@ -1,7 +1,7 @@
 //! Whose wait it is: the session a thread works for.
 //!
 //! A worker attaches to a session's [`SessionWaits`] for the time of a request; its waits then add to that session's
-//! statistics and are visible while they last.
+//! statistics and are visible while they last, to threads of the same instance ([`duramen_os::thread::owner`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ use crate::waits::{NANOS_PER_MS, WaitType};
 #[derive(Debug)]
 pub struct SessionWaits {
     session: SessionId,
+    owner: u64,
     totals: Global<BTreeMap<WaitType, Totals>>,
 }
 
@@ -44,6 +45,7 @@ pub struct WaitingTask {
 }
 
 struct Entry {
+    owner: u64,
     session: SessionId,
     exec_context: u32,
     wait_type: WaitType,
@@ -61,9 +63,11 @@ thread_local! {
 }
 
 impl SessionWaits {
+    /// A session of the instance that is the calling thread's owner.
     pub fn new(session: SessionId) -> Arc<SessionWaits> {
         Arc::new(SessionWaits {
             session,
+            owner: duramen_os::thread::owner(),
             totals: Global::new(BTreeMap::new()),
         })
     }
@@ -148,7 +152,7 @@ fn current() -> Option<(Arc<SessionWaits>, u32)> {
     CURRENT.try_with(|c| c.borrow().clone()).ok().flatten()
 }
 
-/// Every wait in progress of threads that work for a session, longest first.
+/// Every wait in progress of threads that work for a session of the calling thread's owner, longest first.
 pub fn waiting_tasks() -> Vec<WaitingTask> {
     let now = duramen_os::time::now();
     let row = |e: &Entry| WaitingTask {
@@ -159,7 +163,9 @@ pub fn waiting_tasks() -> Vec<WaitingTask> {
         resource: e.resource.clone(),
         blocking_session: e.blocking_session,
     };
-    WAITING.read(|waiting| waiting.values().map(row).collect())
+    let owner = duramen_os::thread::owner();
+    let mine = |e: &&Entry| e.owner == owner;
+    WAITING.read(|waiting| waiting.values().filter(mine).map(row).collect())
 }
 
 /// A wait that is visible in [`waiting_tasks`].
@@ -180,6 +186,7 @@ pub(crate) fn begin_wait(
     let key = NEXT.fetch_add(1, Relaxed);
     waits.start(wait_type);
     let entry = Entry {
+        owner: waits.owner,
         session: waits.session,
         exec_context,
         wait_type,

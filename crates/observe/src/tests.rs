@@ -197,3 +197,35 @@ fn an_idle_worker_counts_as_time_goes_by() {
     assert!(ms() <= after + 1);
     assert_eq!(stat(WaitType::SOS_WORK_DISPATCHER).waiting_tasks_count, 1);
 }
+
+#[test]
+fn owners_count_and_wait_apart() {
+    let db = DbId(30_001);
+    let (first, second) = (u64::MAX - 1, u64::MAX);
+    let owned = thread::own(first);
+    count_db(db, DbCounter::LogGrowths, 2);
+    let waits = SessionWaits::new(SessionId(953));
+    let seen = || {
+        waiting_tasks()
+            .iter()
+            .filter(|t| t.session == SessionId(953))
+            .count()
+    };
+    {
+        let _attached = attach(&waits, 0);
+        let _wait = wait(WaitType::LCK_M_U);
+        assert_eq!((seen(), thread::owner()), (1, first));
+        let _owned = thread::own(second);
+        assert_eq!(seen(), 0);
+    }
+    let counted = thread::spawn("inherits", move || db_counter(db, DbCounter::LogGrowths));
+    assert_eq!(counted.join().ok(), Some(2));
+    let others = thread::own(second);
+    assert_eq!(db_counter(db, DbCounter::LogGrowths), 0);
+    assert!(db_counters().is_empty());
+    forget_db(db);
+    drop(others);
+    assert_eq!(db_counter(db, DbCounter::LogGrowths), 2);
+    forget_db(db);
+    drop(owned);
+}

@@ -1,10 +1,42 @@
 //! Threads: the system's, or a simulation's when the caller is part of one.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::IoError;
 use crate::sim::sched::{self, Here, Wait};
+
+thread_local! {
+    static OWNER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Whose thread the calling one is: a number that the program gives to each of its instances, 0 for none. Threads that it
+/// starts are the same one's.
+pub fn owner() -> u64 {
+    OWNER.try_with(Cell::get).unwrap_or(0)
+}
+
+/// While it lives, the thread is somebody's; dropping it restores what was before.
+#[must_use = "the thread is given back when this is dropped"]
+#[derive(Debug)]
+pub struct Owned {
+    before: u64,
+}
+
+/// The calling thread is `owner`'s from now on.
+pub fn own(owner: u64) -> Owned {
+    Owned {
+        before: OWNER.replace(owner),
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // An error means that the thread is ending.
+        let _ = OWNER.try_with(|o| o.set(self.before));
+    }
+}
 
 /// A running thread. Dropping the handle lets it run on.
 #[derive(Debug)]
@@ -38,6 +70,11 @@ pub fn try_spawn<T: Send + 'static>(
     f: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, IoError> {
     let builder = std::thread::Builder::new().name(name.to_owned());
+    let owner = owner();
+    let f = move || {
+        OWNER.set(owner);
+        f()
+    };
     let spawned = match sched::here() {
         None => builder.spawn(f).map(|real| JoinHandle { real, sim: None }),
         Some(here) => {

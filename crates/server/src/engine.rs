@@ -60,6 +60,7 @@ impl Backend for EngineBackend {
             client_address: request.client_address.clone(),
             encrypted: request.encrypted,
         })?;
+        let _owned = self.instance.own();
         let outlet = Arc::new(SessionOutlet {
             gate: self.gate.outlet(connection, session.deps()),
             waits: SessionWaits::new(SessionId(session.spid())),

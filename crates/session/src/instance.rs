@@ -73,7 +73,9 @@ impl Instance {
     /// Opens every database, with recovery where it is due; a first start makes the system databases.
     pub fn start(env: &Env, config: InstanceConfig) -> SqlResult<Arc<Instance>> {
         let (instance, later) = Instance::begin(env, config, None)?;
+        let owned = instance.own();
         instance.databases.open_later(later);
+        drop(owned);
         Ok(instance)
     }
 
@@ -88,6 +90,7 @@ impl Instance {
             move || {
                 let later = later.lock().take();
                 if let Some(later) = later {
+                    let _owned = instance.own();
                     instance.databases.open_later(later);
                 }
             }
@@ -103,6 +106,8 @@ impl Instance {
         config: InstanceConfig,
         echo: Option<Echo>,
     ) -> SqlResult<(Arc<Instance>, Later)> {
+        let id = crate::xe::next_instance();
+        let _owned = duramen_os::thread::own(id);
         let error_log = ErrorLog::start(env, &config.storage, echo);
         let told = error_log.clone();
         let notice = Arc::new(move |text: &str| told.server(text));
@@ -110,7 +115,13 @@ impl Instance {
         let (databases, later) = Databases::start(env, config.storage.clone(), Some(notice))?;
         let locks = databases.engine.locks.clone();
         let folders = databases.folders();
-        let xe = Xe::new(&config.server_name, &databases.open, folders, &error_log);
+        let xe = Xe::new(
+            id,
+            &config.server_name,
+            &databases.open,
+            folders,
+            &error_log,
+        );
         let trace = Arc::new(crate::dbcc::TraceFlags::default());
         error_log.attach(&xe, &trace);
         let instance = Arc::new(Instance {
@@ -152,6 +163,11 @@ impl Instance {
         Ok((instance, later))
     }
 
+    /// The calling thread does this instance's work: what it counts, waits for and tells of is not another one's.
+    pub fn own(&self) -> duramen_os::thread::Owned {
+        duramen_os::thread::own(self.xe.instance)
+    }
+
     /// SHUTDOWN calls this, with whether it is to go without checkpoints; without it the statement is refused.
     pub fn stops_by(&self, stop: StopServer) {
         // Whoever was first runs the server.
@@ -160,6 +176,7 @@ impl Instance {
 
     /// Checkpoints and closes every database.
     pub fn shutdown(&self) -> SqlResult<()> {
+        let _owned = self.own();
         self.plans.clear();
         self.tell_server(1);
         self.xe.shutdown();
@@ -212,6 +229,7 @@ impl Instance {
     /// Opens a session: 18456 for a wrong name or password, 18470 for a disabled login, 4060 or 4064 for a database
     /// that is not there or not open to it. All have state 1 here, as clients see them.
     pub fn login(self: &Arc<Instance>, request: &LoginRequest) -> SqlResult<Session> {
+        let _owned = self.own();
         let session = self.let_in(request);
         match &session {
             Ok(session) => session.tell_login(),

@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use duramen_os::thread::Owned;
+
 use crate::activity::Activity;
 
 thread_local! {
@@ -40,6 +42,7 @@ pub(crate) fn event_of_task(sequence: u64) -> String {
 #[must_use = "the thread works for nobody when this is dropped"]
 pub(crate) struct Working {
     before: Option<Arc<Activity>>,
+    _owned: Owned,
 }
 
 /// The calling thread works for this session from now on.
@@ -48,6 +51,7 @@ pub(crate) fn work_for(activity: &Arc<Activity>) -> Working {
     TASK.set(None);
     Working {
         before: CURRENT.with(|c| c.replace(now)),
+        _owned: duramen_os::thread::own(activity.instance),
     }
 }
 
@@ -62,4 +66,13 @@ impl Drop for Working {
 /// The session that the calling thread works for.
 pub(crate) fn current() -> Option<Arc<Activity>> {
     CURRENT.try_with(|c| c.borrow().clone()).ok().flatten()
+}
+
+/// Whether an event on the calling thread, in the work of `who`, is this instance's business: its session's, or that of its
+/// own threads. What nobody's thread does is everybody's.
+pub(crate) fn concerns(instance: u64, who: Option<&Activity>) -> bool {
+    match who {
+        Some(who) => who.instance == instance,
+        None => [0, instance].contains(&duramen_os::thread::owner()),
+    }
 }

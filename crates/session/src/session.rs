@@ -483,6 +483,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        let _owned = duramen_os::thread::own(self.activity.instance);
         count(Counter::Logouts, 1);
         self.tell_logout();
         if self.activity.is_dead() {

@@ -116,7 +116,7 @@ impl Listener for Hearing {
             return;
         };
         let who = crate::origin::current();
-        if who.as_ref().is_some_and(|a| a.instance != self.instance) {
+        if !crate::origin::concerns(self.instance, who.as_deref()) {
             return;
         }
         let source = who

@@ -363,7 +363,7 @@ impl Listener for DefaultTrace {
 
     fn event(&self, event: &Event) {
         let who = crate::origin::current();
-        if who.as_ref().is_some_and(|a| a.instance != self.instance) {
+        if !crate::origin::concerns(self.instance, who.as_deref()) {
             return;
         }
         if event.id == EventId::DatabaseFileSizeChange {

@@ -90,13 +90,14 @@ pub(crate) fn next_instance() -> u64 {
 
 impl Xe {
     pub fn new(
+        instance: u64,
         server_name: &str,
         databases: &OpenDatabases,
         folders: Folders,
         error_log: &Arc<ErrorLog>,
     ) -> Arc<Xe> {
         Arc::new(Xe {
-            instance: next_instance(),
+            instance,
             server_name: server_name.to_owned(),
             databases: databases.clone(),
             folders,

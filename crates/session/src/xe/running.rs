@@ -426,7 +426,7 @@ impl Listener for Running {
 
     fn event(&self, event: &Event) {
         let who = crate::origin::current();
-        if who.as_ref().is_some_and(|a| a.instance != self.instance) {
+        if !crate::origin::concerns(self.instance, who.as_deref()) {
             return;
         }
         let who = who.as_deref();

@@ -22,6 +22,7 @@ mod event_sessions;
 mod full;
 mod golden;
 mod in_doubt;
+mod instances;
 mod isolation;
 mod logins;
 mod page_restore;
