@@ -28,6 +28,7 @@ use duramen_types::{CollationId, SqlType, TypeId};
 
 use crate::databases::OpenDb;
 use crate::host::HostView;
+use crate::run::REBINDS;
 
 const ABSENT_IN_INDEX: &str = "an index on a computed column that is not PERSISTED";
 
@@ -458,8 +459,7 @@ impl<'a> Ddl<'a> {
         let Some(name) = &stmt.table else {
             return Err(refuse("CREATE INDEX without a table", stmt.line));
         };
-        let table = self.table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
-        self.lock(&table, LockMode::SchM)?;
+        let table = self.locked_table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
         let (_, existing) = indexes::options_of(&stmt.options, stmt.unique)?;
         let table = match existing {
             true => self.drop_existing(&table, stmt)?,
@@ -583,6 +583,24 @@ impl<'a> Ddl<'a> {
                 SqlError::new(&messages::TRUNCATE_OBJECT_NOT_FOUND, &[&name.display()])
                     .at_line(name.line as i32)
             })
+    }
+
+    /// The table as it is once its lock is held: one that was defined anew while the lock was waited for is looked up
+    /// again.
+    fn locked_table(
+        &self,
+        name: &ast::ObjectName,
+        message: &'static messages::Message,
+    ) -> SqlResult<Arc<TableDef>> {
+        for _ in 0..REBINDS {
+            let table = self.table(name, message)?;
+            match self.lock(&table, LockMode::SchM) {
+                Err(e) if e.number == messages::DEFINITION_CHANGED.number => {}
+                done => return done.map(|()| table),
+            }
+        }
+        let table = self.table(name, message)?;
+        self.lock(&table, LockMode::SchM).map(|()| table)
     }
 
     pub(crate) fn lock(&self, table: &TableDef, mode: LockMode) -> SqlResult<()> {

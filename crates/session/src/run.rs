@@ -53,6 +53,7 @@ pub(crate) use self::bind::Bound;
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
 pub(crate) use self::exec::{Called, Given, callable};
+pub(crate) use self::query::REBINDS;
 pub(crate) use self::schemabound::is_schema_bound;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{IndexDef, IndexOptions, TableDef};
 use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
-use duramen_txn::LockMode;
 
 use super::{Ddl, refuse};
 
@@ -105,8 +104,7 @@ impl Ddl<'_> {
         if stmt.partition.is_some() {
             return Err(refuse("PARTITION = n", line));
         }
-        let table = self.table(&stmt.table, &messages::ALTER_OBJECT_NOT_FOUND)?;
-        self.lock(&table, LockMode::SchM)?;
+        let table = self.locked_table(&stmt.table, &messages::ALTER_OBJECT_NOT_FOUND)?;
         let mut meant: Vec<String> = table.indexes.iter().map(|i| i.name.clone()).collect();
         if let Some(name) = &stmt.name {
             let found = table.index(name).ok_or_else(|| {

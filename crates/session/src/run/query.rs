@@ -14,7 +14,7 @@ use crate::sink::{ColumnMeta, ResultSink};
 use crate::versioning;
 
 /// How often a statement is bound again because its tables were defined anew while it waited for their locks.
-const REBINDS: usize = 10;
+pub(crate) const REBINDS: usize = 10;
 
 impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {

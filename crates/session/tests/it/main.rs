@@ -33,6 +33,7 @@ mod plans;
 mod query_stats;
 mod recovering;
 mod reference;
+mod restored_growth;
 mod samples;
 mod settings;
 mod simple_log;

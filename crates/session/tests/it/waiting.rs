@@ -75,6 +75,36 @@ fn a_statement_that_waited_for_a_definition_is_bound_again() {
 }
 
 #[test]
+fn a_definition_that_waited_for_another_goes_on_from_it() {
+    for seed in seeds(0, 3) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "CREATE INDEX iv ON t (v)");
+            run(&mut s, "BEGIN TRAN; UPDATE t SET v = 3 WHERE id = 1");
+            let waiting = [
+                aside(instance, "ALTER INDEX iv ON t REBUILD"),
+                aside(instance, "ALTER INDEX ALL ON t REBUILD"),
+                aside(instance, "CREATE INDEX iw ON t (v, id)"),
+                aside(
+                    instance,
+                    "ALTER INDEX iv ON t REBUILD WITH (FILLFACTOR = 70)",
+                ),
+            ];
+            a_while();
+            run(&mut s, "COMMIT");
+            for w in waiting {
+                assert_eq!(w.join().expect("it ended"), Vec::<String>::new());
+            }
+            let found = "SELECT COUNT(*), MAX(fill_factor) FROM sys.indexes WHERE object_id = OBJECT_ID('t')";
+            assert_eq!(run(&mut s, found)[1], "3 | 70");
+            assert_eq!(run(&mut s, "SELECT id FROM t WHERE v = 3")[1], "1");
+            let check = run(&mut s, "DBCC CHECKDB (d) WITH NO_INFOMSGS");
+            assert_eq!(check, Vec::<String>::new());
+        });
+    }
+}
+
+#[test]
 fn a_table_that_is_dropped_meanwhile_is_not_there() {
     for seed in seeds(0, 2) {
         world(seed, |instance| {
