@@ -22,9 +22,10 @@ use duramen_types::{SqlType, Target, Value};
 
 use crate::host::HostView;
 use crate::program::{BodyOf, Op, Program};
-use crate::programs::Parameter;
+use crate::programs::{Callable, Parameter};
 use crate::run::{Bound, Plans, callable};
 use crate::session::Session;
+use crate::statement_stats::Running;
 use crate::table_types::NoTableTypes;
 use crate::table_variable;
 
@@ -119,7 +120,19 @@ impl Session {
         };
         let shown = name.name().to_owned();
         let function = body_function(&module.text, &parsed(&module)?, (shown, db.db.name.clone()))?;
-        Ok(function.map(Arc::new))
+        let Some(mut function) = function else {
+            return Ok(None);
+        };
+        if kind == ObjectKind::SCALAR_FUNCTION {
+            // All statements that call it add to the figures of one program.
+            let key = self.module_key(db.db.id, &module);
+            let version = self.instance.schema_version(true);
+            match self.shared_program(&key, version) {
+                Some(known) => function.program = known.program,
+                None => self.share_program(&key, &function.callable()),
+            }
+        }
+        Ok(Some(Arc::new(function)))
     }
 }
 
@@ -201,6 +214,19 @@ fn assigns_only(stmt: &ast::SelectStmt) -> bool {
             .iter()
             .all(|i| matches!(i, ast::SelectItem::Assign { .. })),
         _ => false,
+    }
+}
+
+impl BodyFunction {
+    /// What is kept of it: its program, without what one statement has bound.
+    fn callable(&self) -> Callable {
+        Callable {
+            program: self.program.clone(),
+            parameters: Arc::default(),
+            bound: vec![None; self.program.steps.len()],
+            schema: None,
+            fresh: false,
+        }
     }
 }
 
@@ -289,7 +315,9 @@ pub fn call(
         keeps_plans,
         ctx,
     };
+    let running = Running::begin();
     let value = run.run()?;
+    program.stats.ran(&running);
     let rows = match &result {
         Some(t) => {
             let mut cx = Cx::new(&host, &mut run.vars, ctx);

@@ -39,6 +39,7 @@ const FILES: &[&str] = &[
     include_str!("resource/rowsets.sql"),
     include_str!("resource/help_people.sql"),
     include_str!("resource/remote.sql"),
+    include_str!("resource/workload.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.

@@ -210,6 +210,8 @@ const VIEWS: &[&View] = &[
     &query_stats::PROCEDURE_STATS,
     &index_usage::VIEW,
     &pending_io::VIEW,
+    &query_stats::TRIGGER_STATS,
+    &query_stats::FUNCTION_STATS,
 ];
 
 /// Table-valued functions; the same of their positions.

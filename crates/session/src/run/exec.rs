@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::ModuleDef;
 use duramen_observe::{Counter, count};
 use duramen_query::Binder;
 use duramen_query::bind::resolve_type;
@@ -489,14 +490,7 @@ impl Run<'_> {
         if module.id.0 > 0 {
             self.session.require_execute(&db, &module)?;
         }
-        let nulls = self.session.options.ansi_nulls;
-        let key = format!(
-            "{}{}\u{1}{}\u{1}{}\u{1}{nulls}",
-            self.session.key_tag(),
-            db.db.id.0,
-            module.id.0,
-            module.version
-        );
+        let key = self.session.module_key(db.db.id, &module);
         let version = self.session.instance.schema_version(true);
         if let Some(callable) = self.session.known_program(&key, version) {
             return Ok(Some((key, database, callable)));
@@ -534,13 +528,25 @@ impl Session {
         )
     }
 
+    /// Under what the program of a procedure, trigger or function is kept.
+    pub(crate) fn module_key(&self, db: DbId, module: &ModuleDef) -> String {
+        let nulls = self.options.ansi_nulls;
+        format!(
+            "{}{}\u{1}{}\u{1}{}\u{1}{nulls}",
+            self.key_tag(),
+            db.0,
+            module.id.0,
+            module.version
+        )
+    }
+
     /// A program that this session, or else another one, has compiled.
     pub(crate) fn known_program(&mut self, key: &str, version: u64) -> Option<Callable> {
         let own = self.state.programs.take(key, version);
         own.or_else(|| self.shared_program(key, version))
     }
 
-    fn shared_program(&self, key: &str, version: u64) -> Option<Callable> {
+    pub(crate) fn shared_program(&self, key: &str, version: u64) -> Option<Callable> {
         // What binds to an identity column depends on the session's SET IDENTITY_INSERT.
         if self.state.identity_insert.is_some() {
             return None;

@@ -139,6 +139,11 @@ impl Run<'_> {
         let Some(module) = db.catalog.snapshot()?.module(id).cloned() else {
             return Ok(None);
         };
+        let key = self.session.module_key(db.db.id, &module);
+        let version = self.session.instance.schema_version(true);
+        if let Some(known) = self.session.shared_program(&key, version) {
+            return Ok(Some((module, known)));
+        }
         let options = ParseOptions {
             quoted_identifier: module.quoted_identifier,
         };
@@ -147,7 +152,9 @@ impl Run<'_> {
         let Some(StatementKind::CreateModule(stmt)) = first else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
-        let compiled = self.compiled_trigger(&module.text, &stmt, database)?;
+        let mut compiled = self.compiled_trigger(&module.text, &stmt, database)?;
+        compiled.schema = compiled.program.is_typed().then_some(version);
+        self.session.share_program(&key, &compiled);
         Ok(Some((module, compiled)))
     }
 

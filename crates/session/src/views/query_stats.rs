@@ -1,4 +1,4 @@
-//! `sys.dm_exec_query_stats`, `dm_exec_procedure_stats`, `dm_exec_cached_plans`, and the functions that make texts of their
+//! `sys.dm_exec_query_stats`, `dm_exec_procedure_stats`, `dm_exec_trigger_stats`, `dm_exec_function_stats`, `dm_exec_cached_plans`, and the functions that make texts of their
 //! handles: `dm_exec_sql_text`, `dm_exec_query_plan`, `dm_exec_text_query_plan`.
 //!
 //! Handles hold the number of a program, behind the byte that SQL Server's begin with (2 a text's, 5 a procedure's plan, 6
@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use duramen_base::SqlResult;
+use duramen_base::{DbId, ObjectId, SqlResult};
+use duramen_catalog::ObjectKind;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
@@ -29,6 +30,8 @@ fn time(nanos: i64) -> Value {
 struct Origin {
     database: Option<u16>,
     procedure: Option<i32>,
+    /// The procedure's, when it was compiled.
+    version: String,
     prepared: bool,
 }
 
@@ -38,30 +41,48 @@ impl Origin {
         let parts: Vec<&str> = key.splitn(4, '\u{1}').collect();
         let databases = &cx.instance.databases;
         match parts.as_slice() {
-            [db, object, _, "true" | "false"] => Origin {
+            [db, object, version, "true" | "false"] => Origin {
                 database: db.parse().ok(),
                 procedure: object.parse().ok(),
+                version: (*version).to_owned(),
                 prepared: false,
             },
             [name, _, declarations, _] => Origin {
                 database: databases.find(name).map(|d| d.db.id.0),
                 procedure: None,
+                version: String::new(),
                 prepared: !declarations.is_empty(),
             },
             _ => Origin {
                 database: None,
                 procedure: None,
+                version: String::new(),
                 prepared: false,
             },
         }
     }
 
-    fn kind(&self) -> &'static str {
+    /// `objtype`. A function's is a procedure's, too.
+    fn kind(&self, cx: &Context) -> &'static str {
         match (self.procedure, self.prepared) {
+            (Some(_), _) if self.module(cx) == Some(ObjectKind::TRIGGER) => "Trigger",
             (Some(_), _) => "Proc",
             (None, true) => "Prepared",
             (None, false) => "Adhoc",
         }
+    }
+
+    /// What the module is that the program was made of; `None` when it is gone or was changed since.
+    fn module(&self, cx: &Context) -> Option<ObjectKind> {
+        let id = self.procedure?;
+        if id < 0 {
+            // Those of the system are procedures.
+            return Some(ObjectKind::PROCEDURE);
+        }
+        let db = cx.instance.databases.get(DbId(self.database?))?;
+        let snapshot = db.catalog.snapshot().ok()?;
+        let module = snapshot.module(ObjectId(id))?;
+        (module.version.to_string() == self.version).then_some(module.kind)
     }
 }
 
@@ -294,7 +315,7 @@ fn allowed(cx: &Context) -> SqlResult<Vec<Cached>> {
     }
 }
 
-pub use procedures::PROCEDURE_STATS;
+pub use procedures::{FUNCTION_STATS, PROCEDURE_STATS, TRIGGER_STATS};
 
 mod procedures {
     use super::*;
@@ -303,6 +324,7 @@ mod procedures {
         program: Arc<Program>,
         database: u16,
         object: i32,
+        kind: ObjectKind,
     }
 
     fn micros(
@@ -323,8 +345,8 @@ mod procedures {
     columns! { Source;
         "database_id", T::INT, NOT_NULL, |s| int(s.database);
         "object_id", T::INT, NOT_NULL, |s| int(s.object);
-        "type", T::char(2), NOT_NULL, |_| Value::varchar("P ");
-        "type_desc", DESC, NULL, |_| text("SQL_STORED_PROCEDURE");
+        "type", T::char(2), NOT_NULL, |s| Value::varchar(s.kind.as_str());
+        "type_desc", DESC, NULL, |s| text(super::super::objects::kind_desc(s.kind));
         "sql_handle", HANDLE, NOT_NULL, |s| handle(2, &s.program);
         "plan_handle", HANDLE, NOT_NULL, |s| handle(5, &s.program);
         "cached_time", T::DATETIME, NULL, |s| time(s.program.stats.created);
@@ -356,18 +378,49 @@ mod procedures {
         "max_spills", T::BIGINT, NULL, |_| Value::Null;
     }
 
-    pub const PROCEDURE_STATS: View = View::new("dm_exec_procedure_stats", COLUMNS, |cx, _| {
-        let source = |cached: Cached| {
+    fn sources(cx: &Context, kind: ObjectKind) -> SqlResult<impl Iterator<Item = Source>> {
+        let source = move |cached: Cached| {
             let origin = Origin::of(cx, &cached.key);
             let (database, object) = origin.database.zip(origin.procedure)?;
-            Some(row(&Source {
+            (origin.module(cx) == Some(kind)).then_some(Source {
                 program: cached.program,
                 database,
                 object,
-            }))
+                kind,
+            })
         };
-        Ok(allowed(cx)?.into_iter().filter_map(source).collect())
+        Ok(allowed(cx)?.into_iter().filter_map(source))
+    }
+
+    pub const PROCEDURE_STATS: View = View::new("dm_exec_procedure_stats", COLUMNS, |cx, _| {
+        Ok(sources(cx, ObjectKind::PROCEDURE)?
+            .map(|s| row(&s))
+            .collect())
     });
+
+    pub const TRIGGER_STATS: View = View::new("dm_exec_trigger_stats", COLUMNS, |cx, _| {
+        Ok(sources(cx, ObjectKind::TRIGGER)?.map(|s| row(&s)).collect())
+    });
+
+    /// Of a function it is not told what it spilled.
+    const SPILLS: usize = 4;
+
+    /// Scalar functions.
+    pub const FUNCTION_STATS: View = View::new(
+        "dm_exec_function_stats",
+        COLUMNS.split_at(COLUMNS.len() - SPILLS).0,
+        |cx, _| {
+            let short = |s| {
+                let mut row = row(&s);
+                row.truncate(COLUMNS.len() - SPILLS);
+                row
+            };
+            // One that was bound and never called has no figures.
+            let called = |s: &Source| s.program.stats.whole.executions.load(Relaxed) > 0;
+            let sources = sources(cx, ObjectKind::SCALAR_FUNCTION)?;
+            Ok(sources.filter(called).map(short).collect())
+        },
+    );
 }
 
 pub use plans::CACHED_PLANS;
@@ -378,6 +431,7 @@ mod plans {
     pub struct Source {
         cached: Cached,
         origin: Origin,
+        kind: &'static str,
     }
 
     columns! { Source;
@@ -389,7 +443,7 @@ mod plans {
             Value::Binary(s.cached.program.stats.id.to_be_bytes().to_vec())
         };
         "cacheobjtype", T::nvarchar(50), NOT_NULL, |_| text("Compiled Plan");
-        "objtype", T::nvarchar(20), NOT_NULL, |s| text(s.origin.kind());
+        "objtype", T::nvarchar(20), NOT_NULL, |s| text(s.kind);
         "plan_handle", HANDLE, NOT_NULL, |s| plan_handle(&s.origin, &s.cached.program);
         "pool_id", T::INT, NOT_NULL, |_| int(2);
         "parent_plan_handle", HANDLE, NULL, |_| Value::Null;
@@ -397,8 +451,10 @@ mod plans {
 
     pub const CACHED_PLANS: View = View::new("dm_exec_cached_plans", COLUMNS, |cx, _| {
         let source = |cached: Cached| {
+            let origin = Origin::of(cx, &cached.key);
             row(&Source {
-                origin: Origin::of(cx, &cached.key),
+                kind: origin.kind(cx),
+                origin,
                 cached,
             })
         };
