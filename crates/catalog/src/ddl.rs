@@ -4,6 +4,7 @@
 
 mod alter;
 mod constraints;
+mod fill;
 mod indexes;
 mod modules;
 pub(crate) mod partitions;

@@ -142,16 +142,20 @@ impl TableLoad {
         self.write_gathered(tx)?;
         let unsorted: Vec<Unsorted> = self.indexes.iter_mut().map(Entries::take).collect();
         let (table, indexes) = (&self.table, &mut self.indexes);
-        write_sorted(unsorted, self.parallel, |number, columns, rows| {
-            let Some(index) = table.maintained().nth(number) else {
-                return Ok(());
-            };
-            let load = &mut indexes[number].load;
-            let written = load.add_columns(tx, columns, rows, false);
-            written
-                .map(drop)
-                .map_err(|e| refused(table, index, columns, e))
-        })
+        write_sorted(
+            unsorted,
+            if self.parallel { 2 } else { 1 },
+            |number, columns, rows| {
+                let Some(index) = table.maintained().nth(number) else {
+                    return Ok(());
+                };
+                let load = &mut indexes[number].load;
+                let written = load.add_columns(tx, columns, rows, false);
+                written
+                    .map(drop)
+                    .map_err(|e| refused(table, index, columns, e))
+            },
+        )
     }
 
     /// The last row has been given.

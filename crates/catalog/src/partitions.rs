@@ -66,6 +66,15 @@ impl PartitionFunctionDef {
         self.boundaries.binary_search_by(|b| self.compare(b, value))
     }
 
+    /// The values of a partition, from 0, with whether the ends belong to it; NULLs are in the first.
+    pub fn limits(&self, partition: usize) -> (End, End) {
+        let below = partition.checked_sub(1);
+        let lower = below.and_then(|i| self.boundaries.get(i));
+        let upper = self.boundaries.get(partition);
+        let end = |v: Option<&Value>, whole: bool| v.map(|v| (v.clone(), whole));
+        (end(lower, self.right), end(upper, !self.right))
+    }
+
     /// The partitions that can have values between these; with each whether it is among them.
     pub fn between(
         &self,
@@ -98,6 +107,9 @@ pub struct PartitionSchemeDef {
     /// NEXT USED: where the next partition goes that a split makes.
     pub next_used: Option<u16>,
 }
+
+/// An end of a range of values, and whether it belongs to the range.
+pub type End = Option<(Value, bool)>;
 
 /// Where a heap or index is to lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

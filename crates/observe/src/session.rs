@@ -3,7 +3,7 @@
 //! A worker attaches to a session's [`SessionWaits`] for the time of a request; its waits then add to that session's
 //! statistics and are visible while they last, to threads of the same instance ([`duramen_os::thread::owner`]).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -58,7 +58,13 @@ struct Entry {
 static WAITING: Global<BTreeMap<u64, Entry>> = Global::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// Threads that help, by session and number.
+static HELPERS: Global<BTreeMap<u64, (SessionId, u32)>> = Global::new(BTreeMap::new());
+/// Statements that are run by several threads.
+static DEGREES: Global<BTreeMap<u64, (SessionId, u32)>> = Global::new(BTreeMap::new());
+
 thread_local! {
+    static DEGREE: Cell<u32> = const { Cell::new(0) };
     static CURRENT: RefCell<Option<(Arc<SessionWaits>, u32)>> = const { RefCell::new(None) };
 }
 
@@ -120,18 +126,69 @@ impl SessionWaits {
 #[derive(Debug)]
 pub struct Attached {
     before: Option<(Arc<SessionWaits>, u32)>,
+    helper: Option<u64>,
 }
 
 /// Makes the calling thread work for a session. `exec_context` is 0 for the session's own task.
 pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
     let now = Some((waits.clone(), exec_context));
+    let helper = (exec_context > 0).then(|| {
+        let key = NEXT.fetch_add(1, Relaxed);
+        HELPERS.write(|h| h.insert(key, (waits.session, exec_context)));
+        key
+    });
     Attached {
         before: CURRENT.with(|c| c.replace(now)),
+        helper,
     }
+}
+
+/// The threads that help a session's own: their numbers, each of a thread that works at this moment.
+pub fn helpers() -> Vec<(SessionId, u32)> {
+    HELPERS.read(|h| h.values().copied().collect())
+}
+
+/// Says while it lives that the session's statement is run by several threads.
+#[must_use = "the statement is no longer parallel when this is dropped"]
+#[derive(Debug)]
+pub struct Parallel(Option<u64>);
+
+/// `threads` threads help the calling one, which works for a session.
+pub fn parallel(threads: u32) -> Parallel {
+    DEGREE.set(DEGREE.get().max(threads));
+    Parallel(current_session().map(|session| {
+        let key = NEXT.fetch_add(1, Relaxed);
+        DEGREES.write(|d| d.insert(key, (session, threads)));
+        key
+    }))
+}
+
+impl Drop for Parallel {
+    fn drop(&mut self) {
+        if let Some(key) = self.0 {
+            DEGREES.write(|d| d.remove(&key));
+        }
+    }
+}
+
+/// The degree of parallelism of what a session does now; 1 when nobody helps.
+pub fn degree(session: SessionId) -> u32 {
+    DEGREES.read(|d| {
+        let own = d.values().filter(|(of, _)| *of == session);
+        own.map(|(_, threads)| *threads).max().unwrap_or(1)
+    })
+}
+
+/// The highest degree of what the calling thread has done since it was asked last.
+pub fn take_degree() -> u32 {
+    DEGREE.replace(0).max(1)
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
+        if let Some(key) = self.helper {
+            HELPERS.write(|h| h.remove(&key));
+        }
         let before = self.before.take();
         // An error means that the thread is ending.
         let _ = CURRENT.try_with(|c| c.replace(before));

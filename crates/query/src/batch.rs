@@ -51,7 +51,7 @@ use crate::profile::counted;
 use crate::window;
 
 pub(crate) use crew::Dealt;
-pub(crate) use join::{Build, builds_left};
+pub(crate) use join::{Build, Built, builds_left};
 pub use kept::{Keeper, Kept};
 pub use source::Rows;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_types::{ConvertCtx, Value};
 
-use crate::batch::{Build, Dealt};
+use crate::batch::{Build, Built, Dealt};
 use crate::host::{Host, Locator};
 use crate::plan::{Plan, Row};
 use crate::profile::Profile;
@@ -41,6 +41,8 @@ pub struct Cx<'a> {
     pub profile: Option<Arc<Profile>>,
     /// Of a thread that runs a part of a parallel plan: what it shares with the others.
     pub(crate) dealt: Option<Arc<Dealt>>,
+    /// Kept sides of joins that were made before they were opened, by plan address.
+    pub(crate) built: BTreeMap<usize, Built>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
@@ -70,6 +72,7 @@ impl<'a> Cx<'a> {
             parallel: true,
             profile: None,
             dealt: None,
+            built: BTreeMap::new(),
             row_limit: u64::MAX,
             output: Vec::new(),
             identity: None,
@@ -82,6 +85,11 @@ impl<'a> Cx<'a> {
     /// The kept side of a join, where one was made for all threads.
     pub(crate) fn shared_build(&self, join: &Plan) -> Option<Arc<Build>> {
         self.dealt.as_ref()?.build_of(join)
+    }
+
+    /// The kept side of a join, where one was made for this thread alone.
+    pub(crate) fn take_built(&mut self, join: &Plan) -> Option<Built> {
+        self.built.remove(&std::ptr::from_ref(join).addr())
     }
 
     pub(crate) fn outer_row(&self, depth: usize) -> &Row {

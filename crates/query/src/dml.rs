@@ -11,7 +11,7 @@ mod source;
 mod target;
 
 pub(crate) use columns::{assignable, column_values, named_columns, refuse_generated};
-pub use guard::{bind_computed, bind_computed_as, verify_rows};
+pub use guard::{bind_computed, bind_computed_as, partitions_of_checks, verify_rows};
 pub(crate) use row::insert_row;
 
 use std::sync::Arc;
@@ -496,10 +496,14 @@ fn bind_insert(
                 }
             }
             _ => {
-                let mut plan = binder.select(query)?;
-                if let Some(top) = &stmt.top {
-                    plan = top_rows(&mut binder, top, plan)?;
-                }
+                let plan = match &stmt.top {
+                    None => binder.parallel_select(query)?,
+                    // Not all of the rows are wanted.
+                    Some(top) => {
+                        let plan = binder.select(query)?;
+                        top_rows(&mut binder, top, plan)?
+                    }
+                };
                 check_width(
                     stmt.columns.is_empty(),
                     named.len(),

@@ -93,8 +93,18 @@ pub struct Bounds {
     pub backward: bool,
     /// The path's entries suffice: columns that they do not hold may be given as NULL.
     pub covering: bool,
-    /// Rows with less or more than these values in this column are not asked for: partitions may be left out.
-    pub reach: Option<(usize, Limit, Limit)>,
+    /// Rows beyond it are not asked for: partitions may be left out.
+    pub reach: Option<Reached>,
+}
+
+/// Values of a column that rows are asked for with.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    pub column: usize,
+    pub lower: Limit,
+    pub upper: Limit,
+    /// Unless it is empty: within one of these ranges, too.
+    pub any: Vec<(Limit, Limit)>,
 }
 
 impl Bounds {
@@ -138,6 +148,8 @@ pub enum Part {
     Pages(Vec<PageId>),
     /// Keys from the first on, and before the second.
     Keys(Option<Vec<Value>>, Option<Vec<Value>>),
+    /// The same of one partition, by its number from 0.
+    Partition(usize, Box<Part>),
 }
 
 /// How many threads a statement may use.

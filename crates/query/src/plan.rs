@@ -70,15 +70,28 @@ pub struct Seek {
     pub covering: bool,
 }
 
+/// An end of a range, and whether rows equal to it are among them.
+pub type Side = (Expr, bool);
+
+impl Reach {
+    /// Every value in it.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        let any = self.any.iter().flat_map(|(l, u)| l.iter().chain(u));
+        let all = self.lower.iter().chain(&self.upper).chain(any);
+        all.map(|(e, _)| e)
+    }
+}
+
 /// What is known of the partitions that a scan has to read, from conditions on the partitioning column. Values free of
 /// columns; NULL says nothing. The conditions themselves stay in the filter above.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// The partitioning column.
     pub column: usize,
-    /// With whether rows equal to it are among them.
-    pub lower: Option<(Expr, bool)>,
-    pub upper: Option<(Expr, bool)>,
+    pub lower: Option<Side>,
+    pub upper: Option<Side>,
+    /// Unless it is empty: every row is within one of these, too.
+    pub any: Vec<(Option<Side>, Option<Side>)>,
     /// The share of the rows that is read, as far as it was guessed.
     pub share: f64,
 }

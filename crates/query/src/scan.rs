@@ -6,7 +6,7 @@ use duramen_types::Value;
 use crate::cx::Cx;
 use crate::exec::BATCH_ROWS;
 use crate::expr::Expr;
-use crate::host::{Bounds, Limit, RowCursor};
+use crate::host::{Bounds, Limit, Reached, RowCursor};
 use crate::locking::ScanLock;
 use crate::plan::{Node, Plan, Row, Seek};
 
@@ -121,7 +121,21 @@ pub(crate) fn asked(plan: &Plan, cx: &mut Cx<'_>) -> SqlResult<Asked> {
         let value = e.eval(&[], cx)?;
         Ok((!value.is_null()).then_some((value, *whole)))
     };
-    let reach = Some((reach.column, value(&reach.lower)?, value(&reach.upper)?));
+    let mut reached = Reached {
+        column: reach.column,
+        lower: value(&reach.lower)?,
+        upper: value(&reach.upper)?,
+        any: Vec::with_capacity(reach.any.len()),
+    };
+    for (lower, upper) in &reach.any {
+        let both = (value(lower)?, value(upper)?);
+        reached.any.push(match both {
+            // What is compared with NULL: where NULLs are, if anywhere.
+            (None, None) => (Some((Value::Null, true)), Some((Value::Null, true))),
+            both => both,
+        });
+    }
+    let reach = Some(reached);
     let found = sought.unwrap_or(Bounds {
         path: Bounds::NO_PATH,
         ..Bounds::default()

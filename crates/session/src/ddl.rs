@@ -478,7 +478,10 @@ impl<'a> Ddl<'a> {
         if used.any(absent) {
             return Err(refuse(ABSENT_IN_INDEX, stmt.line));
         }
-        self.db.catalog.create_index(self.tx, &table, &new)?;
+        let threads = self.build_threads(&table, &stmt.options)?;
+        self.db
+            .catalog
+            .create_index(self.tx, &table, &new, threads)?;
         Ok(())
     }
 

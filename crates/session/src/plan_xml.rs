@@ -7,6 +7,7 @@
 
 use duramen_base::SqlResult;
 use duramen_query::Plan;
+use duramen_query::dml::Dml;
 use duramen_query::host::Parallelism;
 use duramen_query::showplan::{PlanLine, PlannedStatement, document, lines_of, of_expression};
 
@@ -23,11 +24,18 @@ pub fn of_plan(plan: &Plan, variables: &[String], allowed: Parallelism) -> Plann
     (lines, Some(degree.unwrap_or(1)))
 }
 
+/// Of a change of rows: how many threads find them is told where it is more than one.
+pub fn of_change(change: &Dml, variables: &[String], allowed: Parallelism) -> Planned {
+    let lines = change.explain(variables, allowed);
+    let degree = lines.iter().find_map(|l| l.degree);
+    (lines, degree)
+}
+
 /// Of what a step has bound.
 pub fn of_bound(bound: &Bound, variables: &[String], allowed: Parallelism) -> Planned {
     match bound {
         Bound::Plan(plan, _) => of_plan(plan, variables, allowed),
-        Bound::Dml(dml, _) => (dml.explain(variables), None),
+        Bound::Dml(dml, _) => of_change(dml, variables, allowed),
         Bound::Expr(e) if e.reads_tables() => (of_expression((**e).clone(), variables), None),
         Bound::Expr(_) | Bound::Simple(_) => Planned::default(),
     }

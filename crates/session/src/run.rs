@@ -620,8 +620,12 @@ impl<'r> Run<'r> {
                     table,
                     ..(**stmt).clone()
                 };
+                let partition = match &stmt.partition {
+                    Some(e) => Some(self.partition_number(e)?),
+                    None => None,
+                };
                 self.define_in(&database, command::OTHER, "ALTER INDEX", |d| {
-                    d.alter_index(&stmt)
+                    d.alter_index(&stmt, partition)
                 })
             }
             StatementKind::TruncateTable { table, partitions } => {

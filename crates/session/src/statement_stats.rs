@@ -68,6 +68,8 @@ pub struct StatementStats {
     pub physical_reads: Measure,
     pub logical_writes: Measure,
     pub rows: Measure,
+    /// Threads.
+    pub degree: Measure,
     plan: Mutex<Option<KnownPlan>>,
 }
 
@@ -200,17 +202,17 @@ impl Sum {
     }
 }
 
-/// Of executions: elapsed, worker, logical and physical reads, logical writes, rows.
+/// Of executions: elapsed, worker, logical and physical reads, logical writes, rows, degree of parallelism.
 #[derive(Clone, Copy, Debug)]
 struct Sums {
     executions: u64,
-    of: [Sum; 6],
+    of: [Sum; 7],
 }
 
 impl Sums {
     const NONE: Sums = Sums {
         executions: 0,
-        of: [Sum::NONE; 6],
+        of: [Sum::NONE; 7],
     };
 
     fn add(&mut self, running: &Running, ended: Instant, rows: u64) {
@@ -223,6 +225,7 @@ impl Sums {
             work.physical_reads,
             work.logical_writes,
             rows,
+            duramen_observe::take_degree().into(),
         ];
         self.executions += 1;
         for (sum, n) in self.of.iter_mut().zip(figures) {
@@ -322,7 +325,7 @@ impl ProgramStats {
 
 impl StatementStats {
     fn add(&self, sums: &Sums) {
-        let [elapsed, worker, logical, physical, writes, rows] = &sums.of;
+        let [elapsed, worker, logical, physical, writes, rows, degree] = &sums.of;
         self.executions.fetch_add(sums.executions, Relaxed);
         self.last_at.store(now(), Relaxed);
         self.elapsed.add(elapsed);
@@ -331,6 +334,7 @@ impl StatementStats {
         self.physical_reads.add(physical);
         self.logical_writes.add(writes);
         self.rows.add(rows);
+        self.degree.add(degree);
     }
 }
 

@@ -41,6 +41,7 @@ mod recovery_status;
 mod spaces;
 mod stats;
 mod stats_values;
+mod tasks;
 mod trace;
 mod transactions;
 mod version_store;
@@ -212,6 +213,7 @@ const VIEWS: &[&View] = &[
     &pending_io::VIEW,
     &query_stats::TRIGGER_STATS,
     &query_stats::FUNCTION_STATS,
+    &tasks::TASKS,
 ];
 
 /// Table-valued functions; the same of their positions.

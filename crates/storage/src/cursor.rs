@@ -30,6 +30,7 @@ use crate::reading::{Locking, Reading, Wanted};
 use crate::rowset::Rowset;
 
 use self::columns::Sink;
+pub use self::columns::{NOTHING, RID};
 pub use self::parts::ScanPart;
 
 type Row = (RowLocator, Vec<Value>);

@@ -72,7 +72,7 @@ mod versioned;
 pub use anchor::SYSALLOCUNITS;
 pub use configuration::default_commit_wait;
 pub use counts::PageCounts;
-pub use cursor::{Cursor, ScanPart};
+pub use cursor::{Cursor, NOTHING, RID, ScanPart};
 pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
 pub use engine::{Database, Engine, EngineConfig, StorageRoots};
@@ -80,7 +80,7 @@ pub use error::{StorageError, StorageResult};
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
-pub use load::{Load, LoadError, Logging, Unsorted, write_sorted};
+pub use load::{Build, BuildError, Load, LoadError, Logging, Unsorted, write_sorted};
 pub use operations::{LatchWaits, OperationCounts};
 pub use physical::{Level, Records, Scan};
 pub use pool::{BufferedPage, PoolStats};

@@ -208,6 +208,23 @@ pub fn compare_bytes(a: &[u8], b: &[u8], coll: CollationId) -> Ordering {
     padded(&a[n..], &b[n..], |x| BYTES[*x as usize] >> 8).then(later)
 }
 
+/// A number that stands to another string's as the strings stand, or is the same: the first eight weights. `None` where a
+/// collation does not weigh byte by byte.
+pub fn prefix(s: &[u8], coll: CollationId) -> Option<u64> {
+    if coll.is_utf8() {
+        return None;
+    }
+    let weight = |b: u8| match coll.is_binary() {
+        true => b,
+        false => (BYTES[b as usize] >> 8) as u8,
+    };
+    let mut weights = [weight(b' '); 8];
+    for (w, b) in weights.iter_mut().zip(s) {
+        *w = weight(*b);
+    }
+    Some(u64::from_be_bytes(weights))
+}
+
 /// Orders the tails of two strings, one of which is empty, as if it went on in blanks.
 fn padded<T>(a: &[T], b: &[T], weight: impl Fn(&T) -> u16) -> Ordering
 where

@@ -45,7 +45,7 @@ pub fn compare(a: &Value, b: &Value, coll: CollationId) -> Ordering {
 }
 
 /// Compares as if the shorter were padded with zero bytes.
-fn compare_binary(a: &[u8], b: &[u8]) -> Ordering {
+pub fn compare_binary(a: &[u8], b: &[u8]) -> Ordering {
     trimmed_zeros(a).cmp(trimmed_zeros(b))
 }
 

@@ -30,7 +30,7 @@ pub mod xml;
 pub mod xquery;
 
 pub use collation::CollationId;
-pub use compare::{compare, compare_decimals, guid_key, hash_key};
+pub use compare::{compare, compare_binary, compare_decimals, guid_key, hash_key};
 pub use convert::{ConvertCtx, Target, assign, convert, to_display};
 pub use dateparse::DateOrder;
 pub use decimal::{Decimal, MAX_PRECISION, POW10, div_round, rescale_mantissa};

@@ -116,6 +116,7 @@ messages! {
     SMALLDATETIME_OVERFLOW = 298, 16, "The conversion from datetime data type to smalldatetime data type resulted in a smalldatetime overflow error.";
     SERVER_PERMISSION_DENIED = 300, 14, "%ls permission was denied on object '%.*ls', database '%.*ls'.";
     NEWSEQUENTIALID_CONTEXT = 302, 16, "The newsequentialid() built-in function can only be used in a DEFAULT expression for a column of type 'uniqueidentifier' in a CREATE TABLE or ALTER TABLE statement. It cannot be combined with other operators to form a complex scalar expression.";
+    INDEX_OPTION_RANGE = 304, 16, "'%d' is out of range for index option '%.*ls'. See sp_configure option '%ls' for valid values.";
     XML_NOT_COMPARABLE = 305, 16, "The XML data type cannot be compared or sorted, except when using the IS NULL operator.";
     TEXT_NOT_COMPARABLE = 306, 16, "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.";
     INDEX_HINT_NOT_FOUND = 308, 16, "Index '%.*ls' on table '%.*ls' (specified in the FROM clause) does not exist.";

@@ -10,6 +10,7 @@ use duramen_storage::KeyColumn;
 use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
+use super::fill::Rows;
 use super::{NewCheck, NewColumn, NewForeignKey};
 use crate::bootstrap::{self, COLUMN_IDENTITY};
 use crate::catalog::CatalogDb;
@@ -37,11 +38,17 @@ impl CatalogDb {
         let column = self.create_column(&base, &object, column_id, new)?;
         let mut next = table.clone();
         next.columns.push(column);
-        self.rebuild_as(tx, table, next, None, &mut |mut row| {
-            let made = value(&row)?;
-            row.push(made);
-            Ok(row)
-        })
+        self.rebuild_as(
+            tx,
+            table,
+            next,
+            None,
+            Rows::Changed(&mut |mut row| {
+                let made = value(&row)?;
+                row.push(made);
+                Ok(row)
+            }),
+        )
     }
 
     /// Drops the column at `position`. The caller has checked that nothing depends on it.
@@ -106,10 +113,16 @@ impl CatalogDb {
         if column.identity.is_some() {
             self.forget_identity(table.id);
         }
-        self.rebuild_as(tx, table, next, None, &mut |mut row| {
-            row.remove(position);
-            Ok(row)
-        })
+        self.rebuild_as(
+            tx,
+            table,
+            next,
+            None,
+            Rows::Changed(&mut |mut row| {
+                row.remove(position);
+                Ok(row)
+            }),
+        )
     }
 
     /// Gives the column at `position` another type or nullability; `convert` makes the new value of an old one.
@@ -137,15 +150,21 @@ impl CatalogDb {
             true
         })?;
         let name = column.name.clone();
-        self.rebuild_as(tx, table, next, None, &mut |mut row| {
-            row[position] = convert(std::mem::take(&mut row[position]))?;
-            if row[position].is_null() && !nullable {
-                let table = format!("{}.{}", table.schema_name, table.name);
-                let args: [&dyn std::fmt::Display; 3] = [&name, &table, &"UPDATE"];
-                return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args));
-            }
-            Ok(row)
-        })
+        self.rebuild_as(
+            tx,
+            table,
+            next,
+            None,
+            Rows::Changed(&mut |mut row| {
+                row[position] = convert(std::mem::take(&mut row[position]))?;
+                if row[position].is_null() && !nullable {
+                    let table = format!("{}.{}", table.schema_name, table.name);
+                    let args: [&dyn std::fmt::Display; 3] = [&name, &table, &"UPDATE"];
+                    return Err(SqlError::new(&messages::NULL_NOT_ALLOWED, &args));
+                }
+                Ok(row)
+            }),
+        )
     }
 
     /// Adds a check constraint. The caller has checked the rows.

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::{KeyColumn, LockHint, RowsetDef, ScanSpec, StorageError};
+use duramen_storage::{KeyColumn, StorageError};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
 use super::NewIndex;
 use super::constraints::Named;
+use super::fill::Rows;
 use super::partitions::{with_hidden, with_partitioning};
 use crate::catalog::CatalogDb;
 use crate::def::*;
 use crate::describe;
-use crate::loads::{IndexLoad, RowError};
+use crate::loads::RowError;
 use crate::partitions::Place;
 use crate::rows::{Base, id};
 use crate::shape::{Keys, RowsetIds, data_rowset, index_rowset};
@@ -90,12 +91,14 @@ impl CatalogDb {
         Ok(index)
     }
 
-    /// Creates an index (or key constraint) on a table and fills it. A clustered one rebuilds the table.
+    /// Creates an index (or key constraint) on a table and fills it. A clustered one rebuilds the table. `threads`: how many
+    /// may read and sort.
     pub fn create_index(
         &self,
         tx: &Transaction,
         table: &TableDef,
         new: &NewIndex,
+        threads: usize,
     ) -> SqlResult<Arc<TableDef>> {
         let base = self.base(tx);
         let mut table = table.clone();
@@ -108,42 +111,12 @@ impl CatalogDb {
                     &args,
                 ));
             }
-            return self.rebuild(tx, &table, Some(new));
+            return self.rebuild(tx, &table, Some(new), threads);
         }
         let index = self.add_index(&base, &table, new)?;
-        self.fill(tx, &table, &index)?;
+        self.fill(tx, &table, &index, threads)?;
         table.indexes.push(index);
         Ok(self.publish(table))
-    }
-
-    /// Inserts the entries of every row of the table into an index.
-    fn fill(&self, tx: &Transaction, table: &TableDef, index: &IndexDef) -> SqlResult<()> {
-        let all = index.rowsets().iter();
-        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
-        let mut loads: Vec<IndexLoad> = all.map(load).collect();
-        let fail = |e: Box<RowError>| duplicate(e.error, table, index, &e.row);
-        for (number, data) in table.data_rowsets().iter().enumerate() {
-            let mut cursor = self
-                .database()
-                .rowset(data)
-                .scan(tx, ScanSpec::all(LockHint::None))?;
-            while let Some((at, row)) = cursor.next(tx)? {
-                let to = index.partitioned.as_ref().map_or(0, |p| p.number_of(&row));
-                if let Some(load) = loads.get_mut(to) {
-                    load.add(tx, index.entry(&row, &at)).map_err(fail)?;
-                }
-            }
-            // Of an aligned index the partition is complete.
-            if table.is_slice_of(index)
-                && let Some(load) = loads.get_mut(number)
-            {
-                load.finish(tx).map_err(fail)?;
-            }
-        }
-        loads
-            .iter_mut()
-            .try_for_each(|l| l.finish(tx))
-            .map_err(fail)
     }
 
     /// Makes the pages of a nonclustered index and the rows that tell where they are.
@@ -182,26 +155,30 @@ impl CatalogDb {
         tx: &Transaction,
         table: &TableDef,
         clustered: Option<&NewIndex>,
+        threads: usize,
     ) -> SqlResult<Arc<TableDef>> {
         let next = TableDef {
             indexes: table.nonclustered().cloned().collect(),
             ..table.clone()
         };
-        self.rebuild_as(tx, table, next, clustered, &mut |row| Ok(row))
+        self.rebuild_as(tx, table, next, clustered, Rows::Same { threads })
     }
 
     /// Moves the rows of `old` into a new heap or clustered index with the columns of `next`, and makes the indexes of
-    /// `next` again. `clustered` is a new clustered index; otherwise the one of `next`, if any, is kept. `change` makes
-    /// new rows of old ones.
+    /// `next` again. `clustered` is a new clustered index; otherwise the one of `next`, if any, is kept.
     pub(super) fn rebuild_as(
         &self,
         tx: &Transaction,
         old: &TableDef,
         mut next: TableDef,
         clustered: Option<&NewIndex>,
-        change: &mut dyn FnMut(Vec<Value>) -> SqlResult<Vec<Value>>,
+        rows: Rows<'_>,
     ) -> SqlResult<Arc<TableDef>> {
         let base = self.base(tx);
+        let threads = match &rows {
+            Rows::Same { threads } => *threads,
+            Rows::Changed(_) => 1,
+        };
         let indexes = std::mem::take(&mut next.indexes);
         let kept = indexes.iter().find(|i| i.clustered);
         let (here, lob_place) = self.place_of(&next, None);
@@ -231,8 +208,6 @@ impl CatalogDb {
         let data_rowsets = laid.rowsets().to_vec();
         next.data = laid.first;
         next.partitioned = laid.partitioned;
-        let load = |r: &Arc<RowsetDef>| IndexLoad::new(&self.database().rowset(r));
-        let mut loads: Vec<IndexLoad> = data_rowsets.iter().map(load).collect();
         let fail = |e: Box<RowError>| match (&e.error, clustered) {
             (StorageError::DuplicateKey { .. }, Some(n)) => {
                 let name = n.name.clone().unwrap_or_default();
@@ -240,23 +215,7 @@ impl CatalogDb {
             }
             _ => SqlError::from(e.error),
         };
-        let width = next.data.layout.columns.len();
-        for source in old.data_rowsets() {
-            let source = self.database().rowset(source);
-            let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
-            while let Some((_, mut row)) = cursor.next(tx)? {
-                row.truncate(old.columns.len());
-                let mut row = change(row)?;
-                row.resize(width, Value::Null);
-                let to = next.partitioned.as_ref().map_or(0, |p| p.number_of(&row));
-                if let Some(load) = loads.get_mut(to) {
-                    load.add(tx, row).map_err(fail)?;
-                }
-            }
-        }
-        for load in &mut loads {
-            load.finish(tx).map_err(fail)?;
-        }
+        self.fill_from(tx, old, &next, rows).map_err(fail)?;
         // Old definitions and pages go; then everything is declared again.
         let key = [Value::Int(old.id.0)];
         base.delete(id::IDXSTATS, &key, |_| true)?;
@@ -283,7 +242,7 @@ impl CatalogDb {
         for index in indexes.iter().filter(|i| !i.clustered) {
             let index = self.remake(&base, &next, index)?;
             if !index.options.disabled {
-                self.fill(tx, &next, &index)?;
+                self.fill(tx, &next, &index, threads)?;
             }
             next.indexes.push(index);
         }
@@ -293,23 +252,29 @@ impl CatalogDb {
         Ok(self.publish(next))
     }
 
-    /// Makes the pages of an index anew and gives it these options. That of the clustered one is the whole table's.
+    /// Makes the pages of an index anew and gives it these options. Those of the clustered one are the table's; its other
+    /// indexes stay.
     pub fn rebuild_index(
         &self,
         tx: &Transaction,
         table: &TableDef,
         index: u16,
         options: IndexOptions,
+        threads: usize,
     ) -> SqlResult<Arc<TableDef>> {
-        let (mut next, Some(at)) = with_options(table, index, options) else {
+        let (mut next, Some(at)) = with_options(table, index, options.clone()) else {
             return Ok(self.publish(table.clone()));
         };
-        if next.indexes[at].clustered {
-            return self.rebuild_as(tx, table, next, None, &mut |row| Ok(row));
+        let old = &table.indexes[at];
+        if old.clustered {
+            let mut table = self.set_index_options(tx, table, index, options)?;
+            for partition in 0..old.rowsets().len() {
+                table = self.rebuild_partition(tx, &table, index, partition, threads)?;
+            }
+            return Ok(table);
         }
         let base = self.base(tx);
         self.delete_index_rows(&base, table, index)?;
-        let old = &table.indexes[at];
         for rowset in old.rowsets() {
             describe::delete_storage_rows(&base, rowset)?;
         }
@@ -318,7 +283,7 @@ impl CatalogDb {
         for rowset in old.rowsets() {
             self.database().drop_storage(tx, rowset)?;
         }
-        self.fill(tx, &next, &made)?;
+        self.fill(tx, &next, &made, threads)?;
         next.indexes[at] = made;
         Ok(self.publish(next))
     }
@@ -400,7 +365,7 @@ impl CatalogDb {
         let of_indexes = crate::properties::class::INDEX;
         self.forget_properties(&base, of_indexes, table.id.0, Some(i32::from(index.id)))?;
         if index.clustered {
-            return self.rebuild(tx, table, None);
+            return self.rebuild(tx, table, None, 1);
         }
         self.delete_index_rows(&base, table, index.id)?;
         for rowset in index.rowsets() {
@@ -423,7 +388,12 @@ fn with_options(table: &TableDef, index: u16, options: IndexOptions) -> (TableDe
     (next, at)
 }
 
-fn duplicate(e: StorageError, table: &TableDef, index: &IndexDef, entry: &[Value]) -> SqlError {
+pub(super) fn duplicate(
+    e: StorageError,
+    table: &TableDef,
+    index: &IndexDef,
+    entry: &[Value],
+) -> SqlError {
     match e {
         StorageError::DuplicateKey { .. } => {
             let keys: Vec<KeyColumn> = (0..index.keys.len())

@@ -223,15 +223,17 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
         insert_row(c.database(), &tx, &table, &row(id, name)).expect("row goes in");
     }
     table = c
-        .create_index(&tx, &table, &index("ix", 1, false, false))
+        .create_index(&tx, &table, &index("ix", 1, false, false), 1)
         .expect("index is made");
     let mut unique = index("ux", 1, false, false);
     unique.unique = true;
-    let failed = c.create_index(&tx, &table, &unique).map_err(|e| e.number);
+    let failed = c
+        .create_index(&tx, &table, &unique, 1)
+        .map_err(|e| e.number);
     assert_eq!(failed.err(), Some(1505));
     c.invalidate();
     table = c
-        .create_index(&tx, &table, &index("cx", 1, true, false))
+        .create_index(&tx, &table, &index("cx", 1, true, false), 2)
         .expect("index is made");
     assert!(!table.is_heap() && table.indexes.len() == 2);
     assert_eq!(names(&c, &tx, &table), ["a", "b", "b"]);

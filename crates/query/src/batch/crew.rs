@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_observe::{WaitType, wait};
+use duramen_observe::{Parallel, WaitType, wait};
 use duramen_os::sync::{Receiver, Sender, TryRecvError, TrySendError, channel};
 use duramen_os::thread::{self, JoinHandle};
 use duramen_types::{ConvertCtx, Value};
 
-use super::join::Build;
+use super::join::{Build, Built};
 use crate::cx::{Cx, cancelled};
 use crate::host::{Bounds, Part, WorkerHost};
 use crate::plan::Plan;
@@ -34,8 +34,8 @@ pub struct Dealt {
     builds: BTreeMap<usize, Arc<Build>>,
 }
 
-fn address(plan: &Plan) -> usize {
-    std::ptr::from_ref(plan) as usize
+pub(crate) fn address(plan: &Plan) -> usize {
+    std::ptr::from_ref(plan).addr()
 }
 
 impl Dealt {
@@ -51,6 +51,12 @@ impl Dealt {
 
     pub(super) fn share(&mut self, join: &Plan, build: Arc<Build>) {
         self.builds.insert(address(join), build);
+    }
+
+    /// The kept sides, which nobody shares after all.
+    pub(super) fn take_builds(&mut self) -> BTreeMap<usize, Built> {
+        let builds = std::mem::take(&mut self.builds).into_iter();
+        builds.map(|(at, b)| (at, Built::All(b))).collect()
     }
 
     pub(crate) fn build_of(&self, join: &Plan) -> Option<Arc<Build>> {
@@ -99,6 +105,7 @@ pub(super) struct Crew<T: Send + 'static> {
     queues: Vec<Receiver<Message<T>>>,
     /// Workers that still run, by queue.
     left: Vec<usize>,
+    parallel: Option<Parallel>,
 }
 
 impl<T: Send + 'static> Crew<T> {
@@ -113,6 +120,7 @@ impl<T: Send + 'static> Crew<T> {
             workers: Vec::with_capacity(count),
             queues: Vec::new(),
             left: Vec::new(),
+            parallel: None,
         };
         let (task, work) = (Arc::new(task), Arc::new(work));
         let mut common = None;
@@ -146,6 +154,7 @@ impl<T: Send + 'static> Crew<T> {
                 Err(_) => break,
             }
         }
+        crew.parallel = Some(duramen_observe::parallel(crew.workers.len() as u32));
         match crew.workers.is_empty() {
             true => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
             false => Ok(crew),
@@ -204,6 +213,7 @@ impl<T: Send + 'static> Crew<T> {
             // What it says of a panic has been told by its queue.
             let _ = worker.join();
         }
+        self.parallel = None;
         self.host.collect();
     }
 }

@@ -2,9 +2,9 @@
 //! above them a gathering of rows, of sorted rows, or of groups.
 //!
 //! The joins' kept sides are made once, before the workers start, and looked up by all. Groups are made by each worker of
-//! its rows, and put together by the statement's own thread; sorted rows are merged there. Where a kept side or a
-//! worker's groups find no room in memory, everything is begun anew by one thread, which can use files: nothing has
-//! been given out by then.
+//! its rows, and put together by the statement's own thread; sorted rows are merged there. Where a kept side finds no room
+//! in memory it is parted into files, as it would be without other threads, and one thread goes on from there. Where a
+//! worker's groups find none everything is begun anew by one thread, which can use files: nothing has been given out by then.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use duramen_base::SqlResult;
 use duramen_types::batch::{Batch, Column};
 
 use super::aggregate::{self, Partial};
-use super::crew::{Crew, Dealt, Task};
-use super::join::{self, Reads};
+use super::crew::{Crew, Dealt, Task, address};
+use super::join::{self, Built, Reads};
 use super::{BATCH_ROWS, BatchOperator, Boxed, below_project, need, sort, stream};
 use crate::cx::Cx;
 use crate::host::{Part, RowCursor};
 use crate::optimize::estimate::estimate;
 use crate::parallel::{self, Top};
 use crate::plan::{Node, Plan};
+use crate::scan::{Asked, asked};
 
 /// Parts of the scan for each worker: those that end early take more.
 const PARTS_EACH: usize = 16;
@@ -49,7 +50,9 @@ pub fn open<'p>(
     {
         return Ok(opened);
     }
-    super::open_first(zone, needed, limit, cx)
+    let opened = super::open_first(zone, needed, limit, cx);
+    cx.built.clear();
+    opened
 }
 
 fn open_parallel<'p>(
@@ -120,18 +123,13 @@ fn finds_room(plan: &Plan, copies: usize, cx: &Cx<'_>) -> bool {
 /// Cuts the scan that the workers share; `None` where it has to stay whole, or gives nothing anyway.
 fn deal(zone: &Plan, degree: usize, cx: &mut Cx<'_>) -> SqlResult<Option<Dealt>> {
     let scan = parallel::driving(zone);
-    let Node::Scan {
-        table, seek, lock, ..
-    } = &scan.node
-    else {
+    let Node::Scan { table, lock, .. } = &scan.node else {
         return Ok(None);
     };
-    let bounds = match seek {
-        None => None,
-        Some(seek) => match crate::scan::bounds(seek, cx)? {
-            Some(bounds) => Some(bounds),
-            None => return Ok(None),
-        },
+    let bounds = match asked(scan, cx)? {
+        Asked::All => None,
+        Asked::Within(bounds) => Some(*bounds),
+        Asked::Nothing => return Ok(None),
     };
     let wanted = degree * PARTS_EACH;
     let parts = table.def.parts(bounds.as_ref(), *lock, wanted, cx)?;
@@ -140,7 +138,7 @@ fn deal(zone: &Plan, degree: usize, cx: &mut Cx<'_>) -> SqlResult<Option<Dealt>>
         .map(|parts| Dealt::new(scan, bounds, parts)))
 }
 
-/// Makes the kept sides of the joins on the way down to the scan. False when one finds no room.
+/// Makes the kept sides of the joins on the way down to the scan. False when one finds no room: `Cx::built` has what there is.
 fn share_builds(
     plan: &Plan,
     needed: &[bool],
@@ -173,15 +171,14 @@ fn share_builds(
             ..
         } => {
             let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
-            let kept = match join::builds_left(left, right) {
-                true => left,
-                false => right,
-            };
-            if !finds_room(kept, 1, cx) {
-                return Ok(false);
-            }
-            let Some(build) = join::shared(plan, &reads, cx)? else {
-                return Ok(false);
+            let build = match join::shared(plan, &reads, cx)? {
+                Built::All(build) => build,
+                parted => {
+                    // One thread goes on from here, with everything that is made.
+                    cx.built = dealt.take_builds();
+                    cx.built.insert(address(plan), parted);
+                    return Ok(false);
+                }
             };
             dealt.share(plan, build);
             match join::builds_left(left, right) {

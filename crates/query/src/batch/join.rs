@@ -99,6 +99,19 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     if let Some(build) = cx.shared_build(plan) {
         return probed(plan, &reads, build, cx);
     }
+    if let Some(built) = cx.take_built(plan) {
+        return match built {
+            Built::All(build) => probed(plan, &reads, build, cx),
+            Built::Parted(built) => {
+                let build_left = builds_left(left, right);
+                let probe = probe_feed(plan, &reads, cx)?;
+                let sides = (&**left, &**right);
+                let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
+                join.part_probed(built, probe, 0, cx)?;
+                Ok(Box::new(join))
+            }
+        };
+    }
     let mut left_input = super::open(left, &reads.left_needed, cx)?;
     if SeekJoin::find(right, hash, *kind).is_some() {
         // Few rows on the left seek their partners; `exec::Join` knows how.
@@ -149,8 +162,8 @@ pub(crate) fn builds_left(left: &Plan, right: &Plan) -> bool {
     expected > LARGE_ROWS && estimate(left).rows < expected
 }
 
-/// The kept side of a join for several threads to look up in; `None` where memory does not suffice for it.
-pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Option<Arc<Build>>> {
+/// The kept side of a join for several threads to look up in, or in files where memory does not suffice for it.
+pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Built> {
     let Node::Join {
         left,
         right,
@@ -160,7 +173,7 @@ pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<O
         ..
     } = &plan.node
     else {
-        return Ok(None);
+        return Err(internal());
     };
     let build_left = builds_left(left, right);
     let feed = match build_left {
@@ -174,9 +187,30 @@ pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<O
         }
     };
     let join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
-    Ok(match join.build(feed, 0, true, cx)? {
-        Built::All(build) => Some(build),
-        Built::Parted(_) => None,
+    join.build(feed, 0, cx)
+}
+
+fn internal() -> SqlError {
+    SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])
+}
+
+/// The side of a join that is looked up against the kept one.
+fn probe_feed<'p>(plan: &'p Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Feed<'p>> {
+    let Node::Join {
+        left, right, hash, ..
+    } = &plan.node
+    else {
+        return Err(internal());
+    };
+    Ok(match builds_left(left, right) {
+        true => {
+            let input = super::open(right, &reads.right_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
+        }
+        false => {
+            let input = super::open(left, &reads.left_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
+        }
     })
 }
 
@@ -196,25 +230,19 @@ fn probed<'p>(
         ..
     } = &plan.node
     else {
-        return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
+        return Err(internal());
     };
     let build_left = builds_left(left, right);
-    let probe = match build_left {
-        true => {
-            let input = super::open(right, &reads.right_needed, cx)?;
-            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
-        }
-        false => {
-            let input = super::open(left, &reads.left_needed, cx)?;
-            Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
-        }
-    };
+    let probe = probe_feed(plan, reads, cx)?;
     let mut join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
     join.pair = Some(Pair {
+        matched: match join.build_side.outer {
+            true => vec![false; build.store.rows()],
+            false => Vec::new(),
+        },
         build,
         probe: Some(probe),
         current: None,
-        matched: Vec::new(),
         unmatched: 0,
     });
     Ok(Box::new(join))
@@ -301,7 +329,7 @@ pub(crate) struct Build {
 }
 
 /// What reading the built side came to.
-enum Built {
+pub(crate) enum Built {
     All(Arc<Build>),
     /// There was no room: its rows by the hash of their keys.
     Parted(Writer),
@@ -502,11 +530,11 @@ impl<'p> HashJoin<'p> {
     fn start(
         &mut self,
         build: Feed<'p>,
-        mut probe: Feed<'p>,
+        probe: Feed<'p>,
         round: u32,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
-        match self.build(build, round, false, cx)? {
+        match self.build(build, round, cx)? {
             Built::All(build) => {
                 self.pair = Some(Pair {
                     matched: match self.build_side.outer {
@@ -519,16 +547,26 @@ impl<'p> HashJoin<'p> {
                     unmatched: 0,
                 });
             }
-            Built::Parted(built) => {
-                let mut probed = Writer::new(cx)?;
-                while let Some((batch, keys)) = probe.next(self.collations.len(), cx)? {
-                    self.part(&mut probed, batch, &keys, round)?;
-                }
-                // Both have all parts, or none where no row came.
-                let pairs = built.finish()?.into_iter().zip(probed.finish_all()?);
-                self.work.extend(pairs.map(|(b, p)| (b, p, round + 1)));
-            }
+            Built::Parted(built) => self.part_probed(built, probe, round, cx)?,
         }
+        Ok(())
+    }
+
+    /// Parts the probed side as the built one is parted.
+    fn part_probed(
+        &mut self,
+        built: Writer,
+        mut probe: Feed<'p>,
+        round: u32,
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<()> {
+        let mut probed = Writer::new(cx)?;
+        while let Some((batch, keys)) = probe.next(self.collations.len(), cx)? {
+            self.part(&mut probed, batch, &keys, round)?;
+        }
+        // Both have all parts, or none where no row came.
+        let pairs = built.finish()?.into_iter().zip(probed.finish_all()?);
+        self.work.extend(pairs.map(|(b, p)| (b, p, round + 1)));
         Ok(())
     }
 
@@ -545,14 +583,7 @@ impl<'p> HashJoin<'p> {
         writer.put_by_key(&columns, (keys, &self.collations), n, round)
     }
 
-    /// `only_whole`: where not all of it finds room, nothing is written; whoever asked begins anew.
-    fn build(
-        &self,
-        mut feed: Feed<'p>,
-        round: u32,
-        only_whole: bool,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<Built> {
+    fn build(&self, mut feed: Feed<'p>, round: u32, cx: &mut Cx<'_>) -> SqlResult<Built> {
         let mut grant = Grant::new(cx.host.workspace());
         let side = &self.build_side;
         let mut store = Store::new(side.columns, &side.carried);
@@ -567,9 +598,6 @@ impl<'p> HashJoin<'p> {
             store.append(&batch);
             if !grant.hold(bytes) && round < MAX_ROUNDS {
                 let mut writer = Writer::new(cx)?;
-                if only_whole {
-                    return Ok(Built::Parted(writer));
-                }
                 let n = store.rows();
                 let columns = store.take_columns();
                 let mut from = 0;

@@ -125,7 +125,7 @@ impl<'h> Binder<'h> {
         self.optimized(plan)
     }
 
-    /// The plan of a SELECT that gives its rows to a client: several threads may run it.
+    /// The plan of a SELECT that gives all its rows to a client or to an INSERT: several threads may run it.
     pub fn parallel_select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
         let plan = self.select(stmt)?;
         let hints = &self.plan_hints;

@@ -2,6 +2,7 @@
 
 use super::{Action, ColumnValue, Dml, InsertSource};
 use crate::expr::Expr;
+use crate::host::Parallelism;
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate};
 use crate::plan::{Columns, Node, OutColumn, Plan};
@@ -15,9 +16,10 @@ const WRITE: Cost = Cost {
 };
 
 impl Dml {
-    /// Its operators; `variables` are the names of the batch's variables by slot.
-    pub fn explain(&self, variables: &[String]) -> Vec<PlanLine> {
+    /// Its operators; `variables` are the names of the batch's variables by slot. `allowed`: threads.
+    pub fn explain(&self, variables: &[String], allowed: Parallelism) -> Vec<PlanLine> {
         let mut tree = Tree::new(variables);
+        tree.allowed = allowed;
         match &self.action {
             Action::Insert {
                 source, columns, ..

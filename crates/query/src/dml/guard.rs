@@ -693,3 +693,32 @@ pub fn verify_rows(
     }
     pending.verify(statement, cx)
 }
+
+/// The partitions that rows can be in which keep the named check constraints, and whether NULL breaks one:
+/// see `optimize::allowed_partitions`.
+pub fn partitions_of_checks(
+    table: &Arc<dyn Table>,
+    constraints: &[&str],
+    column: usize,
+    between: crate::optimize::Between<'_>,
+    total: usize,
+    cx: &mut Cx<'_>,
+) -> SqlResult<(Vec<bool>, bool)> {
+    let mut out = (vec![true; total], false);
+    let Some(ty) = table.columns().get(column).map(|c| c.ty) else {
+        return Ok(out);
+    };
+    for rule in table.rules()?.checks {
+        if !constraints.contains(&rule.name.as_str()) {
+            continue;
+        }
+        let condition = bind_over(cx.host, &**table, &rule.text)?;
+        let own =
+            crate::optimize::allowed_partitions(&condition, (column, &ty), between, total, cx)?;
+        for (one, own) in out.0.iter_mut().zip(own.0) {
+            *one &= own;
+        }
+        out.1 |= own.1;
+    }
+    Ok(out)
+}

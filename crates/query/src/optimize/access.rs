@@ -8,10 +8,11 @@ use super::cost;
 use super::estimate::{
     path_pages, row_bytes, seek_share, shares, table_pages, table_rows, together,
 };
+use super::reach::reach_of;
 use super::{like, order};
 use crate::expr::{CompareOp, Expr, Kind};
-use crate::host::{AccessPath, Partitioning, ScanHint, TableColumn};
-use crate::plan::{Node, Plan, Reach, Seek};
+use crate::host::{AccessPath, ScanHint, TableColumn};
+use crate::plan::{Node, Plan, Seek};
 
 /// What the plan above likes.
 #[derive(Clone, Debug, Default)]
@@ -144,41 +145,6 @@ pub fn choose(scan: &mut Plan, parts: &[Expr], want: &Want) -> bool {
     true
 }
 
-/// What the parts of a condition say of the partitions to be read.
-pub fn reach_of(scan: &Plan, of: &Partitioning, parts: &[Expr]) -> Option<Reach> {
-    let found = |wanted: &[CompareOp]| {
-        parts.iter().find_map(|p| {
-            let (op, e) = bound_of(p, of.column, &of.ty, wanted)?;
-            let mut free = true;
-            e.visit_columns(&mut |_, _| free = false);
-            let whole = !matches!(op, CompareOp::Lt | CompareOp::Gt);
-            free.then_some((p, (e, whole)))
-        })
-    };
-    let equal = found(&[CompareOp::Eq]);
-    let low = equal
-        .clone()
-        .or_else(|| found(&[CompareOp::Gt, CompareOp::Ge]));
-    let high = equal.or_else(|| found(&[CompareOp::Lt, CompareOp::Le]));
-    if low.is_none() && high.is_none() {
-        return None;
-    }
-    let mut said: Vec<&Expr> = Vec::new();
-    for (part, _) in low.iter().chain(&high) {
-        if !said.iter().any(|s| std::ptr::eq(*s, *part)) {
-            said.push(part);
-        }
-    }
-    let least = 1.0 / (of.boundaries.len() + 1) as f64;
-    Some(Reach {
-        column: of.column,
-        lower: low.map(|(_, e)| e),
-        upper: high.map(|(_, e)| e),
-        // A partition is read whole: half of one too many at each end.
-        share: (together(shares(scan, &said)) + least).min(1.0),
-    })
-}
-
 /// What a path can seek of the parts of a condition; the table's columns start at `offset` in them.
 pub fn path_seek(
     index: usize,
@@ -223,7 +189,7 @@ pub fn path_seek(
 }
 
 /// `column op value` in either order, the value free of the row's columns and of the column's own type.
-fn bound_of(
+pub fn bound_of(
     e: &Expr,
     column: usize,
     ty: &SqlType,

@@ -104,8 +104,7 @@ pub fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
             if let Some(s) = seek {
                 seek_exprs(s, f);
             }
-            let reach = reach.iter().flat_map(|r| r.lower.iter().chain(&r.upper));
-            reach.for_each(|(e, _)| f(e));
+            reach.iter().flat_map(|r| r.values()).for_each(f);
         }
         Node::Virtual { args, .. } => args.iter().for_each(f),
         Node::Filter { predicate, .. } => f(predicate),

@@ -23,9 +23,11 @@ mod lists;
 pub(crate) mod merge;
 mod needed;
 mod order;
+mod reach;
 mod simplify;
 mod sizes;
 
+pub use reach::{Between, allowed as allowed_partitions};
 pub use sizes::Sizes;
 
 use std::cell::Cell;

@@ -139,7 +139,7 @@ pub(crate) struct Tree<'v> {
     /// Columns of the rows around the operator at hand, innermost last.
     outer: Vec<Vec<String>>,
     next: usize,
-    allowed: Parallelism,
+    pub(crate) allowed: Parallelism,
     /// The operators run in several threads.
     inside_zone: bool,
 }

@@ -8,7 +8,7 @@ use crate::expr::{CompareOp, Expr, Kind};
 use crate::host::{Partitioning, ScanHint, Table, TableSource};
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate, looks_up, row_bytes};
-use crate::plan::{Node, Plan, Reach, Seek};
+use crate::plan::{Node, Plan, Reach, Seek, Side};
 
 /// The columns and values at one side of what is sought; `word` is the schema's for the comparison.
 fn range<'n>(
@@ -28,13 +28,28 @@ fn index_of(table: &dyn Table, path: usize) -> String {
     format!("{}.[{name}]", object(table))
 }
 
+/// What is read of partitions: one of several ranges.
+struct Partitions(Vec<Numbers>);
+
+impl Partitions {
+    fn text(&self) -> String {
+        let texts: Vec<String> = self.0.iter().map(Numbers::text).collect();
+        texts.join(" OR ")
+    }
+
+    fn keys(&self) -> impl Iterator<Item = Element> {
+        self.0.iter().map(Numbers::keys)
+    }
+}
+
 /// The numbers of the first and the last partition that are read, as they are written.
-struct Partitions {
+#[derive(PartialEq)]
+struct Numbers {
     low: String,
     high: String,
 }
 
-impl Partitions {
+impl Numbers {
     fn text(&self) -> String {
         let (low, high) = (&self.low, &self.high);
         match low == high {
@@ -104,7 +119,7 @@ impl Tree<'_> {
         };
         let read = table.partitioning(seek.map(|s| s.index));
         let read = read.map(|p| self.partitions(p, reach.filter(|r| r.column == p.column)));
-        let mut keys: Vec<Element> = read.iter().map(Partitions::keys).collect();
+        let mut keys: Vec<Element> = read.iter().flat_map(Partitions::keys).collect();
         let read = read.map(|p| p.text());
         let Some(seek) = seek else {
             let (name, object) = match clustered {
@@ -131,6 +146,13 @@ impl Tree<'_> {
         let object = format!("OBJECT:({}{alias})", index_of(table, seek.index));
         let sides = sought.then(|| self.sought(table, seek, &own));
         keys.extend(sought.then(|| self.sought_keys(table, seek, &own)));
+        let read = read.map(|r| {
+            if r.contains(" OR ") {
+                format!("({r})")
+            } else {
+                r
+            }
+        });
         let sides: Vec<String> = read.into_iter().chain(sides).collect();
         let sides = match sides.is_empty() {
             false => format!(", SEEK:({})", sides.join(" AND ")),
@@ -269,17 +291,27 @@ impl Tree<'_> {
             }
         };
         let last = format!("({})", of.boundaries.len() + 1);
-        let (low, high) = match reach {
-            Some(r) => {
-                let shown = |side: &Option<(Expr, bool)>| side.as_ref().map(|(e, _)| number(e));
-                (shown(&r.lower), shown(&r.upper))
+        let numbers = |low: &Option<Side>, high: &Option<Side>| {
+            let shown = |side: &Option<Side>| side.as_ref().map(|(e, _)| number(e));
+            Numbers {
+                low: shown(low).unwrap_or("(1)".to_owned()),
+                high: shown(high).unwrap_or_else(|| last.clone()),
             }
-            None => (None, None),
         };
-        Partitions {
-            low: low.unwrap_or("(1)".to_owned()),
-            high: high.unwrap_or(last),
+        let Some(r) = reach else {
+            return Partitions(vec![numbers(&None, &None)]);
+        };
+        let mut out: Vec<Numbers> = Vec::new();
+        for (low, high) in &r.any {
+            let one = numbers(low, high);
+            if !out.contains(&one) {
+                out.push(one);
+            }
         }
+        if out.is_empty() {
+            out.push(numbers(&r.lower, &r.upper));
+        }
+        Partitions(out)
     }
 
     /// `[t].[a]=(1) AND [t].[b] > (2)`

@@ -227,6 +227,7 @@ impl Ddl<'_> {
                 options,
                 on,
             } => {
+                let threads = self.build_threads(&table, options)?;
                 let options = self.key_options(options, c.line)?;
                 if *primary && table.indexes.iter().any(|i| i.primary_key) {
                     let error =
@@ -254,7 +255,7 @@ impl Ddl<'_> {
                     options,
                     place: self.place(on.as_ref(), &names, c.line)?,
                 };
-                let made = self.db.catalog.create_index(self.tx, &table, &new);
+                let made = self.db.catalog.create_index(self.tx, &table, &new, threads);
                 made.map_err(
                     |e| match e.number == messages::PARTITION_COLUMN_NOT_IN_KEY.number {
                         true => self.not_created(e),

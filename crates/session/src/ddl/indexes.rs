@@ -5,7 +5,8 @@
 //! | FILLFACTOR, PAD_INDEX | kept and shown in `sys.indexes`; pages are filled as rows come |
 //! | IGNORE_DUP_KEY | rows of an INSERT that would break the key are left out (3604) |
 //! | DROP_EXISTING | the index of that name makes room first (7999 when there is none) |
-//! | SORT_IN_TEMPDB, MAXDOP | nothing is sorted elsewhere, and builds are serial |
+//! | SORT_IN_TEMPDB | nothing is sorted elsewhere |
+//! | MAXDOP | how many threads read and sort; one writes |
 //! | DATA_COMPRESSION | NONE only |
 //! | STATISTICS_NORECOMPUTE | a change of the table does not make the index's statistics old |
 //! | ONLINE, RESUMABLE, STATISTICS_INCREMENTAL, XML_COMPRESSION | OFF only |
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{IndexDef, IndexOptions, TableDef};
+use duramen_query::host::Host;
 use duramen_tsql::ast::{self, AlterIndexAction, NamedOption, OptionValue};
 
 use super::{Ddl, refuse};
@@ -51,6 +53,27 @@ pub(super) fn options_of(options: &[NamedOption], unique: bool) -> SqlResult<(In
     Ok((out, existing))
 }
 
+/// MAXDOP. *Assumed*: 304 beyond its range.
+pub(super) fn max_degree(options: &[NamedOption]) -> SqlResult<Option<u64>> {
+    const MOST: i64 = 32_767;
+    let Some(o) = options.iter().rev().find(|o| o.name == "MAXDOP") else {
+        return Ok(None);
+    };
+    let given = match &o.value {
+        Some(OptionValue::Int(n)) => *n,
+        _ => return Err(refuse("MAXDOP without a number", o.line)),
+    };
+    match u64::try_from(given) {
+        Ok(n) if given <= MOST => Ok(Some(n)),
+        _ => {
+            let setting = "max degree of parallelism";
+            let args: [&dyn std::fmt::Display; 3] = [&given, &"MAXDOP", &setting];
+            let error = SqlError::new(&messages::INDEX_OPTION_RANGE, &args);
+            Err(error.at_line(o.line as i32))
+        }
+    }
+}
+
 fn says(o: &NamedOption, word: &str) -> bool {
     matches!(&o.value, Some(OptionValue::Word(w)) if w.eq_ignore_ascii_case(word))
 }
@@ -83,6 +106,32 @@ impl Ddl<'_> {
         }
     }
 
+    /// How many threads may read and sort for an index of the table: what its rows cost to read, as the optimizer sees it,
+    /// and to sort is held against `cost threshold for parallelism`.
+    pub(super) fn build_threads(
+        &self,
+        table: &TableDef,
+        options: &[NamedOption],
+    ) -> SqlResult<usize> {
+        /// Of a page and of a row, in the optimizer's units.
+        const PAGE: f64 = 0.000_740_741;
+        const ROW: f64 = 0.000_001_1;
+        let hint = max_degree(options)?;
+        let Some(host) = self.host else {
+            return Ok(1);
+        };
+        let (mut rows, mut pages) = (0.0, 0.0);
+        for rowset in table.data_rowsets() {
+            let count = self.db.db.rowset(rowset).row_count()? as f64;
+            let bytes =
+                f64::from(rowset.layout.pminlen) + 16.0 * f64::from(rowset.layout.variable_columns);
+            rows += count;
+            pages += (count * bytes / 8096.0).ceil();
+        }
+        let cost = pages * PAGE + rows * ROW * (1.0 + rows.max(1.0).log2());
+        Ok(host.parallelism().degree(cost, hint))
+    }
+
     /// DROP_EXISTING: the index that makes room.
     pub(super) fn drop_existing(
         &self,
@@ -99,11 +148,9 @@ impl Ddl<'_> {
         self.db.catalog.drop_index(self.tx, table, &stmt.name)
     }
 
-    pub fn alter_index(&self, stmt: &ast::AlterIndex) -> SqlResult<()> {
+    /// `partition`: `PARTITION = n`.
+    pub fn alter_index(&self, stmt: &ast::AlterIndex, partition: Option<i64>) -> SqlResult<()> {
         let line = stmt.table.line;
-        if stmt.partition.is_some() {
-            return Err(refuse("PARTITION = n", line));
-        }
         let table = self.locked_table(&stmt.table, &messages::ALTER_OBJECT_NOT_FOUND)?;
         let mut meant: Vec<String> = table.indexes.iter().map(|i| i.name.clone()).collect();
         if let Some(name) = &stmt.name {
@@ -114,9 +161,63 @@ impl Ddl<'_> {
         }
         let mut table = table;
         for name in meant {
-            table = self.alter_one(table, &name, stmt)?;
+            table = match partition {
+                Some(n) => self.alter_partition(table, &name, stmt, n)?,
+                None => self.alter_one(table, &name, stmt)?,
+            };
         }
         Ok(())
+    }
+
+    /// 7729, 7730 and 155.
+    fn alter_partition(
+        &self,
+        table: Arc<TableDef>,
+        name: &str,
+        stmt: &ast::AlterIndex,
+        number: i64,
+    ) -> SqlResult<Arc<TableDef>> {
+        let line = stmt.table.line;
+        let (known, action): (&[&str], _) = match stmt.action {
+            AlterIndexAction::Rebuild => (
+                &["SORT_IN_TEMPDB", "MAXDOP", "DATA_COMPRESSION", "ONLINE"],
+                "ALTER INDEX REBUILD PARTITION",
+            ),
+            AlterIndexAction::Reorganize => (&["LOB_COMPACTION"], "ALTER INDEX REORGANIZE"),
+            _ => return Err(refuse("PARTITION = n", line)),
+        };
+        let strange = |o: &&NamedOption| !known.contains(&o.name.as_str());
+        if let Some(o) = stmt.options.iter().find(strange) {
+            let args: [&dyn std::fmt::Display; 2] = [&o.name, &action];
+            let error = SqlError::new(&messages::UNRECOGNIZED_OPTION, &args);
+            return Err(error.at_line(o.line as i32));
+        }
+        let Some(index) = table.index(name) else {
+            return Ok(table);
+        };
+        if stmt.action == AlterIndexAction::Rebuild {
+            options_of(&stmt.options, index.unique)?;
+        }
+        let Some(of) = &index.partitioned else {
+            let args: [&dyn std::fmt::Display; 4] = [&"alter", &"index", &"index", &index.name];
+            let error = SqlError::new(&messages::NOT_PARTITIONED, &args);
+            return Err(error.at_line(line as i32));
+        };
+        let known = usize::try_from(number).ok();
+        let known = known.filter(|n| (1..=of.rowsets.len()).contains(n));
+        let Some(known) = known else {
+            let args: [&dyn std::fmt::Display; 4] = [&"index", &number, &"index", &index.name];
+            let error = SqlError::new(&messages::PARTITION_DOES_NOT_EXIST, &args);
+            return Err(error.at_line(line as i32));
+        };
+        if index.options.disabled {
+            let args: [&dyn std::fmt::Display; 2] = [&index.name, &table.name];
+            return Err(SqlError::new(&messages::INDEX_IS_DISABLED, &args));
+        }
+        let threads = self.build_threads(&table, &stmt.options)?;
+        self.db
+            .catalog
+            .rebuild_partition(self.tx, &table, index.id, known - 1, threads)
     }
 
     fn alter_one(
@@ -148,10 +249,11 @@ impl Ddl<'_> {
             options.no_recompute = given.no_recompute;
         }
         let catalog = &self.db.catalog;
+        let threads = self.build_threads(&table, &stmt.options)?;
         match stmt.action {
             AlterIndexAction::Rebuild => {
                 options.disabled = false;
-                catalog.rebuild_index(self.tx, &table, index.id, options)
+                catalog.rebuild_index(self.tx, &table, index.id, options, threads)
             }
             // The pages are made anew: what compaction leads to.
             AlterIndexAction::Reorganize => {
@@ -167,7 +269,7 @@ impl Ddl<'_> {
                     let args: [&dyn std::fmt::Display; 2] = [&index.name, &table.name];
                     return Err(SqlError::new(&messages::INDEX_IS_DISABLED, &args));
                 }
-                catalog.rebuild_index(self.tx, &table, index.id, options)
+                catalog.rebuild_index(self.tx, &table, index.id, options, threads)
             }
             AlterIndexAction::Set => catalog.set_index_options(self.tx, &table, index.id, options),
             AlterIndexAction::Disable => self.disable(&table, &index, line),

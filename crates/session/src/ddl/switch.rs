@@ -1,16 +1,19 @@
 //! ALTER TABLE ... SWITCH: whether the two tables are alike enough.
 //!
-//! That the rows belong to the target's partition is seen by looking at them, where SQL Server asks for a check
-//! constraint of the source that says so (4982, 4973): what it lets through is let through here.
+//! No row is looked at: that all of them belong to the target's partition follows from the source's partition (4973) or from
+//! its check constraints (4982), as far as these are trusted and compare the column with constants. Where the column may be
+//! NULL a constraint has to say that it is not, unless the target's partition is the first.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::messages::Message;
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{IndexDef, TableDef};
-use duramen_storage::{LockHint, RowsetDef, ScanSpec};
+use duramen_catalog::{CheckDef, IndexDef, TableDef};
+use duramen_query::host::Limit;
+use duramen_storage::RowsetDef;
 use duramen_txn::LockMode;
+use duramen_types::Value;
 
 use super::{Ddl, refuse};
 
@@ -97,7 +100,7 @@ impl Ddl<'_> {
                 None => failed(&messages::SWITCH_TARGET_FULL, &[&b.name]),
             });
         }
-        self.rows_fit(&a, &b, from)?;
+        self.rows_fit(&a, &b)?;
         let ids: Vec<(u16, u16)> = pairs.iter().map(|(i, j)| (i.id, j.id)).collect();
         self.db
             .catalog
@@ -170,31 +173,55 @@ impl Ddl<'_> {
     }
 
     /// 4973 and 4982
-    fn rows_fit(&self, a: &Side<'_>, b: &Side<'_>, from: &Arc<RowsetDef>) -> SqlResult<()> {
+    fn rows_fit(&self, a: &Side<'_>, b: &Side<'_>) -> SqlResult<()> {
         let (Some(p), Some(number)) = (&b.table.partitioned, b.number) else {
             return Ok(());
         };
-        let mut cursor = self
-            .db
-            .db
-            .rowset(from)
-            .scan(self.tx, ScanSpec::all(LockHint::None))?;
-        while let Some((_, row)) = cursor.next(self.tx)? {
-            if p.number_of(&row) != b.at() {
-                return Err(match a.number {
-                    Some(n) => {
-                        let args: [&dyn Display; 4] = [&n, &a.name, &number, &b.name];
-                        failed(&messages::SWITCH_RANGE, &args)
-                    }
-                    None => {
-                        let args: [&dyn Display; 3] = [&a.name, &number, &b.name];
-                        failed(&messages::SWITCH_VALUES, &args)
-                    }
-                });
+        let function = &p.function;
+        let total = p.rowsets.len();
+        let between = |low: &Limit, high: &Limit| function.between(side(low), side(high));
+        let trusted = |c: &&CheckDef| !c.state.disabled && !c.state.not_trusted;
+        let checks = a.table.checks.iter().filter(trusted);
+        let names: Vec<&str> = checks.map(|c| c.name.as_str()).collect();
+        let stored = self.stored(a.table)?;
+        let mut vars = Vec::new();
+        let host = self.host()?;
+        let mut cx = duramen_query::Cx::new(host, &mut vars, host.convert_ctx());
+        let of_checks = duramen_query::dml::partitions_of_checks(
+            &stored, &names, p.column, &between, total, &mut cx,
+        );
+        let (mut may, mut not_null) = of_checks?;
+        not_null |= !a.table.columns[p.column].nullable;
+        if let (Some(of), Some(n)) = (&a.table.partitioned, a.number)
+            && of.column == p.column
+        {
+            // Its first partition is where NULLs are; behind the other ends of it they are not.
+            not_null |= n > 1;
+            let range = of.function.limits(n - 1);
+            let range = between(&range.0, &range.1);
+            for (at, one) in may.iter_mut().enumerate() {
+                *one &= range.contains(&at);
             }
         }
-        Ok(())
+        let elsewhere = may.iter().enumerate().any(|(at, may)| *may && at != b.at());
+        if !elsewhere && (not_null || b.at() == 0) {
+            return Ok(());
+        }
+        Err(match a.number {
+            Some(n) => {
+                let args: [&dyn Display; 4] = [&n, &a.name, &number, &b.name];
+                failed(&messages::SWITCH_RANGE, &args)
+            }
+            None => {
+                let args: [&dyn Display; 3] = [&a.name, &number, &b.name];
+                failed(&messages::SWITCH_VALUES, &args)
+            }
+        })
     }
+}
+
+fn side(limit: &Limit) -> Option<(&Value, bool)> {
+    limit.as_ref().map(|(v, whole)| (v, *whole))
 }
 
 fn same_columns(a: &Side<'_>, b: &Side<'_>) -> SqlResult<()> {

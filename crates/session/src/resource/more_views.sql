@@ -29,17 +29,7 @@ SELECT CONVERT(nvarchar(256), NULL) AS windows_release, CONVERT(nvarchar(256), N
     CONVERT(int, NULL) AS windows_sku, CONVERT(int, NULL) AS os_language_version
 WHERE 1 = 0
 GO
--- A task is a request that runs; worker and thread are the same here. Its address is that of sys.dm_os_waiting_tasks.
-CREATE VIEW sys.dm_os_tasks AS
-SELECT CONVERT(varbinary(8), CONVERT(binary(4), CONVERT(int, r.session_id)) + CONVERT(binary(4), 0)) AS task_address,
-    CONVERT(nvarchar(60), CASE WHEN r.wait_type IS NULL THEN 'RUNNING' ELSE 'SUSPENDED' END) AS task_state,
-    CONVERT(int, 0) AS context_switches_count, CONVERT(int, 0) AS pending_io_count,
-    CONVERT(bigint, 0) AS pending_io_byte_count, CONVERT(int, 0) AS pending_io_byte_average,
-    CONVERT(int, r.session_id % i.cpu_count) AS scheduler_id, r.session_id, CONVERT(int, 0) AS exec_context_id,
-    r.request_id, CONVERT(varbinary(8), CONVERT(binary(4), CONVERT(int, r.session_id)) + CONVERT(binary(4), 0)) AS worker_address,
-    CONVERT(varbinary(8), 0x0000000000000000) AS host_address, CONVERT(varbinary(8), NULL) AS parent_task_address
-FROM sys.dm_exec_requests AS r CROSS JOIN sys.dm_os_sys_info AS i
-GO
+-- A worker is the same as its task here.
 CREATE VIEW sys.dm_os_workers AS
 SELECT t.worker_address, CONVERT(int, 0) AS status, CONVERT(bit, 0) AS is_preemptive, CONVERT(bit, 0) AS is_fiber,
     CONVERT(bit, 0) AS is_sick, CONVERT(bit, 0) AS is_in_cc_exception, CONVERT(bit, 0) AS is_fatal_exception,

@@ -28,7 +28,7 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let line = name.line as i32;
         let (stmt, made) = without_identity(stmt)?;
-        let plan = self.with_host(None, |h| Binder::new(h).select(&stmt))?;
+        let plan = self.with_host(None, |h| Binder::new(h).parallel_select(&stmt))?;
         let inherits = single_table(&stmt);
         let columns = new_columns(&plan.columns, inherits, &made).map_err(|e| e.at_line(line))?;
         self.writable()?;

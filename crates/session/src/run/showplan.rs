@@ -149,7 +149,10 @@ impl Run<'_> {
                 let allowed = self.session.instance.parallelism();
                 plan_xml::of_plan(&plan, &names, allowed)
             }
-            Compiled::Change(change) => (change.explain(&names), None),
+            Compiled::Change(change) => {
+                let allowed = self.session.instance.parallelism();
+                plan_xml::of_change(&change, &names, allowed)
+            }
             Compiled::Value(e) if e.reads_tables() => (of_expression(e, &names), None),
             Compiled::Value(_) | Compiled::Nothing => Planned::default(),
         })

@@ -1,12 +1,15 @@
 //! A stored table whose scan several threads share.
 
-use duramen_base::SqlResult;
+use std::sync::Arc;
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::{IndexDef, Partitioned};
 use duramen_query::host::{Bounds, Part, RowCursor};
 use duramen_query::{Cx, ScanLock};
-use duramen_storage::{Reading, Rowset, ScanPart};
+use duramen_storage::{Reading, RowsetDef, ScanPart};
 use duramen_txn::ReadView;
 
-use super::partitions::Parts;
+use super::partitions::{Parts, reached};
 use super::{DataCursor, EntryCursor, StoredTable, spec};
 use crate::versioning;
 
@@ -17,29 +20,36 @@ fn of_storage(part: ScanPart) -> Part {
     }
 }
 
-fn for_storage(part: &Part) -> ScanPart {
+/// The partition and its part.
+fn for_storage(part: &Part) -> (usize, ScanPart) {
     match part {
-        Part::Pages(pages) => ScanPart::Pages(pages.clone()),
-        Part::Keys(from, to) => ScanPart::Keys(from.clone(), to.clone()),
+        Part::Pages(pages) => (0, ScanPart::Pages(pages.clone())),
+        Part::Keys(from, to) => (0, ScanPart::Keys(from.clone(), to.clone())),
+        Part::Partition(number, part) => (*number, for_storage(part).1),
     }
 }
 
 impl StoredTable {
-    /// The rowset that a scan reads, when it reads no other.
-    fn scanned(&self, bounds: Option<&Bounds>) -> Option<Rowset> {
-        if self.def.partitioned.is_some() {
-            return None;
-        }
+    /// The rowsets that a scan reads, when it reads those of no other path; whether they are partitions.
+    fn scanned(
+        &self,
+        bounds: Option<&Bounds>,
+    ) -> Option<(&[Arc<RowsetDef>], Option<&Partitioned>)> {
         let stored = self.def.columns.iter().all(|c| c.is_stored());
-        let index = bounds
-            .and_then(|b| self.def.indexes.get(b.path))
-            .filter(|i| !i.clustered);
-        match index {
-            None => stored.then(|| self.db.db.rowset(&self.def.data)),
+        match self.entries(bounds) {
+            None => {
+                let of = self.def.partitioned.as_deref();
+                stored.then(|| (self.def.data_rowsets(), of))
+            }
             Some(index) => bounds
-                .is_some_and(|b| b.covering && index.partitioned.is_none())
-                .then(|| self.db.db.rowset(&index.rowset)),
+                .is_some_and(|b| b.covering)
+                .then(|| (index.rowsets(), index.partitioned.as_deref())),
         }
+    }
+
+    fn entries(&self, bounds: Option<&Bounds>) -> Option<&IndexDef> {
+        let index = bounds.and_then(|b| self.def.indexes.get(b.path));
+        index.filter(|i| !i.clustered)
     }
 
     pub(super) fn cut(
@@ -49,7 +59,7 @@ impl StoredTable {
         wanted: usize,
         cx: &Cx<'_>,
     ) -> SqlResult<Option<Vec<Part>>> {
-        let Some(rowset) = self.scanned(bounds) else {
+        let Some((rowsets, partitioned)) = self.scanned(bounds) else {
             return Ok(None);
         };
         let (tx, context) = self.enter(cx)?;
@@ -61,9 +71,39 @@ impl StoredTable {
             Some(view) => context.deps.note_read_at(log.db, view.owes(log)),
             None => context.deps.note_read(&log.commits),
         }
-        let parts = rowset.parts(&tx, &spec(bounds, &reading), wanted);
-        self.check_definition(&tx, &reading)?;
-        Ok(parts?.map(|parts| parts.into_iter().map(of_storage).collect()))
+        let numbers = match partitioned {
+            None => vec![0],
+            Some(of) => {
+                let path = bounds.and_then(|b| self.shape.paths.get(b.path));
+                let keys: Vec<usize> =
+                    path.map_or_else(Vec::new, |p| p.keys.iter().map(|k| k.0).collect());
+                let mut reached = reached(of, &keys, bounds);
+                if reached.is_empty() {
+                    // A scan is what locks the table.
+                    reached.push(0);
+                }
+                reached
+            }
+        };
+        let each = wanted.div_ceil(numbers.len().max(1)).max(1);
+        let spec = spec(bounds, &reading);
+        let mut parts = Some(Vec::new());
+        for number in numbers {
+            let Some(rowset) = rowsets.get(number) else {
+                continue;
+            };
+            let cut = self.db.db.rowset(rowset).parts(&tx, &spec, each);
+            self.check_definition(&tx, &reading)?;
+            let of = |part| match partitioned {
+                None => of_storage(part),
+                Some(_) => Part::Partition(number, Box::new(of_storage(part))),
+            };
+            match (cut?, &mut parts) {
+                (Some(cut), Some(parts)) => parts.extend(cut.into_iter().map(of)),
+                _ => return Ok(None),
+            }
+        }
+        Ok(parts)
     }
 
     fn reading(
@@ -91,33 +131,26 @@ impl StoredTable {
         let reading = self.reading(&tx, lock, context)?;
         let width = self.shape.columns.len();
         let names = self.shape.names.clone();
-        let index = bounds
-            .and_then(|b| self.def.indexes.get(b.path))
-            .filter(|i| !i.clustered);
         let spec = spec(bounds, &reading);
-        let part = for_storage(part);
-        Ok(match index {
+        let (number, part) = for_storage(part);
+        let rowset = self.scanned(bounds).and_then(|(all, _)| all.get(number));
+        let rowset = rowset.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+        let cursor = self.db.db.rowset(rowset).scan_part(&tx, spec, &part);
+        let cursor = Parts::One(cursor);
+        Ok(match self.entries(bounds) {
             None => Box::new(DataCursor {
-                cursor: Parts::One(
-                    self.db
-                        .db
-                        .rowset(&self.def.data)
-                        .scan_part(&tx, spec, &part),
-                ),
+                cursor,
                 tx,
                 width,
                 names,
             }),
-            Some(index) => {
-                let rowset = self.db.db.rowset(&index.rowset);
-                Box::new(EntryCursor {
-                    cursor: Parts::One(rowset.scan_part(&tx, spec, &part)),
-                    held: super::held(index, width),
-                    tx,
-                    width,
-                    names,
-                })
-            }
+            Some(index) => Box::new(EntryCursor {
+                cursor,
+                held: super::held(index, width),
+                tx,
+                width,
+                names,
+            }),
         })
     }
 }

@@ -50,14 +50,32 @@ fn side(limit: &Limit) -> Option<(&Value, bool)> {
 }
 
 /// The partitions that a scan with these bounds must read; `keys`: the columns that the bounds are of.
-fn reached(of: &Partitioned, keys: &[usize], bounds: Option<&Bounds>) -> Range<usize> {
+pub(super) fn reached(of: &Partitioned, keys: &[usize], bounds: Option<&Bounds>) -> Vec<usize> {
+    let within = range(of, keys, bounds);
+    let any = bounds.and_then(|b| b.reach.as_ref());
+    let any = any.filter(|r| r.column == of.column && !r.any.is_empty());
+    let Some(any) = any else {
+        return within.collect();
+    };
+    let ranges: Vec<Range<usize>> = any
+        .any
+        .iter()
+        .map(|(low, high)| of.function.between(side(low), side(high)))
+        .collect();
+    within
+        .filter(|n| ranges.iter().any(|r| r.contains(n)))
+        .collect()
+}
+
+/// Those among which they all are.
+fn range(of: &Partitioned, keys: &[usize], bounds: Option<&Bounds>) -> Range<usize> {
     let all = 0..of.rowsets.len();
     let Some(b) = bounds else {
         return all;
     };
     let all = match &b.reach {
-        Some((column, lower, upper)) if *column == of.column => {
-            let wide = of.function.between(side(lower), side(upper));
+        Some(r) if r.column == of.column => {
+            let wide = of.function.between(side(&r.lower), side(&r.upper));
             wide.start.min(all.end)..wide.end.min(all.end)
         }
         _ => all,
@@ -113,12 +131,12 @@ impl Parts {
             return db.rowset(first).scan(tx, spec).map(Parts::One);
         };
         let columns: Vec<usize> = keys.iter().map(|k| k.0).collect();
-        let mut range = reached(of, &columns, bounds);
-        if range.is_empty() {
+        let mut numbers = reached(of, &columns, bounds);
+        if numbers.is_empty() {
             // Nothing can be found; a scan is what locks the table.
-            range = 0..1;
+            numbers.push(0);
         }
-        let reached = of.rowsets[range].iter();
+        let reached = numbers.iter().filter_map(|n| of.rowsets.get(*n));
         let mut reached: VecDeque<Rowset> = reached.map(|r| db.rowset(r)).collect();
         if let [one] = reached.make_contiguous() {
             return one.scan(tx, spec).map(Parts::One);

@@ -106,7 +106,7 @@ fn sources(cx: &Context) -> Vec<Source> {
     let waits = duramen_observe::waiting_tasks();
     let source = |who: Arc<Activity>| Source {
         now: who.glance(),
-        wait: waits.iter().find(|w| w.session == who.spid).cloned(),
+        wait: task_wait(&waits, who.spid, 0),
         recovery: None,
         statement: None,
         who,
@@ -116,6 +116,32 @@ fn sources(cx: &Context) -> Vec<Source> {
     let sessions = cx.instance.sessions().into_iter();
     let shown = sessions.filter(|a| all || a.principal == cx.who.login);
     shown.map(source).collect()
+}
+
+/// The sessions that run something, as far as the caller may see them.
+pub(super) fn running_sessions(cx: &Context) -> Vec<SessionId> {
+    let all = sources(cx).into_iter();
+    let own = match cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
+        true => Source::recoveries(cx),
+        false => Vec::new(),
+    };
+    let running = all.filter(|s| s.now.running).chain(own);
+    running.map(|s| s.who.spid).collect()
+}
+
+/// What a session's own task waits for, or one that helps it.
+pub(super) fn task_wait(waits: &[WaitingTask], of: SessionId, task: u32) -> Option<WaitingTask> {
+    let own = |w: &&WaitingTask| w.session == of && w.exec_context == task;
+    waits.iter().find(own).cloned()
+}
+
+/// Threads that help; NULL when there is none.
+fn helpers_of(of: SessionId) -> Value {
+    let helpers = duramen_observe::helpers();
+    match helpers.iter().filter(|(session, _)| *session == of).count() {
+        0 => Value::Null,
+        n => int(n as i64),
+    }
 }
 
 const NAME: T = T::nvarchar(128);
@@ -265,8 +291,8 @@ mod requests {
         "query_plan_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.plan_hash);
         "statement_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
         "statement_context_id", T::BIGINT, NULL, |_| Value::Null;
-        "dop", T::INT, NOT_NULL, |_| int(1);
-        "parallel_worker_count", T::INT, NULL, |_| Value::Null;
+        "dop", T::INT, NOT_NULL, |s| int(duramen_observe::degree(s.who.spid));
+        "parallel_worker_count", T::INT, NULL, |s| helpers_of(s.who.spid);
         "external_script_request_id", T::GUID, NULL, |_| Value::Null;
         "is_resumable", T::BIT, NOT_NULL, |_| bit(false);
         "page_resource", T::binary(8), NULL, |_| Value::Null;

@@ -38,7 +38,7 @@ fn ticks() -> u64 {
     time::now().nanos() / 1_000_000
 }
 
-fn processors() -> i64 {
+pub(super) fn processors() -> i64 {
     machine::processors() as i64
 }
 

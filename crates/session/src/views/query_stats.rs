@@ -212,6 +212,9 @@ mod statements {
     fn rows(s: &Source<'_>, i: usize) -> Value {
         big(s.stats.rows.values(1)[i])
     }
+    fn degree(s: &Source<'_>, i: usize) -> Value {
+        big(s.stats.degree.values(1)[i])
+    }
 
     columns! { Source<'_>;
         "sql_handle", HANDLE, NOT_NULL, |s| handle(2, s.program);
@@ -256,11 +259,11 @@ mod statements {
         "max_rows", T::BIGINT, NULL, |s| rows(s, 3);
         "statement_sql_handle", HANDLE, NULL, |_| Value::Null;
         "statement_context_id", T::BIGINT, NULL, |_| Value::Null;
+        "total_dop", T::BIGINT, NULL, |s| degree(s, 0);
+        "last_dop", T::BIGINT, NULL, |s| degree(s, 1);
+        "min_dop", T::BIGINT, NULL, |s| degree(s, 2);
+        "max_dop", T::BIGINT, NULL, |s| degree(s, 3);
         // What follows is not measured statement by statement.
-        "total_dop", T::BIGINT, NULL, |_| Value::Null;
-        "last_dop", T::BIGINT, NULL, |_| Value::Null;
-        "min_dop", T::BIGINT, NULL, |_| Value::Null;
-        "max_dop", T::BIGINT, NULL, |_| Value::Null;
         "total_grant_kb", T::BIGINT, NULL, |_| Value::Null;
         "last_grant_kb", T::BIGINT, NULL, |_| Value::Null;
         "min_grant_kb", T::BIGINT, NULL, |_| Value::Null;

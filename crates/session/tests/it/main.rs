@@ -27,6 +27,7 @@ mod isolation;
 mod logins;
 mod page_restore;
 mod parallel;
+mod parallel_indexes;
 mod plan_cache;
 mod plan_xml;
 mod plans;

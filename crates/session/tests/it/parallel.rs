@@ -28,7 +28,7 @@ const TABLES: &str = "CREATE TABLE heap (id int NOT NULL, g int, v int, m decima
     INSERT heap SELECT i, i % 37, (i * 7919) % 1000, i / 8.0, CONCAT('s', i % 91) FROM n; \
     INSERT tree SELECT id, g, CASE WHEN v % 5 = 0 THEN NULL ELSE v END, 'x' FROM heap";
 
-fn world() -> Alone {
+pub fn world() -> Alone {
     let mut s = alone();
     force(&s.instance);
     run(&mut s, "CREATE DATABASE d");
@@ -38,7 +38,7 @@ fn world() -> Alone {
 }
 
 /// Rows without heading and count, in an order of their own.
-fn rows(s: &mut Session, sql: &str) -> Vec<String> {
+pub fn rows(s: &mut Session, sql: &str) -> Vec<String> {
     let mut rows = run(s, sql);
     rows.sort();
     rows

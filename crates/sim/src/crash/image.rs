@@ -72,7 +72,13 @@ pub fn login_to(instance: &Arc<Instance>, database: &str) -> Result<Session, Str
 }
 
 fn script() -> Vec<String> {
-    let mut all = Vec::new();
+    // Whatever several threads can do, they do.
+    let mut all = vec![
+        "EXEC sp_configure 'show advanced options', 1; RECONFIGURE; \
+         EXEC sp_configure 'cost threshold for parallelism', 0; \
+         EXEC sp_configure 'max degree of parallelism', 3; RECONFIGURE"
+            .to_owned(),
+    ];
     for (at, db) in DATABASES.iter().enumerate() {
         all.push(format!(
             "CREATE DATABASE {db} ON (NAME = {db}, FILENAME = '/data/{db}.mdf', SIZE = 1MB, FILEGROWTH = 512KB) \

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_types::{SqlType, TypeId, Value, compare};
+use duramen_types::{CollationId, SqlType, TypeId, Value, compare};
 
 use crate::def::RowsetDef;
 use crate::format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
@@ -200,6 +200,12 @@ impl KeyInfo {
             Some(c) => compare_key(c, a, b),
             None => Ordering::Equal,
         }
+    }
+
+    /// The collation of the key's `k`-th column.
+    pub fn collation(&self, k: usize) -> CollationId {
+        let column = self.node.columns.get(k);
+        column.map_or(CollationId::NONE, |c| c.ty.collation)
     }
 
     /// The 48-bit hash that names a key in the lock manager: equal keys have equal hashes.

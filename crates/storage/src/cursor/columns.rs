@@ -8,18 +8,25 @@ use duramen_base::{PageId, SqlResult};
 use duramen_observe::Counter;
 use duramen_txn::Transaction;
 use duramen_types::batch::Column;
-use duramen_types::{TypeId, Value};
+use duramen_types::{SqlType, TypeId, Value};
 
 use super::Cursor;
+use crate::def::RowLocator;
 use crate::format::layout::ColumnLayout;
 use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
 use crate::format::row::{Field, Parts, field};
+use crate::format::values::value_of;
 use crate::format::{FormatError, FormatResult};
 use crate::rowset::Rowset;
 
+/// In place of a column of a heap: the row's RID, as indexes hold it.
+pub const RID: usize = usize::MAX;
+/// In place of a column: NULLs.
+pub const NOTHING: usize = usize::MAX - 1;
+
 /// The columns that a caller wants filled.
 pub(super) struct Sink<'a> {
-    /// Positions in the rowset's layout.
+    /// Positions in the rowset's layout, [`RID`] or [`NOTHING`].
     wanted: &'a [usize],
     /// One for each of `wanted`.
     out: &'a mut [Column],
@@ -42,8 +49,8 @@ impl Cursor {
             rows: 0,
         };
         loop {
-            while let Some((_, row)) = self.batch.pop_front() {
-                sink.push(row);
+            while let Some((at, row)) = self.batch.pop_front() {
+                sink.push(&at, row);
             }
             if sink.rows > 0 || self.done {
                 return Ok(sink.rows);
@@ -86,7 +93,7 @@ impl Cursor {
                 false => rows.push(row),
             }
         }
-        sink.take(rowset, id, &rows)?;
+        sink.take(rowset, id, &rows, &[])?;
         if ghosts > 0 {
             duramen_observe::count(Counter::SkippedGhostedRecords, ghosts);
         }
@@ -106,6 +113,7 @@ impl Cursor {
     ) -> SqlResult<()> {
         let slots = self.next_slot..p.slot_count();
         let mut rows = Vec::with_capacity(slots.len());
+        let mut taken = Vec::with_capacity(slots.len());
         for slot in slots {
             let record = p.record(slot).map_err(|e| rowset.db.corrupt(id, e))?;
             let Some(row) = record else { continue };
@@ -113,27 +121,39 @@ impl Cursor {
                 record_kind::FORWARDED | record_kind::BLOB => {}
                 record_kind::FORWARDING_STUB => stubs.push(slot),
                 _ if is_ghost(row[0]) => {}
-                _ => rows.push(row),
+                _ => {
+                    rows.push(row);
+                    taken.push(slot);
+                }
             }
         }
         self.next_slot = p.slot_count().max(self.next_slot);
-        sink.take(rowset, id, &rows)
+        sink.take(rowset, id, &rows, &taken)
     }
 }
 
 impl Sink<'_> {
-    fn push(&mut self, mut row: Vec<Value>) {
-        for (column, at) in self.out.iter_mut().zip(self.wanted) {
-            match row.get_mut(*at) {
-                Some(value) => column.push(std::mem::take(value)),
-                None => column.push_null(),
+    fn push(&mut self, at: &RowLocator, mut row: Vec<Value>) {
+        for (column, wanted) in self.out.iter_mut().zip(self.wanted) {
+            match (row.get_mut(*wanted), at) {
+                (Some(value), _) => column.push(std::mem::take(value)),
+                (None, RowLocator::Rid(page, slot)) if *wanted == RID => {
+                    column.push(Value::Binary(RowLocator::rid_bytes(*page, *slot).to_vec()));
+                }
+                _ => column.push_null(),
             }
         }
         self.rows += 1;
     }
 
-    /// Takes the wanted cells of rows of one page.
-    fn take(&mut self, rowset: &Rowset, id: PageId, rows: &[&[u8]]) -> SqlResult<()> {
+    /// Takes the wanted cells of rows of one page; of a heap, their slots are known.
+    fn take(
+        &mut self,
+        rowset: &Rowset,
+        id: PageId,
+        rows: &[&[u8]],
+        slots: &[u16],
+    ) -> SqlResult<()> {
         let layout = &rowset.def.layout;
         let corrupt = |e: FormatError| rowset.db.corrupt(id, e);
         let mut parts = Vec::with_capacity(rows.len());
@@ -141,6 +161,13 @@ impl Sink<'_> {
             parts.push(Parts::read(layout, row).map_err(corrupt)?);
         }
         for (column, at) in self.out.iter_mut().zip(self.wanted) {
+            if *at == RID && slots.len() == rows.len() {
+                for slot in slots {
+                    let rid = RowLocator::rid_bytes(id, *slot);
+                    column.push_stored(&SqlType::binary(8), Some(&rid))?;
+                }
+                continue;
+            }
             let Some(c) = layout.columns.get(*at) else {
                 parts.iter().for_each(|_| column.push_null());
                 continue;
@@ -151,7 +178,12 @@ impl Sink<'_> {
                 continue;
             }
             for p in &parts {
-                match field(p, c).map_err(corrupt)? {
+                let cell = field(p, c).map_err(corrupt)?;
+                if c.uniquifier {
+                    column.push(value_of(c, &cell)?);
+                    continue;
+                }
+                match cell {
                     Field::Null => column.push_null(),
                     Field::Inline(b) => column.push_stored(&c.ty, Some(&b))?,
                     Field::Complex(pointer) => {

@@ -21,12 +21,15 @@
 //!    other sessions the rows of a load are as locked and as invisible as any.
 
 mod batch;
+mod build;
 mod extent;
 mod heap;
+mod helpers;
 mod order;
 mod sorted;
 mod tree;
 mod unlogged;
+mod words;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -41,6 +44,7 @@ use crate::def::RowLocator;
 use crate::error::StorageError;
 use crate::rowset::Rowset;
 use batch::Batch;
+pub use build::{Build, BuildError};
 pub use sorted::{Unsorted, write_sorted};
 use unlogged::Unlogged;
 
@@ -75,6 +79,8 @@ pub struct Load {
     unlogged: Unlogged,
     /// The last rows went beside others, within the tree.
     inside: bool,
+    /// Rows come with their uniquifiers: nothing else is in the tree.
+    numbered: bool,
 }
 
 impl Load {
@@ -110,6 +116,7 @@ impl Load {
         let mut numbered = Vec::new();
         let mut columns = columns;
         if rowset.def.has_uniquifier()
+            && !self.numbered
             && let Some((_, own)) = columns.split_last()
         {
             // The one that they have unless their key is there already.
@@ -175,6 +182,7 @@ impl Rowset {
             logging,
             unlogged: Unlogged::default(),
             inside: false,
+            numbered: false,
         }
     }
 

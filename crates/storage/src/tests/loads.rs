@@ -212,9 +212,9 @@ fn entries_come_in_the_order_of_each_index() {
                 .map(|i| columns.iter().map(|c| c.get(i)).collect())
                 .collect()
         };
-        for parallel in [false, true] {
+        for threads in [1, 2, 3] {
             let mut got = [Vec::new(), Vec::new()];
-            write_sorted(unsorted(), parallel, |index, columns, n| {
+            write_sorted(unsorted(), threads, |index, columns, n| {
                 got[index].extend(rows(columns, n));
                 Ok::<(), duramen_base::SqlError>(())
             })
@@ -225,7 +225,7 @@ fn entries_come_in_the_order_of_each_index() {
                 assert_eq!(*got, expected);
             }
             let mut left = 3;
-            let ended = write_sorted(unsorted(), parallel, |_, _, _| {
+            let ended = write_sorted(unsorted(), threads, |_, _, _| {
                 left -= 1;
                 match left {
                     0 => Err(duramen_base::SqlError::new(

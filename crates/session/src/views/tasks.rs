@@ -1,0 +1,60 @@
+//! `sys.dm_os_tasks`: a task is a request that runs, or a thread that helps it (`exec_context_id` from 1). Addresses are those of
+//! `sys.dm_os_waiting_tasks`; worker and task are the same here.
+
+use duramen_observe::WaitingTask;
+use duramen_types::{SqlType as T, Value};
+
+use super::View;
+use super::column::*;
+use super::exec::{running_sessions, task_wait};
+use super::os::processors;
+
+pub struct Task {
+    session: u16,
+    context: u32,
+    wait: Option<WaitingTask>,
+}
+
+fn address(session: u16, context: u32) -> Value {
+    let packed = u64::from(session) << 32 | u64::from(context);
+    Value::Binary(packed.to_be_bytes().to_vec())
+}
+
+columns! { Task;
+    "task_address", T::varbinary(8), NOT_NULL, |t| address(t.session, t.context);
+    "task_state", T::nvarchar(60), NULL, |t| text(if t.wait.is_some() { "SUSPENDED" } else { "RUNNING" });
+    "context_switches_count", T::INT, NULL, |_| int(0);
+    "pending_io_count", T::INT, NULL, |_| int(0);
+    "pending_io_byte_count", T::BIGINT, NULL, |_| big(0);
+    "pending_io_byte_average", T::INT, NULL, |_| int(0);
+    // Threads are the system's to place: *assumed* one after the other from the session's.
+    "scheduler_id", T::INT, NULL, |t| {
+        int((i64::from(t.session) + i64::from(t.context)) % processors().max(1))
+    };
+    "session_id", T::SMALLINT, NULL, |t| small(t.session);
+    "exec_context_id", T::INT, NULL, |t| int(t.context);
+    "request_id", T::INT, NULL, |_| int(0);
+    "worker_address", T::varbinary(8), NULL, |t| address(t.session, t.context);
+    "host_address", T::varbinary(8), NOT_NULL, |_| Value::Binary(vec![0; 8]);
+    "parent_task_address", T::varbinary(8), NULL, |t| match t.context {
+        0 => Value::Null,
+        _ => address(t.session, 0),
+    };
+}
+
+pub const TASKS: View = View::new("dm_os_tasks", COLUMNS, |cx, _| {
+    let waits = duramen_observe::waiting_tasks();
+    let helpers = duramen_observe::helpers();
+    let mut tasks = Vec::new();
+    for session in running_sessions(cx) {
+        let helping = helpers.iter().filter(|(of, _)| *of == session);
+        for context in std::iter::once(0).chain(helping.map(|(_, n)| *n)) {
+            tasks.push(Task {
+                session: session.0,
+                context,
+                wait: task_wait(&waits, session, context),
+            });
+        }
+    }
+    Ok(tasks.iter().map(row).collect())
+});
