@@ -12,6 +12,22 @@ use super::{client_file, client_folder, clients_dir, succeeds};
 /// Python programs share one virtual environment: one thread makes it.
 static PYTHON: Mutex<()> = Mutex::new(());
 
+/// Packages of the system are installed by one thread at a time.
+static PACKAGES: Mutex<()> = Mutex::new(());
+
+fn packages(names: &[&str]) -> bool {
+    let Ok(_one_at_a_time) = PACKAGES.lock() else {
+        return false;
+    };
+    // An old list of packages may do where the update fails.
+    let _ = succeeds(Command::new("apt-get").args(["-q", "update"]));
+    let mut get = Command::new("apt-get");
+    get.args(["-q", "-y", "install", "--no-install-recommends"])
+        .args(names)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    succeeds(&mut get)
+}
+
 fn missing(what: &str) -> String {
     format!("{what} is not installed (cargo xtask test --install)")
 }
@@ -24,7 +40,18 @@ pub fn python_tds(install: bool) -> Result<Vec<String>, String> {
     python(install, "pytds", "python/python_tds.py")
 }
 
+/// Its ODBC driver needs a library that the package does not bring.
 pub fn mssql_python(install: bool) -> Result<Vec<String>, String> {
+    let load = "import ctypes; ctypes.CDLL('libltdl.so.7')";
+    let has = || succeeds(Command::new("python3").args(["-c", load]));
+    if !has() {
+        if !install {
+            return Err(missing("libltdl7"));
+        }
+        if !packages(&["libltdl7"]) || !has() {
+            return Err("apt-get install libltdl7 fails (it needs root)".to_owned());
+        }
+    }
     python(install, "mssql_python", "python/mssql_python_cases.py")
 }
 
@@ -95,20 +122,7 @@ pub fn freetds(install: bool) -> Result<Vec<String>, String> {
         if !install {
             return Err(missing("tsql"));
         }
-        let mut update = Command::new("apt-get");
-        update.args(["-q", "update"]);
-        let mut get = Command::new("apt-get");
-        get.args([
-            "-q",
-            "-y",
-            "install",
-            "--no-install-recommends",
-            "freetds-bin",
-        ])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-        // An old list of packages may do where the update fails.
-        let _ = succeeds(&mut update);
-        if !succeeds(&mut get) || !has() {
+        if !packages(&["freetds-bin"]) || !has() {
             return Err("apt-get install freetds-bin fails (it needs root)".to_owned());
         }
     }
