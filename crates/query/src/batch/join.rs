@@ -104,7 +104,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
             Built::All(build) => probed(plan, &reads, build, cx),
             Built::Parted(built) => {
                 let build_left = builds_left(left, right);
-                let probe = probe_feed(plan, &reads, cx)?;
+                let probe = side_feed(plan, &reads, !builds_left(left, right), cx)?;
                 let sides = (&**left, &**right);
                 let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
                 join.part_probed(built, probe, 0, cx)?;
@@ -176,16 +176,7 @@ pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<B
         return Err(internal());
     };
     let build_left = builds_left(left, right);
-    let feed = match build_left {
-        true => {
-            let input = super::open(left, &reads.left_needed, cx)?;
-            Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
-        }
-        false => {
-            let input = super::open(right, &reads.right_needed, cx)?;
-            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
-        }
-    };
+    let feed = side_feed(plan, reads, build_left, cx)?;
     let join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
     join.build(feed, 0, cx)
 }
@@ -194,22 +185,27 @@ fn internal() -> SqlError {
     SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])
 }
 
-/// The side of a join that is looked up against the kept one.
-fn probe_feed<'p>(plan: &'p Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Feed<'p>> {
+/// What one side of a join gives.
+fn side_feed<'p>(
+    plan: &'p Plan,
+    reads: &Reads,
+    is_left: bool,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Feed<'p>> {
     let Node::Join {
         left, right, hash, ..
     } = &plan.node
     else {
         return Err(internal());
     };
-    Ok(match builds_left(left, right) {
+    Ok(match is_left {
         true => {
-            let input = super::open(right, &reads.right_needed, cx)?;
-            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
-        }
-        false => {
             let input = super::open(left, &reads.left_needed, cx)?;
             Feed::input(input, hash.iter().map(|h| &h.0), reads.left_carried())
+        }
+        false => {
+            let input = super::open(right, &reads.right_needed, cx)?;
+            Feed::input(input, hash.iter().map(|h| &h.1), reads.right_carried())
         }
     })
 }
@@ -233,7 +229,7 @@ fn probed<'p>(
         return Err(internal());
     };
     let build_left = builds_left(left, right);
-    let probe = probe_feed(plan, reads, cx)?;
+    let probe = side_feed(plan, reads, !build_left, cx)?;
     let mut join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
     join.pair = Some(Pair {
         matched: match join.build_side.outer {
