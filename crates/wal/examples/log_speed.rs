@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::{DbId, FileId, Lsn, XdesId};
+use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::{AlignedBuf, DiskFile, Env, OpenOptions, thread, time};
 use duramen_wal::record::{Lcx, Lop, RecordBuilder};
 use duramen_wal::{Growth, Log, LogConfig, LogFileSpec};
@@ -59,6 +60,11 @@ fn main() {
     );
     if is_wanted("commits") {
         commits(&log, &record, write);
+        for clients in [16, 64] {
+            let rate = threads_without_a_log(&env, &dir, clients);
+            let what = format!("the same without a log: {clients} threads, a write, waking them");
+            tell(&what, &format!("{rate:.0}/s"), "-");
+        }
     }
     end(&env, &log, &path);
     if !is_wanted("bandwidth") {
@@ -187,6 +193,70 @@ fn commits(log: &Arc<Log>, record: &[u8], write: u128) {
     );
     let what = "p99 of how late the machine wakes them when a commit is due";
     tell(what, &figure(tails(lates.into_iter())), "-");
+}
+
+/// Clients who wait for the next write, each for a word of its own.
+#[derive(Default)]
+struct Line {
+    waiting: Mutex<Vec<Arc<Slot>>>,
+    somebody: Condvar,
+}
+
+#[derive(Default)]
+struct Slot {
+    served: Mutex<bool>,
+    bell: Condvar,
+}
+
+/// What group commit can be on this machine: threads that stand in a line, and one that takes the whole line, does a
+/// durable write and wakes them. Nothing is appended, sealed, counted or checked.
+fn threads_without_a_log(env: &Env, dir: &Path, clients: u32) -> f64 {
+    let path = dir.join("log_speed.calibrate");
+    let file = open(env, &path);
+    file.write_durable_at(&vec![1; 4 << 20], 0).expect("room");
+    let line = Arc::new(Line::default());
+    let each = 80_000 / clients;
+    let began = time::now();
+    let threads: Vec<_> = (0..clients)
+        .map(|_| {
+            let line = line.clone();
+            let slot = Arc::new(Slot::default());
+            thread::spawn("client", move || {
+                for _ in 0..each {
+                    line.waiting.lock().push(slot.clone());
+                    line.somebody.notify_one();
+                    let mut served = slot.served.lock();
+                    while !std::mem::take(&mut *served) {
+                        slot.bell.wait(&mut served);
+                    }
+                }
+            })
+        })
+        .collect();
+    let (mut left, mut at) = (each * clients, 0);
+    while left > 0 {
+        let all = {
+            let mut waiting = line.waiting.lock();
+            while waiting.is_empty() {
+                line.somebody.wait(&mut waiting);
+            }
+            std::mem::take(&mut *waiting)
+        };
+        file.write_durable_at(&[2; 4096], at % 1000 * 4096)
+            .expect("room");
+        at += 1;
+        left -= all.len() as u32;
+        for slot in all {
+            *slot.served.lock() = true;
+            slot.bell.notify_one();
+        }
+    }
+    let took = began.elapsed().as_secs_f64();
+    for t in threads {
+        t.join().expect("a client does not panic");
+    }
+    env.disk.remove(&path).expect("our own file");
+    f64::from(each * clients) / took
 }
 
 /// What is due at a rate is late after every pause of the machine: one of 20 ms in two seconds is the whole percent. So

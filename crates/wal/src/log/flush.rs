@@ -10,6 +10,7 @@ use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
+use super::sleepers::{Call, ring_served};
 use super::state::{Flight, Item, Sealed, State};
 use super::{BATCH_BYTES, DEPTH, Log, WINDOW};
 use crate::block::{self, OwnFields, SealInfo};
@@ -135,7 +136,12 @@ impl Log {
                 return Err(e.clone());
             }
             match s.take_batch() {
-                Some(batch) => s = self.write_batch(s, batch, lsn),
+                Some(batch) => {
+                    if self.write_batch(s, batch, lsn) {
+                        return Ok(());
+                    }
+                    s = self.lock();
+                }
                 None => {
                     let watch = s.gather.watch();
                     match self.sleep_until(s, lsn, watch) {
@@ -158,7 +164,10 @@ impl Log {
         let _wait = wait(WaitType::LOGBUFFER);
         s.wanted = s.wanted.max(s.last());
         match s.take_batch() {
-            Some(batch) => self.write_batch(s, batch, Lsn::MAX),
+            Some(batch) => {
+                self.write_batch(s, batch, Lsn::MAX);
+                self.lock()
+            }
             None => {
                 if s.poisoned.is_none() && !s.closed {
                     s.waiters += 1;
@@ -170,13 +179,9 @@ impl Log {
         }
     }
 
-    /// Makes a batch ready, writes it, and moves the durable prefix. The caller waits for `own`, or for nothing (`MAX`).
-    pub(super) fn write_batch<'a>(
-        &'a self,
-        mut s: MutexGuard<'a, State>,
-        batch: Batch,
-        own: Lsn,
-    ) -> MutexGuard<'a, State> {
+    /// Makes a batch ready, writes it, and moves the durable prefix. The caller waits for `own`, or for nothing (`MAX`);
+    /// true when that is durable now.
+    pub(super) fn write_batch(&self, mut s: MutexGuard<'_, State>, batch: Batch, own: Lsn) -> bool {
         let id = s.next_flight;
         s.next_flight += 1;
         s.writing += 1;
@@ -212,7 +217,7 @@ impl Log {
         let pending_writes = s.writing as u64;
         drop(s);
         if let Some(bell) = second {
-            bell.ring();
+            bell.ring(Call::Look);
         }
         if more {
             self.progress.notify_one();
@@ -325,14 +330,9 @@ impl Log {
         result
     }
 
-    /// A write has ended: moves the durable prefix, or poisons the log.
-    fn complete(
-        &self,
-        id: u64,
-        took: Duration,
-        own: Lsn,
-        result: Result<(), IoError>,
-    ) -> MutexGuard<'_, State> {
+    /// A write has ended: moves the durable prefix, or poisons the log. Whether `own` is durable; who is served has no
+    /// business with the mutex any more, which those it wakes want.
+    fn complete(&self, id: u64, took: Duration, own: Lsn, result: Result<(), IoError>) -> bool {
         let mut s = self.lock();
         s.writing -= 1;
         let before = s.durable;
@@ -352,8 +352,9 @@ impl Log {
         s.trim_cache();
         let moved = (s.durable > before).then_some(s.durable);
         let poisoned = was_sound && s.poisoned.is_some();
-        let mut bells = s.served_sleepers();
-        let served = bells.len() + usize::from(own <= s.durable);
+        let bells = s.served_sleepers();
+        let is_served = own <= s.durable;
+        let served = bells.len() + usize::from(is_served);
         s.gather.begin(time::now(), took, served);
         let work = s.has_work();
         let held = s.gather.holds();
@@ -368,8 +369,10 @@ impl Log {
         let wake_waiters = s.waiters > 0;
         drop(s);
         // Who writes next first: the disk is idle until then.
-        bells.extend(leader);
-        bells.iter().rev().for_each(|b| b.ring());
+        if let Some(bell) = leader {
+            bell.ring(Call::Look);
+        }
+        ring_served(bells);
         if wake_waiters {
             self.progress.notify_all();
         }
@@ -381,7 +384,7 @@ impl Log {
         } else if let Some(lsn) = moved {
             self.publish(DurableState::Upto(lsn));
         }
-        self.lock()
+        is_served
     }
 
     fn move_prefix(&self, s: &mut State) {
@@ -414,7 +417,7 @@ impl Log {
             });
         }
         self.head.close();
-        s.served_sleepers().iter().for_each(|b| b.ring());
+        s.rouse_sleepers();
         self.work.notify_all();
         self.progress.notify_all();
     }
@@ -440,7 +443,10 @@ impl Log {
             let mut s = log.lock();
             while !s.closed && s.poisoned.is_none() && s.has_much() {
                 match s.take_batch() {
-                    Some(batch) => s = log.write_batch(s, batch, Lsn::MAX),
+                    Some(batch) => {
+                        log.write_batch(s, batch, Lsn::MAX);
+                        s = log.lock();
+                    }
                     None => {
                         // Somebody makes a batch ready, or there are writes enough.
                         s.waiters += 1;
@@ -483,7 +489,7 @@ impl Log {
         if s.has_work()
             && let Some(batch) = s.take_batch()
         {
-            drop(self.write_batch(s, batch, Lsn::MAX));
+            self.write_batch(s, batch, Lsn::MAX);
             return true;
         }
         if s.has_work() {

@@ -269,7 +269,7 @@ impl Log {
         if s.writing == 0
             && let Some(batch) = s.take_batch()
         {
-            drop(self.write_batch(s, batch, Lsn::MAX));
+            self.write_batch(s, batch, Lsn::MAX);
             return;
         }
         drop(s);

@@ -16,11 +16,12 @@ use super::Log;
 use super::state::State;
 
 /// What a bell says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(super) enum Call {
     /// The sleeper's records are durable: it goes its way without the log's mutex, which all who are served would want at
-    /// once.
-    Served,
+    /// once. Before that it rings for these, who are served too: waking somebody costs more than going to sleep, and who
+    /// woke everybody alone would keep the last of 64 waiting for twice as long as a write.
+    Served(Vec<Arc<Bell>>),
     /// See what there is to do, or what has failed.
     Look,
 }
@@ -31,32 +32,41 @@ pub(super) struct Bell {
     condition: Condvar,
 }
 
-/// A bell that is going to ring, once the log's mutex is given up.
-#[derive(Debug)]
-pub(super) struct Ring(Arc<Bell>, Call);
-
-impl Ring {
-    pub fn ring(&self) {
-        *self.0.said.lock() = Some(self.1);
-        self.0.condition.notify_one();
-    }
-}
-
 impl Bell {
+    pub fn ring(&self, call: Call) {
+        *self.said.lock() = Some(call);
+        self.condition.notify_one();
+    }
+
     /// What is said until the deadline.
     fn hear(&self, deadline: Option<Instant>) -> Option<Call> {
         let mut said = self.said.lock();
-        while said.is_none() {
+        loop {
+            if let Some(call) = said.take() {
+                return Some(call);
+            }
             match deadline {
                 None => self.condition.wait(&mut said),
                 Some(deadline) => {
                     if self.condition.wait_until(&mut said, deadline) {
-                        break;
+                        return said.take();
                     }
                 }
             }
         }
-        *said
+    }
+}
+
+/// So many are woken by whoever has served them; each of them wakes its part of the others.
+const ARMS: usize = 2;
+
+/// Rings for all who are served.
+pub(super) fn ring_served(mut served: Vec<Arc<Bell>>) {
+    for arms in (1..=ARMS).rev() {
+        let Some(first) = served.pop() else { return };
+        let part = served.len() / arms;
+        let rest = served.split_off(served.len() - part);
+        first.ring(Call::Served(rest));
     }
 }
 
@@ -74,38 +84,54 @@ impl Log {
         let bell = Arc::new(Bell::default());
         s.sleepers.push_back((lsn, bell.clone()));
         drop(s);
-        match bell.hear(deadline) {
-            Some(Call::Served) => None,
-            Some(Call::Look) => Some(self.lock()),
+        let call = match bell.hear(deadline) {
+            Some(call) => Some(call),
             None => {
                 let mut s = self.lock();
+                let all = s.sleepers.len();
                 s.sleepers.retain(|(_, b)| !Arc::ptr_eq(b, &bell));
-                Some(s)
+                if s.sleepers.len() < all {
+                    return Some(s);
+                }
+                drop(s);
+                // Somebody is about to ring, perhaps with others to ring for.
+                bell.hear(None)
             }
+        };
+        match call {
+            Some(Call::Served(others)) => {
+                ring_served(others);
+                None
+            }
+            _ => Some(self.lock()),
         }
     }
 }
 
 impl State {
-    /// Takes out those who need not wait any more: their records are durable, or nothing will ever be.
-    pub fn served_sleepers(&mut self) -> Vec<Ring> {
-        let (durable, all) = (self.durable, self.poisoned.is_some());
+    /// Takes out those whose records are durable.
+    pub fn served_sleepers(&mut self) -> Vec<Arc<Bell>> {
+        let durable = self.durable;
         let mut served = Vec::new();
         self.sleepers.retain(|(lsn, bell)| {
-            let call = match *lsn <= durable {
-                true => Call::Served,
-                false if all => Call::Look,
-                false => return true,
-            };
-            served.push(Ring(bell.clone(), call));
-            false
+            let is_served = *lsn <= durable;
+            if is_served {
+                served.push(bell.clone());
+            }
+            !is_served
         });
         served
     }
 
     /// Takes out the one who has waited longest, to write the next batch.
-    pub fn next_sleeper(&mut self) -> Option<Ring> {
-        let (_, bell) = self.sleepers.pop_front()?;
-        Some(Ring(bell, Call::Look))
+    pub fn next_sleeper(&mut self) -> Option<Arc<Bell>> {
+        self.sleepers.pop_front().map(|(_, bell)| bell)
+    }
+
+    /// Nothing more will be durable: has all look why.
+    pub fn rouse_sleepers(&mut self) {
+        for (_, bell) in self.sleepers.drain(..) {
+            bell.ring(Call::Look);
+        }
     }
 }
