@@ -25,6 +25,14 @@ pub fn durable_writes(dir: &Path) -> Result<f64, String> {
     result
 }
 
+/// Runs something between two looks at the disk, whose speed changes from minute to minute: what comes of it, and the
+/// durable writes a second beside it.
+pub fn beside<T>(dir: &Path, work: impl FnOnce() -> Result<T, String>) -> Result<(T, f64), String> {
+    let before = durable_writes(dir)?;
+    let done = work()?;
+    Ok((done, f64::midpoint(before, durable_writes(dir)?)))
+}
+
 /// Megabytes free where `dir` is, as `df` tells.
 pub fn free_mb(dir: &Path) -> Option<u64> {
     let told = std::process::Command::new("df")

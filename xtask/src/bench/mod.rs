@@ -184,6 +184,9 @@ pub fn run(words: &[&str]) -> ExitCode {
 struct Series {
     rates: Vec<f64>,
     foreign: Vec<f64>,
+    /// Of the disk's durable writes just then.
+    of_disk: Vec<f64>,
+    writes: Vec<f64>,
 }
 
 fn measure(options: &Options) -> Result<String, String> {
@@ -243,7 +246,6 @@ fn measure(options: &Options) -> Result<String, String> {
     }
     let mut ours: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
     let mut theirs: Vec<Series> = cells.iter().map(|_| Series::default()).collect();
-    let mut writes = Vec::new();
     if !cells.is_empty() {
         let here = Duramen::start(&dir)?;
         let there = match Postgres::start(&dir) {
@@ -254,15 +256,17 @@ fn measure(options: &Options) -> Result<String, String> {
             }
         };
         for round in 0..options.rounds {
-            writes.push(disk::durable_writes(&dir)?);
             for (i, cell) in cells.iter().enumerate() {
-                let (rate, foreign) = one(&here, cell, options.seconds)?;
+                let run = || one(&here, cell, options.seconds);
+                let ((rate, foreign), writes) = disk::beside(&dir, run)?;
                 println!(
-                    "round {round}: {}: {rate:.0}/s, others {foreign:.0} %",
+                    "round {round}: {}: {rate:.0}/s, the disk {writes:.0}/s, others {foreign:.0} %",
                     cell.name
                 );
                 ours[i].rates.push(rate);
                 ours[i].foreign.push(foreign);
+                ours[i].of_disk.push(rate / writes.max(1.0));
+                ours[i].writes.push(writes);
                 // PACKET has no counterpart of its own: it is held against the durable loop.
                 let same = cells[..i]
                     .iter()
@@ -278,7 +282,7 @@ fn measure(options: &Options) -> Result<String, String> {
                 }
             }
         }
-        table.push_str(&rows_table(&cells, &ours, &theirs, median(&writes)));
+        table.push_str(&rows_table(&cells, &ours, &theirs));
         here.stop()?;
     }
     let _ = std::fs::remove_dir_all(&dir);
@@ -360,9 +364,11 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn rows_table(cells: &[&Cell], ours: &[Series], theirs: &[Series], writes: f64) -> String {
+fn rows_table(cells: &[&Cell], ours: &[Series], theirs: &[Series]) -> String {
     use std::fmt::Write;
     let mut out = String::new();
+    let writes: Vec<f64> = ours.iter().flat_map(|s| s.writes.clone()).collect();
+    let writes = median(&writes);
     let _ = writeln!(
         out,
         "durable 4 KB writes, one after the other: {writes:.0}/s ({:.0} us each)\n",
@@ -388,7 +394,7 @@ fn rows_table(cells: &[&Cell], ours: &[Series], theirs: &[Series], writes: f64) 
             "| {} | {rate:.0} | {:.1} | {:.2} | {peer} | {:.0} |",
             cell.name,
             1e6 / rate.max(1e-9),
-            rate / writes.max(1.0),
+            median(&ours[i].of_disk),
             median(&ours[i].foreign),
         );
     }

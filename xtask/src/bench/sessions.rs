@@ -18,14 +18,15 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
     let mut writes = Vec::new();
     let mut runs = vec![Vec::new(); SESSIONS.len() * 2];
     for round in 0..rounds {
-        writes.push(disk::durable_writes(dir)?);
         for (at, runs) in runs.iter_mut().enumerate() {
             let (sessions, wait) = cell(at);
-            let [rate, p50, p99] = one(dir, sessions, seconds, wait)?;
+            let run = || one(dir, sessions, seconds, wait);
+            let ([rate, p50, p99], beside) = disk::beside(dir, run)?;
+            writes.push(beside);
             println!(
                 "round {round}: {sessions} sessions, {wait}: {rate:.0}/s, {p50:.0} us, {p99:.0} us"
             );
-            runs.push([rate, p50, p99]);
+            runs.push([rate, p50, p99, rate / beside.max(1.0)]);
         }
     }
     let writes = median(&writes);
@@ -37,12 +38,12 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
     );
     for (at, runs) in runs.iter().enumerate() {
         let (sessions, wait) = cell(at);
-        let of = |i: usize| median(&runs.iter().map(|r: &[f64; 3]| r[i]).collect::<Vec<_>>());
+        let of = |i: usize| median(&runs.iter().map(|r: &[f64; 4]| r[i]).collect::<Vec<_>>());
         let _ = writeln!(
             table,
             "| {sessions} | {wait} | {:.0} | {:.2} | {:.0} | {:.0} |",
             of(0),
-            of(0) / writes,
+            of(3),
             of(1),
             of(2)
         );

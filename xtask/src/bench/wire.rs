@@ -99,6 +99,8 @@ struct Series {
     /// The client with the fewest requests by the one with the most.
     fairness: Vec<f64>,
     foreign: Vec<f64>,
+    /// Of the disk's durable writes just then.
+    of_disk: Vec<f64>,
 }
 
 /// What the machine does without us, a second.
@@ -132,7 +134,6 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
     let mut series: Vec<Series> = CELLS.iter().map(|_| Series::default()).collect();
     let mut limits = Limits::default();
     for round in 0..rounds {
-        limits.writes.push(disk::durable_writes(dir)?);
         let [asleep, awake] = bare::commits(dir)?;
         limits.asleep.push(asleep);
         limits.awake.push(awake);
@@ -142,9 +143,20 @@ pub fn figures(dir: &Path, rounds: usize, seconds: f64) -> Result<String, String
                 cell.wait
             );
             Sql { port: server.port }.query("wire", &wait)?;
-            let noise = Noise::start(server.pid());
-            let (rate, fairness) = load(&server, cell.kind, cell.clients, seconds)?;
-            let foreign = noise.foreign();
+            let run = || {
+                let noise = Noise::start(server.pid());
+                let (rate, fairness) = load(&server, cell.kind, cell.clients, seconds)?;
+                Ok((rate, fairness, noise.foreign()))
+            };
+            let (rate, fairness, foreign) = match cell.kind {
+                "commit" => {
+                    let (ran, writes) = disk::beside(dir, run)?;
+                    limits.writes.push(writes);
+                    series.of_disk.push(ran.0 / writes.max(1.0));
+                    ran
+                }
+                _ => run()?,
+            };
             println!(
                 "round {round}: {}: {rate:.0}/s, others {foreign:.0} %",
                 cell.name
@@ -255,7 +267,7 @@ fn table(series: &[Series], limits: &Limits) -> String {
             "| {} | {rate:.0} | {:.1} | {:.2} | {:.2} | {peer} | {:.0} |",
             cell.name,
             1e6 / rate.max(1e-9),
-            rate / writes.max(1.0),
+            median(&series.of_disk),
             median(&series.fairness),
             median(&series.foreign),
         );
