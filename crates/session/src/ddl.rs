@@ -17,7 +17,7 @@ pub(crate) use partitions::parameter_type;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{
     ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
@@ -233,9 +233,10 @@ impl<'a> Ddl<'a> {
                         keys: keys.clone(),
                         others: &new.foreign_keys,
                     };
-                    let key = self.foreign_key(&from, c, state);
-                    let key = key.map_err(|e| self.not_created(e))?;
-                    self.lock_referenced(&key)?;
+                    let key = self.locked_key(|| {
+                        let key = self.foreign_key(&from, c, state);
+                        key.map_err(|e| self.not_created(e))
+                    })?;
                     new.foreign_keys.push(key);
                 }
                 _ => {}
@@ -244,12 +245,24 @@ impl<'a> Ddl<'a> {
         Ok(())
     }
 
-    /// The table that a new foreign key refers to is changed too: its plans must test the key from now on.
-    fn lock_referenced(&self, key: &duramen_catalog::NewForeignKey) -> SqlResult<()> {
-        match self.db.catalog.table(key.referenced)? {
-            Some(table) => self.lock(&table, LockMode::SchM),
-            None => Ok(()),
+    /// A new foreign key as `make` gives it, with a lock on the table that it refers to. That one is changed too: its
+    /// plans must test the key from now on. Where it was defined anew while the lock was waited for the key is made again.
+    fn locked_key(
+        &self,
+        make: impl Fn() -> SqlResult<duramen_catalog::NewForeignKey>,
+    ) -> SqlResult<duramen_catalog::NewForeignKey> {
+        for _ in 0..REBINDS {
+            let key = make()?;
+            let locked = match self.db.catalog.table(key.referenced)? {
+                Some(table) => self.lock(&table, LockMode::SchM),
+                None => return Ok(key),
+            };
+            match locked {
+                Err(e) if is_changed(&e) => {}
+                done => return done.map(|()| key),
+            }
         }
+        make()
     }
 
     fn column(&self, c: &ast::ColumnDef, table: &NewTable) -> SqlResult<NewColumn> {
@@ -486,27 +499,28 @@ impl<'a> Ddl<'a> {
     }
 
     pub fn drop_table(&self, name: &ast::ObjectName, if_exists: bool) -> SqlResult<()> {
-        let snapshot = self.db.catalog.snapshot()?;
-        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
-        let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
-        match table {
-            Some(t) if t.kind == ObjectKind::TABLE => {
-                if t.referenced_by.iter().any(|(other, _)| *other != t.id) {
-                    let message = &messages::OBJECT_REFERENCED_BY_FOREIGN_KEY;
-                    let error = SqlError::new(message, &[&name.display()]);
-                    return Err(error.at_line(name.line as i32));
-                }
-                self.lock(t, LockMode::SchM)?;
-                for key in &t.foreign_keys {
-                    if let Some(other) = self.db.catalog.table(key.referenced)? {
-                        self.lock(&other, LockMode::SchM)?;
-                    }
-                }
-                self.db.catalog.drop_table(self.tx, t)
+        let missing = || cannot_drop("table", &name.display()).at_line(name.line as i32);
+        let found = self.locked(LockMode::SchM, || {
+            let snapshot = self.db.catalog.snapshot()?;
+            let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+            let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
+            let table = table.filter(|t| t.kind == ObjectKind::TABLE);
+            let table = table.ok_or_else(missing)?;
+            if table.referenced_by.iter().any(|(o, _)| *o != table.id) {
+                let message = &messages::OBJECT_REFERENCED_BY_FOREIGN_KEY;
+                let error = SqlError::new(message, &[&name.display()]);
+                return Err(error.at_line(name.line as i32));
             }
-            _ if if_exists => Ok(()),
-            _ => Err(cannot_drop("table", &name.display()).at_line(name.line as i32)),
+            Ok(table.clone())
+        });
+        let table = match found {
+            Err(e) if if_exists && e.number == messages::CANNOT_DROP.number => return Ok(()),
+            found => found?,
+        };
+        for key in &table.foreign_keys {
+            self.lock_other(key.referenced)?;
         }
+        self.db.catalog.drop_table(self.tx, &table)
     }
 
     pub fn drop_index(
@@ -515,49 +529,48 @@ impl<'a> Ddl<'a> {
         name: &ast::ObjectName,
         if_exists: bool,
     ) -> SqlResult<()> {
-        let snapshot = self.db.catalog.snapshot()?;
-        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
-        let table = schema
-            .and_then(|s| snapshot.find_table(s.id, name.name()))
-            .cloned();
-        let found = table.as_ref().and_then(|t| t.index(index).map(|i| (t, i)));
-        match found {
-            Some((_, i)) if i.primary_key || i.unique_constraint => {
-                let kind = if i.primary_key {
-                    "PRIMARY KEY"
-                } else {
-                    "UNIQUE KEY"
-                };
-                let full = format!("{}.{index}", name.display());
-                Err(
-                    SqlError::new(&messages::DROP_CONSTRAINT_INDEX, &[&full, &kind])
-                        .with_state(4)
-                        .at_line(name.line as i32),
-                )
+        let full = format!("{}.{index}", name.display());
+        let at_line = |e: SqlError| e.at_line(name.line as i32);
+        let found = self.locked(LockMode::SchM, || {
+            let snapshot = self.db.catalog.snapshot()?;
+            let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+            let table = schema.and_then(|s| snapshot.find_table(s.id, name.name()));
+            match table.and_then(|t| t.index(index).map(|i| (t, i))) {
+                Some((_, i)) if i.primary_key || i.unique_constraint => {
+                    let kind = match i.primary_key {
+                        true => "PRIMARY KEY",
+                        false => "UNIQUE KEY",
+                    };
+                    let args: [&dyn std::fmt::Display; 2] = [&full, &kind];
+                    let error = SqlError::new(&messages::DROP_CONSTRAINT_INDEX, &args);
+                    Err(at_line(error.with_state(4)))
+                }
+                Some((t, _)) => Ok(t.clone()),
+                None => Err(at_line(cannot_drop("index", &full))),
             }
-            Some((t, _)) => {
-                self.lock(t, LockMode::SchM)?;
-                self.db.catalog.drop_index(self.tx, t, index)?;
-                Ok(())
-            }
-            None if if_exists => Ok(()),
-            None => Err(cannot_drop("index", &format!("{}.{index}", name.display()))
-                .at_line(name.line as i32)),
-        }
+        });
+        let table = match found {
+            Err(e) if if_exists && e.number == messages::CANNOT_DROP.number => return Ok(()),
+            found => found?,
+        };
+        self.db.catalog.drop_index(self.tx, &table, index)?;
+        Ok(())
     }
 
     /// `parts`: ranges of partition numbers; empty: the whole table.
     pub fn truncate(&self, name: &ast::ObjectName, parts: &[(i64, i64)]) -> SqlResult<()> {
-        let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
-        if table
-            .referenced_by
-            .iter()
-            .any(|(other, _)| *other != table.id)
-        {
-            let error = SqlError::new(&messages::TRUNCATE_REFERENCED, &[&name.display()]);
-            return Err(error.at_line(name.line as i32));
-        }
-        self.lock(&table, LockMode::SchM)?;
+        let table = self.locked(LockMode::SchM, || {
+            let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
+            if table
+                .referenced_by
+                .iter()
+                .any(|(other, _)| *other != table.id)
+            {
+                let error = SqlError::new(&messages::TRUNCATE_REFERENCED, &[&name.display()]);
+                return Err(error.at_line(name.line as i32));
+            }
+            Ok(table)
+        })?;
         if !parts.is_empty() {
             return self.truncate_partitions(&table, parts);
         }
@@ -588,22 +601,45 @@ impl<'a> Ddl<'a> {
             })
     }
 
-    /// The table as it is once its lock is held: one that was defined anew while the lock was waited for is looked up
-    /// again.
+    /// As [`Ddl::locked`], for the name of a table.
     fn locked_table(
         &self,
         name: &ast::ObjectName,
         message: &'static messages::Message,
     ) -> SqlResult<Arc<TableDef>> {
+        self.locked(LockMode::SchM, || self.table(name, message))
+    }
+
+    /// The table that `find` gives as it is once its lock is held: one that was defined anew while the lock was waited for
+    /// is looked for again.
+    pub(crate) fn locked(
+        &self,
+        mode: LockMode,
+        find: impl Fn() -> SqlResult<Arc<TableDef>>,
+    ) -> SqlResult<Arc<TableDef>> {
         for _ in 0..REBINDS {
-            let table = self.table(name, message)?;
-            match self.lock(&table, LockMode::SchM) {
-                Err(e) if e.number == messages::DEFINITION_CHANGED.number => {}
+            let table = find()?;
+            match self.lock(&table, mode) {
+                Err(e) if is_changed(&e) => {}
                 done => return done.map(|()| table),
             }
         }
-        let table = self.table(name, message)?;
-        self.lock(&table, LockMode::SchM).map(|()| table)
+        let table = find()?;
+        self.lock(&table, mode).map(|()| table)
+    }
+
+    /// Locks a table that a change of another concerns, whatever it has become meanwhile; nothing where it has gone.
+    fn lock_other(&self, id: ObjectId) -> SqlResult<()> {
+        for _ in 0..REBINDS {
+            let Some(other) = self.db.catalog.table(id)? else {
+                return Ok(());
+            };
+            match self.lock(&other, LockMode::SchM) {
+                Err(e) if is_changed(&e) => {}
+                done => return done,
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn lock(&self, table: &TableDef, mode: LockMode) -> SqlResult<()> {
@@ -625,8 +661,16 @@ impl<'a> Ddl<'a> {
         if new && !crate::stored::is_current(self.db, table)? {
             return Err(crate::stored::changed(table).with_state(2));
         }
-        self.db.db.note_definition(self.tx, table.id)
+        match mode {
+            LockMode::SchM => self.db.db.note_definition(self.tx, table.id),
+            _ => Ok(()),
+        }
     }
+}
+
+/// The lock is held, but what it was asked for has been defined anew.
+fn is_changed(e: &SqlError) -> bool {
+    (e.number, e.state) == (messages::DEFINITION_CHANGED.number, 2)
 }
 
 /// `sysname` is a type of its own to the catalog.

@@ -25,10 +25,7 @@ impl Ddl<'_> {
         defaults: &Defaults,
         numbers: (Option<i64>, Option<i64>),
     ) -> SqlResult<()> {
-        let table = self.altered(&stmt.table)?;
-        self.lock(&table, LockMode::SchM)?;
-        // Another session may have changed it before the lock was granted.
-        let table = self.altered(&stmt.table)?;
+        let table = self.locked(LockMode::SchM, || self.altered(&stmt.table))?;
         match &stmt.action {
             AlterTableAction::Add {
                 elements,
@@ -75,7 +72,11 @@ impl Ddl<'_> {
                 self.switch_triggers(table, *enable, names.as_deref())
             }
             AlterTableAction::Switch { target, .. } => {
-                let target = self.altered(target)?;
+                let same = self.altered(target)?.id == table.id;
+                let target = match same {
+                    true => table.clone(),
+                    false => self.locked(LockMode::SchM, || self.altered(target))?,
+                };
                 self.switch_rows(&table, &target, numbers)
             }
             other => Err(refuse(action_name(other), stmt.table.line)),
@@ -301,9 +302,10 @@ impl Ddl<'_> {
                     keys: Vec::new(),
                     others: &[],
                 };
-                let new = self.foreign_key(&from, c, state);
-                let new = new.map_err(|e| self.not_created(e))?;
-                self.lock_referenced(&new)?;
+                let new = self.locked_key(|| {
+                    let key = self.foreign_key(&from, c, state);
+                    key.map_err(|e| self.not_created(e))
+                })?;
                 let next = self.db.catalog.add_foreign_key(self.tx, &table, &new);
                 let next = next.map_err(|e| self.name_taken(e))?;
                 if check && let Some(made) = next.foreign_keys.last() {
@@ -330,10 +332,8 @@ impl Ddl<'_> {
             .foreign_keys
             .iter()
             .find(|f| fold(&f.name) == fold(name));
-        if let Some(key) = gone
-            && let Some(other) = self.db.catalog.table(key.referenced)?
-        {
-            self.lock(&other, LockMode::SchM)?;
+        if let Some(key) = gone {
+            self.lock_other(key.referenced)?;
         }
         self.db.catalog.drop_constraint(self.tx, &table, name)
     }
@@ -397,10 +397,8 @@ impl Ddl<'_> {
             names.clone().next().is_none() || names.any(|n| fold(n) == fold(name))
         };
         for key in &table.foreign_keys {
-            if meant(&key.name)
-                && let Some(other) = self.db.catalog.table(key.referenced)?
-            {
-                self.lock(&other, LockMode::SchM)?;
+            if meant(&key.name) {
+                self.lock_other(key.referenced)?;
             }
         }
         let mut tested = Vec::new();
@@ -433,8 +431,7 @@ impl Ddl<'_> {
         if !trusted(&table) {
             return Ok(());
         }
-        self.lock(&table, LockMode::SchM)?;
-        let table = self.altered(name)?;
+        let table = self.locked(LockMode::SchM, || self.altered(name))?;
         let catalog = &self.db.catalog;
         catalog.set_constraint_states(self.tx, &table, |_, state| ConstraintState {
             not_trusted: true,

@@ -65,8 +65,7 @@ impl Ddl<'_> {
         const WHAT: &str = "CREATE STATISTICS";
         let line = name.line;
         let at_line = |e: SqlError| e.at_line(line as i32);
-        let table = self.measured(name)?;
-        self.lock(&table, LockMode::SchM)?;
+        let table = self.locked(LockMode::SchM, || self.measured(name))?;
         if stmt.filter.is_some() {
             return Err(refuse("CREATE STATISTICS with a WHERE clause", line));
         }
@@ -127,7 +126,7 @@ impl Ddl<'_> {
         options: &[NamedOption],
     ) -> SqlResult<()> {
         const WHAT: &str = "UPDATE STATISTICS";
-        let table = self.measured(name)?;
+        let table = self.locked(LockMode::SchS, || self.measured(name))?;
         let (mut amount, mut of_indexes, mut of_columns) = (Extent::Usual, true, true);
         for o in options {
             match (extent(o, WHAT)?, o.name.as_str(), &o.value) {
@@ -173,15 +172,17 @@ impl Ddl<'_> {
             false => format!("{}.{name}", of.display()),
         };
         let missing = || cannot_drop("statistics", &full).at_line(line);
-        let table = self.measured(of).map_err(|_| missing())?;
-        if table.index(name).is_some() {
-            let args: [&dyn std::fmt::Display; 2] = [&"DROP", &full];
-            return Err(SqlError::new(&messages::NOT_STATISTICS, &args).at_line(line));
-        }
-        if table.statistics(name).is_none() {
-            return Err(missing());
-        }
-        self.lock(&table, LockMode::SchM)?;
+        let table = self.locked(LockMode::SchM, || {
+            let table = self.measured(of).map_err(|_| missing())?;
+            if table.index(name).is_some() {
+                let args: [&dyn std::fmt::Display; 2] = [&"DROP", &full];
+                return Err(SqlError::new(&messages::NOT_STATISTICS, &args).at_line(line));
+            }
+            match table.statistics(name) {
+                Some(_) => Ok(table),
+                None => Err(missing()),
+            }
+        })?;
         self.db.catalog.drop_statistics(self.tx, &table, name)?;
         Ok(())
     }

@@ -12,7 +12,6 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::{CheckDef, IndexDef, TableDef};
 use duramen_query::host::Limit;
 use duramen_storage::RowsetDef;
-use duramen_txn::LockMode;
 use duramen_types::Value;
 
 use super::{Ddl, refuse};
@@ -45,7 +44,6 @@ impl Ddl<'_> {
             let args: [&dyn Display; 2] = [&source.name, &target.name];
             return Err(failed(&messages::SWITCH_SAME_TABLE, &args));
         }
-        self.lock(target, LockMode::SchM)?;
         let (a, b) = (self.side(source, numbers.0)?, self.side(target, numbers.1)?);
         same_columns(&a, &b)?;
         for side in [&a, &b] {

@@ -104,6 +104,75 @@ fn a_definition_that_waited_for_another_goes_on_from_it() {
     }
 }
 
+/// Each of them waits for the table twice: for the rows, and for the one before it, which defines the table anew.
+#[test]
+fn changes_of_a_table_that_waited_for_others_go_on() {
+    for seed in seeds(0, 3) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(
+                &mut s,
+                "CREATE INDEX iv ON t (v); CREATE INDEX iw ON t (v, id); \
+                 CREATE TABLE o (id int PRIMARY KEY, t int)",
+            );
+            run(&mut s, "BEGIN TRAN; UPDATE t SET v = 3 WHERE id = 1");
+            let waiting = [
+                aside(instance, "ALTER TABLE t ADD w int NOT NULL DEFAULT 7"),
+                aside(instance, "DROP INDEX iv ON t"),
+                aside(instance, "ALTER TABLE t ADD CHECK (v > 0)"),
+                aside(instance, "UPDATE STATISTICS t"),
+                aside(instance, "CREATE STATISTICS sv ON t (v)"),
+                aside(
+                    instance,
+                    "ALTER TABLE o ADD FOREIGN KEY (t) REFERENCES t (id)",
+                ),
+                aside(instance, "DROP INDEX IF EXISTS iw ON t"),
+            ];
+            a_while();
+            run(&mut s, "COMMIT");
+            for w in waiting {
+                assert_eq!(w.join().expect("it ended"), Vec::<String>::new());
+            }
+            let found = "SELECT (SELECT COUNT(*) FROM sys.indexes WHERE object_id = OBJECT_ID('t')), \
+                (SELECT COUNT(*) FROM sys.check_constraints WHERE parent_object_id = OBJECT_ID('t')), \
+                (SELECT COUNT(*) FROM sys.foreign_keys WHERE referenced_object_id = OBJECT_ID('t')), \
+                (SELECT SUM(w) FROM t)";
+            assert_eq!(run(&mut s, found)[1], "1 | 1 | 1 | 14");
+
+            // Tables that are emptied and dropped meanwhile.
+            run(&mut s, "DROP TABLE o; BEGIN TRAN; UPDATE t SET v = 4");
+            let waiting = [
+                aside(instance, "TRUNCATE TABLE t"),
+                aside(instance, "ALTER TABLE t ADD x int"),
+                aside(instance, "TRUNCATE TABLE t"),
+                aside(instance, "ALTER TABLE t ADD y int"),
+            ];
+            a_while();
+            run(&mut s, "COMMIT");
+            for w in waiting {
+                assert_eq!(w.join().expect("it ended"), Vec::<String>::new());
+            }
+            assert_eq!(
+                run(&mut s, "SELECT COUNT(x) + COUNT(y) + COUNT(*) FROM t")[1],
+                "0"
+            );
+            run(&mut s, "BEGIN TRAN; INSERT t (id, v) VALUES (9, 9)");
+            let first = aside(instance, "ALTER TABLE t ADD z int");
+            let second = aside(instance, "DROP TABLE t");
+            a_while();
+            run(&mut s, "COMMIT");
+            let first = first.join().expect("it ended");
+            assert!(
+                first.is_empty() || first[0].starts_with("Msg 4902,"),
+                "{first:?}"
+            );
+            assert_eq!(second.join().expect("it ended"), Vec::<String>::new());
+            let check = run(&mut s, "DBCC CHECKDB (d) WITH NO_INFOMSGS");
+            assert_eq!(check, Vec::<String>::new());
+        });
+    }
+}
+
 #[test]
 fn a_table_that_is_dropped_meanwhile_is_not_there() {
     for seed in seeds(0, 2) {
