@@ -12,6 +12,8 @@ pub struct ThreadWork {
     pub physical_reads: u64,
     /// Pages that became dirty.
     pub logical_writes: u64,
+    /// Processor time of threads that have helped this one.
+    pub helped_cpu_nanos: u64,
 }
 
 thread_local! {
@@ -20,6 +22,7 @@ thread_local! {
         logical_reads: 0,
         physical_reads: 0,
         logical_writes: 0,
+        helped_cpu_nanos: 0,
     }) };
 }
 
@@ -31,6 +34,7 @@ impl ThreadWork {
             logical_reads: self.logical_reads - earlier.logical_reads,
             physical_reads: self.physical_reads - earlier.physical_reads,
             logical_writes: self.logical_writes - earlier.logical_writes,
+            helped_cpu_nanos: self.helped_cpu_nanos - earlier.helped_cpu_nanos,
         }
     }
 }
@@ -73,5 +77,6 @@ pub fn add_thread_work(work: &ThreadWork) {
         w.logical_reads += work.logical_reads;
         w.physical_reads += work.physical_reads;
         w.logical_writes += work.logical_writes;
+        w.helped_cpu_nanos += work.helped_cpu_nanos;
     });
 }

@@ -165,6 +165,18 @@ impl State {
         self.count += n;
     }
 
+    /// Adds the values of another state: count, mean and squared distances of both together (the pairwise form of Chan,
+    /// Golub and LeVeque).
+    pub(crate) fn join_spread(&mut self, other: &State) {
+        let (n, m) = (self.count as f64, other.count as f64);
+        if other.count > 0 {
+            let apart = other.mean - self.mean;
+            self.mean += apart * m / (n + m);
+            self.squares += other.squares + apart * apart * n * m / (n + m);
+            self.count += other.count;
+        }
+    }
+
     /// One text of a STRING_AGG, and what it is sorted by.
     pub(crate) fn add_part(
         &mut self,

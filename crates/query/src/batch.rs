@@ -18,7 +18,9 @@
 //!    must see all their input anyway.
 //! 3. Between batches a statement can be cancelled.
 
+mod accumulator;
 mod aggregate;
+mod built;
 mod compared;
 mod crew;
 mod direct;
@@ -31,6 +33,8 @@ mod kernels;
 mod keys;
 mod merge;
 mod order;
+mod part_scan;
+mod repartition;
 mod runs;
 mod sort;
 mod source;
@@ -50,9 +54,11 @@ use crate::plan::{Node, Plan, Seek};
 use crate::profile::counted;
 use crate::window;
 
+pub(crate) use built::{Build, Built};
 pub(crate) use crew::Dealt;
-pub(crate) use join::{Build, Built, builds_left};
+pub(crate) use join::builds_left;
 pub use kept::{Keeper, Kept};
+pub(crate) use repartition::Incoming;
 pub use source::Rows;
 
 /// Rows that operators gather before they hand them on.
@@ -125,8 +131,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     if !suits(plan, false) {
         return source::from_rows(plan, needed, cx);
     }
-    let operator = open_uncounted(plan, needed, cx)?;
-    Ok(counted(operator, plan, cx))
+    counted(plan, cx, |cx| open_uncounted(plan, needed, cx))
 }
 
 fn open_uncounted<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
@@ -174,8 +179,7 @@ pub fn open_whole<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
     let needed = vec![true; plan.columns.len()];
     match &plan.node {
         Node::Project { input, exprs } if !plan.correlated => {
-            let operator = project(input, exprs, &needed, u64::MAX, cx)?;
-            Ok(counted(operator, plan, cx))
+            counted(plan, cx, |cx| project(input, exprs, &needed, u64::MAX, cx))
         }
         _ => open(plan, &needed, cx),
     }
@@ -215,17 +219,19 @@ fn open_first<'p>(
     limit: u64,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
-    let operator = match &plan.node {
-        Node::Sort { input, keys } if suits(plan, false) => {
-            sort::open((input, keys), needed, limit, cx)
+    if !suits(plan, false) {
+        return open(plan, needed, cx);
+    }
+    match &plan.node {
+        Node::Sort { input, keys } => {
+            counted(plan, cx, |cx| sort::open((input, keys), needed, limit, cx))
         }
-        Node::Project { input, exprs } if suits(plan, false) => {
-            project(input, exprs, needed, limit, cx)
+        Node::Project { input, exprs } => {
+            counted(plan, cx, |cx| project(input, exprs, needed, limit, cx))
         }
-        Node::Parallel { .. } if suits(plan, false) => exchange::open(plan, needed, limit, cx),
-        _ => return open(plan, needed, cx),
-    };
-    Ok(counted(operator?, plan, cx))
+        Node::Parallel { .. } => counted(plan, cx, |cx| exchange::open(plan, needed, limit, cx)),
+        _ => open(plan, needed, cx),
+    }
 }
 
 fn project<'p>(

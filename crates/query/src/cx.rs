@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duramen_base::SqlResult;
 use duramen_types::{ConvertCtx, Value};
 
-use crate::batch::{Build, Built, Dealt};
+use crate::batch::{Build, Built, Dealt, Incoming};
 use crate::host::{Host, Locator};
 use crate::plan::{Plan, Row};
 use crate::profile::Profile;
@@ -41,8 +41,15 @@ pub struct Cx<'a> {
     pub profile: Option<Arc<Profile>>,
     /// Of a thread that runs a part of a parallel plan: what it shares with the others.
     pub(crate) dealt: Option<Arc<Dealt>>,
-    /// Kept sides of joins that were made before they were opened, by plan address.
-    pub(crate) built: BTreeMap<usize, Built>,
+    /// The number of a helping thread; 0 for the statement's own.
+    pub(crate) thread: u32,
+    /// Of a scan that is dealt out by parts: the part that the last batch was of.
+    pub(crate) part: usize,
+    /// The join, by plan address, whose rows come from other threads: whether the left side is kept, the kept side's rows
+    /// and the others.
+    pub(crate) incoming: Option<(usize, bool, Incoming, Incoming)>,
+    /// Kept sides of joins that were made before they were opened, and whether those are the left ones, by plan address.
+    pub(crate) built: BTreeMap<usize, (bool, Built)>,
     /// SET ROWCOUNT: how many rows a statement gives out or changes at most.
     pub row_limit: u64,
     /// Rows of an OUTPUT clause for the client.
@@ -72,6 +79,9 @@ impl<'a> Cx<'a> {
             parallel: true,
             profile: None,
             dealt: None,
+            thread: 0,
+            part: 0,
+            incoming: None,
             built: BTreeMap::new(),
             row_limit: u64::MAX,
             output: Vec::new(),
@@ -88,8 +98,16 @@ impl<'a> Cx<'a> {
     }
 
     /// The kept side of a join, where one was made for this thread alone.
-    pub(crate) fn take_built(&mut self, join: &Plan) -> Option<Built> {
+    pub(crate) fn take_built(&mut self, join: &Plan) -> Option<(bool, Built)> {
         self.built.remove(&std::ptr::from_ref(join).addr())
+    }
+
+    /// Where the rows of a join come from other threads: whether its left side is kept, that side's, and the others.
+    pub(crate) fn take_incoming(&mut self, join: &Plan) -> Option<(bool, Incoming, Incoming)> {
+        let meant =
+            |i: &mut (usize, bool, Incoming, Incoming)| i.0 == std::ptr::from_ref(join).addr();
+        let (_, left, build, probe) = self.incoming.take_if(meant)?;
+        Some((left, build, probe))
     }
 
     pub(crate) fn outer_row(&self, depth: usize) -> &Row {

@@ -99,9 +99,11 @@ fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<O
         return open_uncounted(plan, goal, cx);
     };
     let place = profile::place(plan);
-    profile.begins(place);
-    let input = open_uncounted(plan, goal, cx)?;
-    Ok(Operator::Counted(Box::new(input), place))
+    profile.note(place, cx, |counts| counts.executions += 1);
+    let watch = profile::Watch::start();
+    let input = open_uncounted(plan, goal, cx);
+    profile.note(place, cx, |counts| watch.add_to(counts));
+    Ok(Operator::Counted(Box::new(input?), place))
 }
 
 fn open_uncounted<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
@@ -341,9 +343,11 @@ impl Operator<'_> {
             }
             Operator::Columns(rows) => rows.next(cx),
             Operator::Counted(input, place) => {
+                let watch = profile::Watch::start();
                 let batch = input.next(cx)?;
                 if let Some(profile) = &cx.profile {
-                    profile.gives(*place, batch.as_ref().map(Vec::len));
+                    profile.gives(*place, batch.as_ref().map(Vec::len), cx);
+                    profile.note(*place, cx, |counts| watch.add_to(counts));
                 }
                 Ok(batch)
             }

@@ -591,11 +591,21 @@ fn subquery_rows(
     if let Some(rows) = cx.cached.get(&key) {
         return Ok(rows.clone());
     }
+    // Of threads that run the same one reads, the others wait for what it finds.
+    let common = cx.dealt.as_ref().map(|dealt| dealt.once(key));
+    let mut found = common.as_ref().map(|rows| rows.lock());
+    if let Some(rows) = found.as_deref().and_then(Option::as_ref) {
+        cx.cached.insert(key, rows.clone());
+        return Ok(rows.clone());
+    }
     // An uncorrelated plan never reads outer rows, but inner correlated ones count their depth from here.
     cx.push_outer(row);
     let rows = plan.rows(cx);
     cx.pop_outer();
     let rows = Arc::new(rows?);
+    if let Some(found) = found.as_deref_mut() {
+        *found = Some(rows.clone());
+    }
     cx.cached.insert(key, rows.clone());
     Ok(rows)
 }

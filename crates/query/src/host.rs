@@ -160,6 +160,8 @@ pub struct Parallelism {
     /// `cost threshold for parallelism`, in the unit of estimated plans.
     pub threshold: f64,
     pub processors: usize,
+    /// Rows, groups and kept sides of joins change threads from so many on.
+    pub sent_from: f64,
 }
 
 impl Parallelism {
@@ -168,7 +170,11 @@ impl Parallelism {
         max_degree: 1,
         threshold: f64::INFINITY,
         processors: 1,
+        sent_from: f64::INFINITY,
     };
+
+    /// Where sending rows to other threads begins to be worth starting more threads for it. *Assumed.*
+    pub const SENT_FROM: usize = 4096;
 
     /// How many threads may run a statement of that estimated cost; `hint` is OPTION (MAXDOP n).
     pub fn degree(&self, cost: f64, hint: Option<u64>) -> usize {

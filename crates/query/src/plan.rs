@@ -189,6 +189,8 @@ pub enum Node {
         cost: f64,
         /// OPTION (MAXDOP n)
         max_degree: Option<u64>,
+        /// Its rows may come in any order, another one each time, and all of them are wanted.
+        any_order: bool,
     },
     Concat(Vec<Plan>),
     /// EXCEPT (`keep_common` false) and INTERSECT.

@@ -11,6 +11,7 @@ use crate::expr::{Expr, Kind};
 use crate::host::{Bounds, TableSource};
 use crate::locking::ScanLock;
 use crate::plan::{JoinKind, Node, Plan, Row};
+use crate::profile::Watch;
 
 /// A left side with more rows than this reads the right side once, as a hash join.
 pub const FEW_ROWS: usize = 512;
@@ -79,16 +80,19 @@ impl<'p> SeekJoin<'p> {
             equal: equal.collect(),
             ..Bounds::default()
         };
+        let watch = cx.profile.is_some().then(Watch::start);
         let mut cursor = self.table.def.open(Some(&bounds), self.lock, cx)?;
         let mut rows = Vec::new();
         while let Some((_, row)) = cursor.next(cx)? {
             rows.push(row);
         }
-        if let Some(profile) = &cx.profile {
-            let place = crate::profile::place(self.right);
-            profile.begins(place);
-            profile.gives(place, Some(rows.len()));
-            profile.gives(place, None);
+        if let (Some(profile), Some(watch)) = (&cx.profile, watch) {
+            profile.note(crate::profile::place(self.right), cx, |counts| {
+                counts.rows += rows.len() as u64;
+                counts.executions += 1;
+                counts.ends += 1;
+                watch.add_to(counts);
+            });
         }
         Ok(rows)
     }

@@ -8,7 +8,7 @@ use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, count};
 use duramen_os::Env;
 use duramen_os::sync::Mutex;
-use duramen_query::host::Source;
+use duramen_query::host::{Parallelism, Source};
 use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
 use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
@@ -58,6 +58,8 @@ pub struct Instance {
     pub(crate) settings: Settings,
     /// Processors that queries are spread over.
     pub(crate) processors: AtomicUsize,
+    /// [`duramen_query::host::Parallelism::sent_from`]
+    pub(crate) sent_from: AtomicUsize,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
     /// Event sessions.
@@ -135,6 +137,7 @@ impl Instance {
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
             settings: Settings::default(),
             processors: AtomicUsize::new(duramen_os::machine::processors()),
+            sent_from: AtomicUsize::new(Parallelism::SENT_FROM),
             stop: OnceLock::new(),
             xe,
             error_log,

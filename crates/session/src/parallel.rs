@@ -31,12 +31,18 @@ impl Instance {
             max_degree: u64::try_from(setting(option::MAX_PARALLELISM)).unwrap_or(0),
             threshold: setting(option::COST_THRESHOLD) as f64,
             processors: self.processors.load(Ordering::Relaxed),
+            sent_from: self.sent_from.load(Ordering::Relaxed) as f64,
         }
     }
 
     /// How many processors queries are to be spread over, in place of the machine's.
     pub fn use_processors(&self, n: usize) {
         self.processors.store(n.max(1), Ordering::Relaxed);
+    }
+
+    /// From how many groups, or rows of a join's kept side, on rows change threads where that pays at all.
+    pub fn send_rows_from(&self, n: usize) {
+        self.sent_from.store(n, Ordering::Relaxed);
     }
 }
 
@@ -78,6 +84,7 @@ impl WorkerHost for Helpers {
             .map(|w| duramen_observe::attach(w, number));
         let _helping = duramen_txn::lock::help(stop.clone());
         let before = duramen_observe::thread_work();
+        let cpu = duramen_os::time::thread_cpu();
         if self.meters {
             duramen_observe::meter_reads();
         }
@@ -89,7 +96,11 @@ impl WorkerHost for Helpers {
         if self.meters {
             done.1.extend(duramen_observe::metered_reads());
         }
-        done.0.push(duramen_observe::thread_work().since(&before));
+        let cpu = duramen_os::time::thread_cpu().saturating_sub(cpu);
+        done.0.push(ThreadWork {
+            helped_cpu_nanos: cpu.as_nanos() as u64,
+            ..duramen_observe::thread_work().since(&before)
+        });
         done.2.extend(usage::take());
     }
 

@@ -9,7 +9,9 @@ use duramen_base::SqlResult;
 use duramen_query::Plan;
 use duramen_query::dml::Dml;
 use duramen_query::host::Parallelism;
-use duramen_query::showplan::{PlanLine, PlannedStatement, document, lines_of, of_expression};
+use duramen_query::showplan::{
+    PlanLine, PlannedStatement, Took, document, lines_of, of_expression,
+};
 
 use crate::program::{Op, Program};
 use crate::run::{Bound, kind_of};
@@ -54,7 +56,11 @@ pub fn of_program(
     cached: bool,
     plan: &mut dyn FnMut(usize) -> SqlResult<Planned>,
 ) -> SqlResult<Option<String>> {
-    let mut walk = Walk { program, plan };
+    let mut walk = Walk {
+        program,
+        plan,
+        took: None,
+    };
     let statements = match only {
         Some(at) => vec![walk.statement(at)?],
         None => walk.block(0, program.steps.len())?,
@@ -64,8 +70,27 @@ pub fn of_program(
     Ok((!statements.is_empty()).then(made))
 }
 
+/// The document of a step that has run, and what that took.
+pub fn of_run(
+    program: &Program,
+    at: usize,
+    took: Took,
+    plan: &mut dyn FnMut(usize) -> SqlResult<Planned>,
+) -> SqlResult<Option<String>> {
+    let mut walk = Walk {
+        program,
+        plan,
+        took: Some(took),
+    };
+    let statements = [walk.statement(at)?];
+    let build = crate::version::product_version();
+    Ok(Some(document(&statements, &build, false)))
+}
+
 struct Walk<'p, 'f> {
     program: &'p Program,
+    /// Of the one step that has run.
+    took: Option<Took>,
     plan: &'f mut dyn FnMut(usize) -> SqlResult<Planned>,
 }
 
@@ -82,6 +107,7 @@ impl<'p> Walk<'p, '_> {
             query_hash: Some(format!("0x{:016X}", query_hash(text))),
             degree,
             lines,
+            took: self.took.take(),
             branches: None,
         })
     }

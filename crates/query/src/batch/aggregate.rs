@@ -10,20 +10,22 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_types::batch::{Batch, Column, Data, IntKind};
-use duramen_types::{CollationId, POW10, Value};
+use duramen_types::Value;
+use duramen_types::batch::{Batch, Column, Data};
 
-use super::crew::Crew;
+use super::accumulator::Accumulator;
+use super::crew::{Crew, Give};
 use super::grouped::Grouped;
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
+use super::repartition::{Incoming, Outgoing};
 use super::spilled::{Reader, Writer};
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need};
-use crate::aggregate::{ORDERED_GROUPS, State, overflow_of_sum};
+use crate::aggregate::ORDERED_GROUPS;
 use crate::cx::Cx;
 use crate::expr::Expr;
 use crate::key::compare_nullable;
-use crate::plan::{Aggregate, AggregateKind, Node, Plan};
+use crate::plan::{Aggregate, Node, Plan};
 use crate::spill::Grant;
 
 pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {
@@ -52,7 +54,12 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     drop(input);
     let mut work = Vec::new();
     let groups = state.finish(&mut work)?;
-    Ok(Box::new(Output { plan, groups, work }))
+    Ok(Box::new(Output {
+        plan,
+        groups,
+        work,
+        whose: Whose::All,
+    }))
 }
 
 /// The groups' keys, then every aggregate's arguments.
@@ -90,6 +97,17 @@ fn arguments(a: &Aggregate) -> impl Iterator<Item = &Expr> {
     a.input.iter().chain(list)
 }
 
+/// The rows that a thread groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The statement's.
+    All,
+    /// Those that the thread has read: others have more of each group, so that a sum may leave the range of its type.
+    Own,
+    /// Those of the thread's keys, in no order: here too a sum has to fit only at the end.
+    Keys,
+}
+
 pub(super) struct Grouping<'p> {
     by: &'p [Expr],
     aggregates: &'p [Aggregate],
@@ -109,22 +127,35 @@ pub(super) struct Grouping<'p> {
     /// Rows of groups that found no room.
     rest: Option<Writer>,
     round: u32,
-    /// These are some of a statement's groups: sums may leave the range of their type on the way.
-    some: bool,
+    whose: Whose,
     /// Some groups found no room.
     no_room: bool,
 }
 
-/// The groups that one of several threads has made of its rows.
+/// The groups that one of several threads has made of its rows, or of one part of them.
 pub(super) struct Partial {
+    part: usize,
     keys: Vec<Column>,
     states: Vec<Accumulator>,
     groups: usize,
     _grant: Grant,
 }
 
-/// The groups of the rows that this thread gets; `None` when memory does not suffice for them.
-pub(super) fn partial(plan: &Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Option<Partial>> {
+impl Partial {
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+}
+
+/// Gives the groups of the rows that this thread gets; `None` when memory does not suffice for them. `by_part`: those of
+/// each part of the scan for themselves.
+pub(super) fn partials(
+    plan: &Plan,
+    needed: &[bool],
+    by_part: bool,
+    cx: &mut Cx<'_>,
+    give: Give<'_, Option<Partial>>,
+) -> SqlResult<()> {
     let Node::Aggregate {
         input,
         groups,
@@ -132,30 +163,33 @@ pub(super) fn partial(plan: &Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResul
         ..
     } = &plan.node
     else {
-        return Ok(None);
+        return Ok(());
     };
     let exprs = BatchExpr::all(inputs(groups, aggregates));
     let mut rows = super::open(input, &below(plan, needed), cx)?;
-    let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
-    state.some = true;
+    let fresh = |cx: &Cx<'_>| Grouping {
+        whose: Whose::Own,
+        ..Grouping::new(groups, aggregates, (0, 0), cx)
+    };
+    let (mut state, mut part) = (fresh(cx), None);
     while let Some(batch) = rows.next(cx)? {
+        if by_part && let Some(before) = part.replace(cx.part).filter(|p| *p != cx.part) {
+            let done = std::mem::replace(&mut state, fresh(cx));
+            give(Some(done.into_partial(before)))?;
+        }
         let columns = vector::columns(&exprs, &batch, cx)?;
         state.add(&columns, batch.rows(), cx)?;
         if state.no_room {
-            return Ok(None);
+            return give(None);
         }
     }
-    Ok(Some(Partial {
-        keys: state.keys,
-        states: state.states,
-        groups: state.groups,
-        _grant: state.grant,
-    }))
+    give(Some(state.into_partial(part.unwrap_or(0))))
 }
 
-/// Puts the workers' groups together; `None` when one of them found no room.
+/// Puts the workers' groups together, those of parts in the order of the parts; `None` when one of them found no room.
 pub(super) fn together<'p>(
     plan: &'p Plan,
+    by_part: bool,
     mut crew: Crew<Option<Partial>>,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<Boxed<'p>>> {
@@ -166,16 +200,89 @@ pub(super) fn together<'p>(
         return Ok(None);
     };
     let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
+    let mut parts = Vec::new();
     while let Some(partial) = crew.next(0, cx)? {
         match partial {
+            Some(partial) if by_part => parts.push(partial),
             Some(partial) => state.join(partial)?,
             None => return Ok(None),
         }
     }
     drop(crew);
+    parts.sort_by_key(|p| p.part);
+    parts.into_iter().try_for_each(|p| state.join(p))?;
     let mut work = Vec::new();
     let groups = state.finish(&mut work)?;
-    Ok(Some(Box::new(Output { plan, groups, work })))
+    Ok(Some(Box::new(Output {
+        plan,
+        groups,
+        work,
+        whose: Whose::All,
+    })))
+}
+
+/// Sends what a grouping takes from the rows that this thread gets to the threads of the groups' keys.
+pub(super) fn send(
+    plan: &Plan,
+    needed: &[bool],
+    mut out: Outgoing,
+    cx: &mut Cx<'_>,
+) -> SqlResult<()> {
+    let Node::Aggregate {
+        input,
+        groups,
+        aggregates,
+        ..
+    } = &plan.node
+    else {
+        return out.end(Ok(()));
+    };
+    let exprs = BatchExpr::all(inputs(groups, aggregates));
+    let collations: Vec<_> = groups.iter().map(|e| e.ty.collation).collect();
+    let mut sent = || -> SqlResult<()> {
+        let mut rows = super::open(input, &below(plan, needed), cx)?;
+        while let Some(batch) = rows.next(cx)? {
+            let columns = vector::columns(&exprs, &batch, cx)?;
+            out.put(
+                &columns,
+                (&columns[..groups.len()], &collations),
+                batch.rows(),
+            )?;
+        }
+        Ok(())
+    };
+    let sent = sent();
+    out.end(sent)
+}
+
+/// The groups whose rows have been sent to this thread: all of each.
+pub(super) fn received<'p>(
+    plan: &'p Plan,
+    mut from: Incoming,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Boxed<'p>> {
+    let Node::Aggregate {
+        groups, aggregates, ..
+    } = &plan.node
+    else {
+        return Ok(Box::new(from));
+    };
+    let whose = Whose::Keys;
+    let mut state = Grouping {
+        whose,
+        ..Grouping::new(groups, aggregates, (0, 0), cx)
+    };
+    while let Some(batch) = from.next(cx)? {
+        state.add(batch.columns(), batch.rows(), cx)?;
+    }
+    let mut work = Vec::new();
+    let groups = state.finish(&mut work)?;
+    Ok(Box::new(Output {
+        plan,
+        groups,
+        work,
+        whose,
+    }))
 }
 
 impl<'p> Grouping<'p> {
@@ -200,7 +307,7 @@ impl<'p> Grouping<'p> {
             key_bytes: 0,
             rest: None,
             round,
-            some: false,
+            whose: Whose::All,
             no_room: false,
         };
         if by.is_empty() {
@@ -255,7 +362,8 @@ impl<'p> Grouping<'p> {
             let count = self::arguments(aggregate).count();
             let (own, rest) = arguments.split_at(count);
             arguments = rest;
-            state.take(aggregate, own, (&self.numbers, self.groups), self.some, cx)?;
+            let wide = self.whose != Whose::All;
+            state.take(aggregate, own, (&self.numbers, self.groups), wide, cx)?;
         }
         if !self.fresh.is_empty() && !self.by.is_empty() {
             let states: usize = self.states.iter().map(Accumulator::group_bytes).sum();
@@ -264,13 +372,23 @@ impl<'p> Grouping<'p> {
             let own = self.table.heap_bytes() + self.key_bytes + shared;
             let bytes = own + self.groups * (states + first);
             if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
-                match self.some {
-                    true => self.no_room = true,
-                    false => self.rest = Some(Writer::new(cx)?),
+                match self.whose {
+                    Whose::Own => self.no_room = true,
+                    _ => self.rest = Some(Writer::new(cx)?),
                 }
             }
         }
         Ok(())
+    }
+
+    fn into_partial(self, part: usize) -> Partial {
+        Partial {
+            part,
+            keys: self.keys,
+            states: self.states,
+            groups: self.groups,
+            _grant: self.grant,
+        }
     }
 
     /// Adds the groups of another thread. Their memory was lent to it: ours is held whatever there is.
@@ -324,7 +442,8 @@ impl<'p> Grouping<'p> {
     /// The groups that are there; what had to wait is added to `work`.
     pub fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
         let mut order: Vec<u32> = (0..self.groups as u32).collect();
-        let all = self.round == 0 && self.rest.is_none();
+        // What is one of many threads' comes in no order anyway.
+        let all = self.round == 0 && self.rest.is_none() && self.whose == Whose::All;
         if let Some(rest) = self.rest {
             let parts = rest.finish()?.into_iter();
             work.extend(parts.map(|r| (r, self.round + 1)));
@@ -352,6 +471,7 @@ impl<'p> Grouping<'p> {
         }
         columns.extend(self.keys);
         for (state, aggregate) in self.states.into_iter().zip(self.aggregates) {
+            state.check_range(aggregate)?;
             columns.push(state.finish(aggregate, self.groups)?);
         }
         Ok(Groups {
@@ -368,6 +488,7 @@ struct Output<'p> {
     plan: &'p Plan,
     groups: Groups,
     work: Vec<(Reader, u32)>,
+    whose: Whose,
 }
 
 impl BatchOperator for Output<'_> {
@@ -388,7 +509,10 @@ impl BatchOperator for Output<'_> {
             let Some((mut reader, round)) = self.work.pop() else {
                 return Ok(None);
             };
-            let mut state = Grouping::new(groups, aggregates, (*kept, round), cx);
+            let mut state = Grouping {
+                whose: self.whose,
+                ..Grouping::new(groups, aggregates, (*kept, round), cx)
+            };
             while let Some(batch) = reader.next()? {
                 cx.check_cancelled()?;
                 state.add(batch.columns(), batch.rows(), cx)?;
@@ -414,364 +538,5 @@ impl BatchOperator for Groups {
         self.next = end;
         let columns = self.columns.iter().map(|c| Arc::new(c.gather(rows)));
         Ok((!rows.is_empty()).then(|| Batch::new(rows.len(), columns.collect())))
-    }
-}
-
-/// One aggregate of every group.
-pub(super) enum Accumulator {
-    /// Nothing taken yet: the first batch decides.
-    Empty,
-    Count(Vec<i64>),
-    /// SUM and AVG of integers and money, in the type of the result.
-    Ints {
-        kind: IntKind,
-        sums: Vec<i64>,
-        counts: Vec<i64>,
-    },
-    Floats {
-        sums: Vec<f64>,
-        counts: Vec<i64>,
-    },
-    Decimals {
-        precision: u8,
-        scale: u8,
-        sums: Vec<i128>,
-        counts: Vec<i64>,
-    },
-    /// MIN and MAX of what machine numbers stand for.
-    Best {
-        kind: IntKind,
-        best: Vec<i64>,
-        counts: Vec<i64>,
-    },
-    /// Of different values only: each group's are told from others' by the group's number.
-    Distinct {
-        seen: KeyTable,
-        of: Box<Accumulator>,
-    },
-    Any(Vec<State>),
-}
-
-impl Accumulator {
-    fn new(aggregate: &Aggregate) -> Accumulator {
-        let counts = matches!(
-            aggregate.kind,
-            AggregateKind::CountStar | AggregateKind::Count
-        );
-        let of = match counts {
-            true => Accumulator::Count(Vec::new()),
-            false => Accumulator::Empty,
-        };
-        match (
-            &aggregate.input,
-            aggregate.distinct && aggregate.list.is_none(),
-        ) {
-            (Some(input), true) => Accumulator::Distinct {
-                seen: KeyTable::new(vec![CollationId::NONE, input.ty.collation]),
-                of: Box::new(of),
-            },
-            _ => of,
-        }
-    }
-
-    pub(super) fn grow(&mut self, groups: usize, aggregate: &Aggregate) {
-        match self {
-            Accumulator::Empty => {}
-            Accumulator::Count(counts) => counts.resize(groups, 0),
-            Accumulator::Ints { sums, counts, .. } => {
-                sums.resize(groups, 0);
-                counts.resize(groups, 0);
-            }
-            Accumulator::Floats { sums, counts } => {
-                sums.resize(groups, 0.0);
-                counts.resize(groups, 0);
-            }
-            Accumulator::Decimals { sums, counts, .. } => {
-                sums.resize(groups, 0);
-                counts.resize(groups, 0);
-            }
-            Accumulator::Best { best, counts, .. } => {
-                best.resize(groups, 0);
-                counts.resize(groups, 0);
-            }
-            Accumulator::Distinct { of, .. } => of.grow(groups, aggregate),
-            Accumulator::Any(states) => {
-                states.resize_with(groups, || State::for_aggregate(aggregate));
-            }
-        }
-    }
-
-    /// Bytes held besides what each group takes.
-    fn shared_bytes(&self) -> usize {
-        match self {
-            Accumulator::Distinct { seen, .. } => seen.heap_bytes(),
-            _ => 0,
-        }
-    }
-
-    /// Bytes that a group takes, about.
-    fn group_bytes(&self) -> usize {
-        match self {
-            Accumulator::Empty => 0,
-            Accumulator::Count(_) => 8,
-            Accumulator::Ints { .. } | Accumulator::Floats { .. } | Accumulator::Best { .. } => 16,
-            Accumulator::Decimals { .. } => 24,
-            Accumulator::Distinct { of, .. } => of.group_bytes(),
-            Accumulator::Any(_) => size_of::<State>(),
-        }
-    }
-
-    /// Takes the form that suits values like these.
-    fn begin(&mut self, aggregate: &Aggregate, data: &Data, groups: usize) {
-        let sum = matches!(aggregate.kind, AggregateKind::Sum | AggregateKind::Avg);
-        let best = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
-        let result = IntKind::of(aggregate.ty.id);
-        *self = match data {
-            Data::Ints(_, _) if sum && result.is_some() => Accumulator::Ints {
-                kind: result.unwrap_or(IntKind::BigInt),
-                sums: Vec::new(),
-                counts: Vec::new(),
-            },
-            Data::Floats(_) if sum => Accumulator::Floats {
-                sums: Vec::new(),
-                counts: Vec::new(),
-            },
-            Data::Decimals {
-                precision, scale, ..
-            } if sum => Accumulator::Decimals {
-                precision: *precision,
-                scale: *scale,
-                sums: Vec::new(),
-                counts: Vec::new(),
-            },
-            Data::Ints(kind, _) if best => Accumulator::Best {
-                kind: *kind,
-                best: Vec::new(),
-                counts: Vec::new(),
-            },
-            _ => Accumulator::Any(Vec::new()),
-        };
-        self.grow(groups, aggregate);
-    }
-
-    /// One batch: `arguments` of each row, and its group's number. `wide`: a sum may be any machine number.
-    fn take(
-        &mut self,
-        aggregate: &Aggregate,
-        arguments: &[Arc<Column>],
-        (numbers, groups): (&[u32], usize),
-        wide: bool,
-        cx: &mut Cx<'_>,
-    ) -> SqlResult<()> {
-        if let Accumulator::Distinct { seen, of } = self {
-            let Some(column) = arguments.first() else {
-                return Ok(());
-            };
-            cx.null_eliminated |= column.nulls().contains(&true);
-            let group = numbers.iter().map(|g| i64::from(*g)).collect();
-            let group = Arc::new(Column::new(Data::Ints(IntKind::BigInt, group)));
-            let (mut all, mut fresh) = (Vec::new(), Vec::new());
-            let keys = [group, column.clone()];
-            seen.number(&keys, numbers.len(), true, &mut all, &mut fresh);
-            fresh.retain(|i| !column.is_null(*i as usize));
-            let values = [Arc::new(column.gather(&fresh))];
-            let own: Vec<u32> = fresh.iter().map(|i| numbers[*i as usize]).collect();
-            return of.take(aggregate, &values, (&own, groups), wide, cx);
-        }
-        if let Accumulator::Count(counts) = self {
-            match arguments.first() {
-                None => numbers.iter().for_each(|g| counts[*g as usize] += 1),
-                Some(c) => {
-                    for (i, g) in numbers.iter().enumerate() {
-                        counts[*g as usize] += i64::from(!c.is_null(i));
-                    }
-                    cx.null_eliminated |= c.nulls().contains(&true);
-                }
-            }
-            return Ok(());
-        }
-        let Some(column) = arguments.first() else {
-            return Ok(());
-        };
-        if matches!(self, Accumulator::Empty) {
-            self.begin(aggregate, &column.data, groups);
-        }
-        if !self.fits(&column.data) {
-            self.check_range(aggregate)?;
-            self.loosen(aggregate);
-        }
-        cx.null_eliminated |= aggregate.list.is_none() && column.nulls().contains(&true);
-        match (&mut *self, &column.data) {
-            (Accumulator::Ints { kind, sums, counts }, Data::Ints(_, values)) => {
-                let (low, high) = match wide {
-                    true => (i64::MIN, i64::MAX),
-                    false => kind.range(),
-                };
-                let nulls = column.nulls();
-                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
-                    if !nulls.is_empty() && nulls[i] {
-                        continue;
-                    }
-                    let g = *g as usize;
-                    match sums[g].checked_add(*v) {
-                        Some(sum) if low <= sum && sum <= high => sums[g] = sum,
-                        _ => {
-                            return Err(overflow_of_sum(
-                                &kind.value(sums[g]),
-                                &kind.value(*v),
-                                &aggregate.ty,
-                            ));
-                        }
-                    }
-                    counts[g] += 1;
-                }
-            }
-            (Accumulator::Floats { sums, counts }, Data::Floats(values)) => {
-                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
-                    if column.is_null(i) {
-                        continue;
-                    }
-                    let g = *g as usize;
-                    // The first value is taken as it is: 0.0 + -0.0 is another zero.
-                    let sum = if counts[g] == 0 { *v } else { sums[g] + v };
-                    if !sum.is_finite() {
-                        return Err(overflow_of_sum(
-                            &Value::Float(sums[g]),
-                            &Value::Float(*v),
-                            &aggregate.ty,
-                        ));
-                    }
-                    sums[g] = sum;
-                    counts[g] += 1;
-                }
-            }
-            (
-                Accumulator::Decimals {
-                    precision,
-                    scale,
-                    sums,
-                    counts,
-                },
-                Data::Decimals { mantissas, .. },
-            ) => {
-                for (i, (g, v)) in numbers.iter().zip(mantissas).enumerate() {
-                    if column.is_null(i) {
-                        continue;
-                    }
-                    let g = *g as usize;
-                    match sums[g].checked_add(*v) {
-                        Some(sum) if -POW10[38] < sum && sum < POW10[38] => sums[g] = sum,
-                        _ => {
-                            let value = |m| crate::aggregate::decimal_sum(m, 38, *scale);
-                            return Err(overflow_of_sum(
-                                &value(sums[g]),
-                                &value(*v),
-                                &aggregate.ty,
-                            ));
-                        }
-                    }
-                    let _ = precision;
-                    counts[g] += 1;
-                }
-            }
-            (Accumulator::Best { best, counts, .. }, Data::Ints(_, values)) => {
-                let least = aggregate.kind == AggregateKind::Min;
-                for (i, (g, v)) in numbers.iter().zip(values).enumerate() {
-                    if column.is_null(i) {
-                        continue;
-                    }
-                    let g = *g as usize;
-                    let better = if least { *v < best[g] } else { *v > best[g] };
-                    if counts[g] == 0 || better {
-                        best[g] = *v;
-                    }
-                    counts[g] += 1;
-                }
-            }
-            (Accumulator::Any(states), _) => {
-                let ty = aggregate.input.as_ref().map_or(aggregate.ty, |e| e.ty);
-                for (i, g) in numbers.iter().enumerate() {
-                    let value = column.get(i);
-                    if value.is_null() {
-                        continue;
-                    }
-                    let state = &mut states[*g as usize];
-                    match arguments.get(1) {
-                        Some(separator) => {
-                            let order = arguments[2..].iter().map(|c| c.get(i));
-                            state.add_part(value, || separator.get(i), order.collect());
-                        }
-                        None => state.add(aggregate, value, &ty)?,
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Whether values of this form can be added as they are.
-    fn fits(&self, data: &Data) -> bool {
-        match (self, data) {
-            (Accumulator::Ints { .. }, Data::Ints(..)) => true,
-            (Accumulator::Floats { .. }, Data::Floats(_)) => true,
-            (
-                Accumulator::Decimals {
-                    precision, scale, ..
-                },
-                Data::Decimals {
-                    precision: p,
-                    scale: s,
-                    ..
-                },
-            ) => precision == p && scale == s,
-            (Accumulator::Best { kind, .. }, Data::Ints(k, _)) => kind == k,
-            (Accumulator::Any(_), _) => true,
-            _ => false,
-        }
-    }
-
-    pub(super) fn loosen(&mut self, aggregate: &Aggregate) {
-        *self = Accumulator::Any(self.states(aggregate));
-    }
-
-    /// The groups as the row aggregates keep them.
-    pub(super) fn states(&mut self, aggregate: &Aggregate) -> Vec<State> {
-        let resumed = |counts: &[i64], value: &dyn Fn(usize) -> Value| {
-            let one = |(g, n): (usize, &i64)| match *n {
-                0 => State::for_aggregate(aggregate),
-                n => State::resumed(n, value(g)),
-            };
-            counts.iter().enumerate().map(one).collect()
-        };
-        match std::mem::replace(self, Accumulator::Empty) {
-            Accumulator::Empty => Vec::new(),
-            Accumulator::Distinct { mut of, .. } => of.states(aggregate),
-            Accumulator::Count(counts) => resumed(&counts, &|_| Value::Null),
-            Accumulator::Ints { kind, sums, counts } => resumed(&counts, &|g| kind.value(sums[g])),
-            Accumulator::Floats { sums, counts } => resumed(&counts, &|g| Value::Float(sums[g])),
-            Accumulator::Decimals {
-                precision,
-                scale,
-                sums,
-                counts,
-            } => resumed(&counts, &|g| {
-                // One value keeps its own precision, a sum has them all.
-                let digits = if counts[g] == 1 { precision } else { 38 };
-                crate::aggregate::decimal_sum(sums[g], digits, scale)
-            }),
-            Accumulator::Best { kind, best, counts } => resumed(&counts, &|g| kind.value(best[g])),
-            Accumulator::Any(states) => states,
-        }
-    }
-
-    fn finish(mut self, aggregate: &Aggregate, groups: usize) -> SqlResult<Column> {
-        let mut out = Column::of(&aggregate.ty);
-        let mut states = self.states(aggregate);
-        states.resize_with(groups, || State::for_aggregate(aggregate));
-        for state in states {
-            out.push(state.finish(aggregate)?);
-        }
-        Ok(out)
     }
 }

@@ -11,14 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::{Parallel, WaitType, wait};
-use duramen_os::sync::{Receiver, Sender, TryRecvError, TrySendError, channel};
+use duramen_os::sync::{Mutex, Receiver, Sender, TryRecvError, TrySendError, channel};
 use duramen_os::thread::{self, JoinHandle};
 use duramen_types::{ConvertCtx, Value};
 
-use super::join::{Build, Built};
+use super::built::{Build, Built};
 use crate::cx::{Cx, cancelled};
 use crate::host::{Bounds, Part, WorkerHost};
-use crate::plan::Plan;
+use crate::optimize::columns::each_input;
+use crate::plan::{Plan, Row};
+use crate::profile::Profile;
 
 /// Items that a worker may be ahead.
 const AHEAD: usize = 8;
@@ -32,7 +34,14 @@ pub struct Dealt {
     next: AtomicUsize,
     /// The kept sides of joins, by the addresses of the joins.
     builds: BTreeMap<usize, Arc<Build>>,
+    /// No batch has rows of two parts: [`Cx::part`] says of which its rows are.
+    pub(super) by_part: bool,
+    /// The rows of subqueries that look at no row outside, by plan address.
+    once: Mutex<BTreeMap<usize, Arc<Once>>>,
 }
+
+/// What one thread finds for all; its lock is held meanwhile.
+type Once = Mutex<Option<Arc<Vec<Row>>>>;
 
 pub(crate) fn address(plan: &Plan) -> usize {
     std::ptr::from_ref(plan).addr()
@@ -46,17 +55,37 @@ impl Dealt {
             parts,
             next: AtomicUsize::new(0),
             builds: BTreeMap::new(),
+            by_part: false,
+            once: Mutex::default(),
         }
+    }
+
+    /// Where the rows of that subquery are to be found, or put. A subquery within another is locked after it.
+    pub(crate) fn once(&self, subquery: usize) -> Arc<Once> {
+        self.once.lock().entry(subquery).or_default().clone()
+    }
+
+    /// Whether the scan is a part of this plan.
+    pub(super) fn is_below(&self, plan: &Plan) -> bool {
+        let mut found = self.deals(plan);
+        each_input(&plan.node, &mut |p| found = found || self.is_below(p));
+        found
     }
 
     pub(super) fn share(&mut self, join: &Plan, build: Arc<Build>) {
         self.builds.insert(address(join), build);
     }
 
+    pub(super) fn each_build(&self, f: &mut dyn FnMut(usize, &Build)) {
+        self.builds.iter().for_each(|(at, build)| f(*at, build));
+    }
+
     /// The kept sides, which nobody shares after all.
-    pub(super) fn take_builds(&mut self) -> BTreeMap<usize, Built> {
+    pub(super) fn take_builds(&mut self) -> BTreeMap<usize, (bool, Built)> {
         let builds = std::mem::take(&mut self.builds).into_iter();
-        builds.map(|(at, b)| (at, Built::All(b))).collect()
+        builds
+            .map(|(at, b)| (at, (b.left, Built::All(b))))
+            .collect()
     }
 
     pub(crate) fn build_of(&self, join: &Plan) -> Option<Arc<Build>> {
@@ -68,9 +97,10 @@ impl Dealt {
         self.scan == address(scan)
     }
 
-    /// The next part of the scan that nobody has.
-    pub(super) fn next_part(&self) -> Option<&Part> {
-        self.parts.get(self.next.fetch_add(1, Ordering::Relaxed))
+    /// The next part of the scan that nobody has, with its number.
+    pub(super) fn next_part(&self) -> Option<(usize, &Part)> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        self.parts.get(at).map(|part| (at, part))
     }
 
     pub(super) fn parts(&self) -> usize {
@@ -84,6 +114,9 @@ pub(super) struct Task {
     pub dealt: Arc<Dealt>,
     pub vars: Vec<Value>,
     pub convert: ConvertCtx,
+    /// Threads that do the same thing, at most.
+    pub degree: usize,
+    pub profile: Option<Arc<Profile>>,
 }
 
 enum Message<T> {
@@ -105,14 +138,17 @@ pub(super) struct Crew<T: Send + 'static> {
     queues: Vec<Receiver<Message<T>>>,
     /// Workers that still run, by queue.
     left: Vec<usize>,
+    /// The first error of a worker that is more than the end that it was told.
+    error: Arc<Mutex<Option<SqlError>>>,
     parallel: Option<Parallel>,
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// Starts `count` workers, each with a queue of its own or all with one. Fewer when the system refuses threads.
+    /// Starts `count` workers, each with a queue of its own or all with one. Fewer when the system refuses threads. `work` is
+    /// told the worker's number, from 1.
     pub fn start<W>(task: Task, count: usize, own_queues: bool, work: W) -> SqlResult<Crew<T>>
     where
-        W: Fn(&mut Cx<'_>, Give<'_, T>) -> SqlResult<()> + Send + Sync + 'static,
+        W: Fn(u32, &mut Cx<'_>, Give<'_, T>) -> SqlResult<()> + Send + Sync + 'static,
     {
         let mut crew = Crew {
             host: task.host.clone(),
@@ -120,8 +156,10 @@ impl<T: Send + 'static> Crew<T> {
             workers: Vec::with_capacity(count),
             queues: Vec::new(),
             left: Vec::new(),
+            error: Arc::default(),
             parallel: None,
         };
+        let degree = task.degree;
         let (task, work) = (Arc::new(task), Arc::new(work));
         let mut common = None;
         for number in 1..=count as u32 {
@@ -135,9 +173,10 @@ impl<T: Send + 'static> Crew<T> {
                     to
                 }
             };
-            let (task, work, stop) = (task.clone(), work.clone(), crew.stop.clone());
+            let (task, work) = (task.clone(), work.clone());
+            let (stop, error) = (crew.stop.clone(), crew.error.clone());
             let started = thread::try_spawn("parallel worker", move || {
-                run(&task, number, &stop, &to, &*work);
+                run(&task, number, (&stop, &error), &to, &*work);
             });
             match started {
                 Ok(worker) => {
@@ -154,7 +193,9 @@ impl<T: Send + 'static> Crew<T> {
                 Err(_) => break,
             }
         }
-        crew.parallel = Some(duramen_observe::parallel(crew.workers.len() as u32));
+        crew.parallel = Some(duramen_observe::parallel(
+            crew.workers.len().min(degree) as u32
+        ));
         match crew.workers.is_empty() {
             true => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
             false => Ok(crew),
@@ -163,6 +204,10 @@ impl<T: Send + 'static> Crew<T> {
 
     pub fn queues(&self) -> usize {
         self.queues.len()
+    }
+
+    pub fn workers(&self) -> usize {
+        self.workers.len()
     }
 
     /// The next item of a queue; `None` when its workers have made their last.
@@ -188,16 +233,23 @@ impl<T: Send + 'static> Crew<T> {
                     cx.null_eliminated |= nulls;
                     self.left[queue] -= 1;
                 }
-                Some(Message::Failed(e)) => {
-                    self.end();
-                    return Err(e);
-                }
+                Some(Message::Failed(e)) => return Err(self.failed(e)),
                 // A worker that says nothing before it ends has panicked.
                 None => {
                     self.end();
                     return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
                 }
             }
+        }
+    }
+
+    /// A worker has failed: ends all. One that found the way to another closed has only been told to end, by one that knows
+    /// the error.
+    fn failed(&mut self, first: SqlError) -> SqlError {
+        self.end();
+        match first.number {
+            0 => self.error.lock().take().unwrap_or(first),
+            _ => first,
         }
     }
 
@@ -224,25 +276,38 @@ impl<T: Send + 'static> Drop for Crew<T> {
     }
 }
 
-fn run<T, W>(task: &Task, number: u32, stop: &Arc<AtomicBool>, to: &Sender<Message<T>>, work: &W)
-where
-    W: Fn(&mut Cx<'_>, Give<'_, T>) -> SqlResult<()>,
+fn run<T, W>(
+    task: &Task,
+    number: u32,
+    (stop, error): (&Arc<AtomicBool>, &Mutex<Option<SqlError>>),
+    to: &Sender<Message<T>>,
+    work: &W,
+) where
+    W: Fn(u32, &mut Cx<'_>, Give<'_, T>) -> SqlResult<()>,
 {
     task.host.work(number, stop, &mut |host| {
         let mut vars = task.vars.clone();
         let mut cx = Cx::new(host, &mut vars, task.convert);
         cx.dealt = Some(task.dealt.clone());
-        let done = work(&mut cx, &mut |item| give(to, Message::Item(item)));
+        cx.profile.clone_from(&task.profile);
+        cx.thread = number;
+        let done = work(number, &mut cx, &mut |item| give(to, Message::Item(item)));
         let last = match done {
             Ok(()) => Message::Ended(cx.null_eliminated),
-            Err(e) => Message::Failed(e),
+            Err(e) => {
+                if e.number != 0 {
+                    error.lock().get_or_insert_with(|| e.clone());
+                }
+                Message::Failed(e)
+            }
         };
         // Nobody listens any more: then nobody has to know.
         let _ = give(to, last);
     });
 }
 
-fn give<T>(to: &Sender<T>, item: T) -> SqlResult<()> {
+/// Puts an item into a queue. An error: nobody takes it any more.
+pub(super) fn give<T>(to: &Sender<T>, item: T) -> SqlResult<()> {
     match to.try_send(item) {
         Ok(()) => Ok(()),
         Err(TrySendError::Full(item)) => {

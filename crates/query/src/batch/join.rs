@@ -12,13 +12,15 @@
 //! When the built side finds no room in memory, both sides are written to files by their keys' hashes, and the pairs of
 //! files are joined one after the other; a file that is still too large is parted again.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_types::batch::{Batch, Column, Data, NO_ROW};
+use duramen_types::batch::{Batch, Column, NO_ROW};
 use duramen_types::{CollationId, SqlType};
 
-use super::keys::{self, KeyTable, MAX_ROUNDS};
+use super::built::{Build, Built, NONE, ROW_BYTES};
+use super::keys::MAX_ROUNDS;
+use super::repartition::{Incoming, Outgoing};
 use super::spilled::{Reader, Writer};
 use super::store::{Store, nothing};
 use super::vector::{self, BatchExpr};
@@ -35,9 +37,6 @@ use crate::spill::Grant;
 const LARGE_ROWS: f64 = 65_536.0;
 /// Joined rows that are put together at a time.
 const PAIRS: usize = 4096;
-/// End of a chain; no chain.
-const NONE: u32 = keys::NONE;
-
 /// The columns of a join's inputs that somebody reads.
 pub(super) struct Reads {
     /// By ON, or above the join: left columns, then right ones.
@@ -96,16 +95,20 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         return source::from_rows(plan, needed, cx);
     };
     let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
-    if let Some(build) = cx.shared_build(plan) {
-        return probed(plan, &reads, build, cx);
+    let sides = (&**left, &**right);
+    if let Some((build_left, build, probe)) = cx.take_incoming(plan) {
+        let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
+        join.start(Feed::Streams(build), Feed::Streams(probe), 0, cx)?;
+        return Ok(Box::new(join));
     }
-    if let Some(built) = cx.take_built(plan) {
+    if let Some(build) = cx.shared_build(plan) {
+        return probed(plan, &reads, (build, true), cx);
+    }
+    if let Some((build_left, built)) = cx.take_built(plan) {
         return match built {
-            Built::All(build) => probed(plan, &reads, build, cx),
+            Built::All(build) => probed(plan, &reads, (build, false), cx),
             Built::Parted(built) => {
-                let build_left = builds_left(left, right);
-                let probe = side_feed(plan, &reads, !builds_left(left, right), cx)?;
-                let sides = (&**left, &**right);
+                let probe = side_feed(plan, &reads, !build_left, cx)?;
                 let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
                 join.part_probed(built, probe, 0, cx)?;
                 Ok(Box::new(join))
@@ -146,12 +149,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         true => (left_feed, right_feed),
         false => (right_feed, left_feed),
     };
-    let mut join = HashJoin::new(
-        (left, right),
-        (hash, on.as_ref(), *kind),
-        &reads,
-        build_left,
-    );
+    let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
     join.start(build_feed, probe_feed, 0, cx)?;
     Ok(Box::new(join))
 }
@@ -163,7 +161,12 @@ pub(crate) fn builds_left(left: &Plan, right: &Plan) -> bool {
 }
 
 /// The kept side of a join for several threads to look up in, or in files where memory does not suffice for it.
-pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<Built> {
+pub(super) fn shared(
+    plan: &Plan,
+    reads: &Reads,
+    build_left: bool,
+    cx: &mut Cx<'_>,
+) -> SqlResult<Built> {
     let Node::Join {
         left,
         right,
@@ -175,10 +178,36 @@ pub(super) fn shared(plan: &Plan, reads: &Reads, cx: &mut Cx<'_>) -> SqlResult<B
     else {
         return Err(internal());
     };
-    let build_left = builds_left(left, right);
     let feed = side_feed(plan, reads, build_left, cx)?;
     let join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
-    join.build(feed, 0, cx)
+    join.build(feed, (0, join.build_side.outer), cx)
+}
+
+/// Sends one side's rows, their keys behind the columns, to the threads that join them.
+pub(super) fn send(
+    plan: &Plan,
+    needed: &[bool],
+    is_left: bool,
+    mut out: Outgoing,
+    cx: &mut Cx<'_>,
+) -> SqlResult<()> {
+    let Node::Join { left, hash, on, .. } = &plan.node else {
+        return Err(internal());
+    };
+    let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
+    let collations: Vec<_> = hash.iter().map(|(l, _)| l.ty.collation).collect();
+    let mut sent = || -> SqlResult<()> {
+        let mut feed = side_feed(plan, &reads, is_left, cx)?;
+        while let Some((batch, keys)) = feed.next(hash.len(), cx)? {
+            let n = batch.rows();
+            let mut columns = batch.into_columns();
+            columns.extend_from_slice(&keys);
+            out.put(&columns, (&keys, &collations), n)?;
+        }
+        Ok(())
+    };
+    let sent = sent();
+    out.end(sent)
 }
 
 fn internal() -> SqlError {
@@ -210,11 +239,11 @@ fn side_feed<'p>(
     })
 }
 
-/// A join whose kept side is there already.
+/// A join whose kept side is there already, with that of other threads or for this one alone.
 fn probed<'p>(
     plan: &'p Plan,
     reads: &Reads,
-    build: Arc<Build>,
+    (build, shared): (Arc<Build>, bool),
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
     let Node::Join {
@@ -228,19 +257,10 @@ fn probed<'p>(
     else {
         return Err(internal());
     };
-    let build_left = builds_left(left, right);
+    let build_left = build.left;
     let probe = side_feed(plan, reads, !build_left, cx)?;
     let mut join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
-    join.pair = Some(Pair {
-        matched: match join.build_side.outer {
-            true => vec![false; build.store.rows()],
-            false => Vec::new(),
-        },
-        build,
-        probe: Some(probe),
-        current: None,
-        unmatched: 0,
-    });
+    join.pair = Some(join.pair_of(build, probe, shared));
     Ok(Box::new(join))
 }
 
@@ -262,6 +282,8 @@ enum Feed<'p> {
     },
     /// From a file, the keys behind the columns.
     File(Reader),
+    /// From other threads, in the same form.
+    Streams(Incoming),
 }
 
 impl<'p> Feed<'p> {
@@ -288,165 +310,21 @@ impl<'p> Feed<'p> {
                 let keys = vector::columns(keys, &batch, cx)?;
                 Ok(Some((batch.only(carried), keys)))
             }
-            Feed::File(reader) => {
-                let Some(batch) = reader.next()? else {
-                    return Ok(None);
-                };
-                let n = batch.rows();
-                let mut columns = batch.into_columns();
-                let keys = columns.split_off(columns.len() - keys);
-                Ok(Some((Batch::new(n, columns), keys)))
-            }
+            Feed::File(reader) => Ok(reader.next()?.map(|batch| with_keys(batch, keys))),
+            Feed::Streams(from) => Ok(from.next(cx)?.map(|batch| with_keys(batch, keys))),
         }
     }
+}
+
+/// The last columns of a batch apart.
+fn with_keys(batch: Batch, keys: usize) -> (Batch, Columns) {
+    let n = batch.rows();
+    let mut columns = batch.into_columns();
+    let keys = columns.split_off(columns.len() - keys);
+    (Batch::new(n, columns), keys)
 }
 
 type Columns = Vec<Arc<Column>>;
-
-/// Where a key's chain begins.
-enum Index {
-    /// At the key's distance from the least one.
-    Direct { least: i64, heads: Vec<u32> },
-    /// At its number. The table in its other form, once somebody asks with keys of another.
-    Numbered {
-        table: Box<KeyTable>,
-        loose: OnceLock<Box<KeyTable>>,
-        heads: Vec<u32>,
-    },
-}
-
-/// The built side, ready to be probed.
-pub(crate) struct Build {
-    store: Store,
-    index: Index,
-    /// The next row of each row's chain.
-    next: Vec<u32>,
-    _grant: Grant,
-}
-
-/// What reading the built side came to.
-pub(crate) enum Built {
-    All(Arc<Build>),
-    /// There was no room: its rows by the hash of their keys.
-    Parted(Writer),
-}
-
-/// Bytes that a built row takes besides its columns, at most: its key's word and slots, and its place in a chain.
-const ROW_BYTES: usize = 32;
-
-impl Build {
-    /// The first of the rows that have each key.
-    fn heads(&self, keys: &[Arc<Column>], n: usize, out: &mut Vec<u32>) {
-        match &self.index {
-            Index::Direct { least, heads } => {
-                if let [column] = keys
-                    && let Data::Ints(_, values) = &column.data
-                {
-                    out.clear();
-                    let nulls = column.nulls();
-                    out.extend(values.iter().enumerate().map(|(i, v)| {
-                        let at = v.wrapping_sub(*least) as u64 as usize;
-                        match nulls.get(i) {
-                            Some(true) => NONE,
-                            _ => heads.get(at).copied().unwrap_or(NONE),
-                        }
-                    }));
-                    return;
-                }
-                // Keys of another form than the built ones: none of them is in reach.
-                out.clear();
-                out.extend(
-                    (0..n).map(|i| match keys.first().map(|c| c.get(i).as_i64()) {
-                        Some(Some(v)) => {
-                            let at = v.wrapping_sub(*least) as u64 as usize;
-                            heads.get(at).copied().unwrap_or(NONE)
-                        }
-                        _ => NONE,
-                    }),
-                );
-            }
-            Index::Numbered {
-                table,
-                loose,
-                heads,
-            } => {
-                if !table.find(keys, n, out) {
-                    loose
-                        .get_or_init(|| Box::new(table.loosened()))
-                        .find(keys, n, out);
-                }
-                for (i, slot) in out.iter_mut().enumerate() {
-                    let null = keys.iter().any(|c| c.is_null(i));
-                    *slot = match null {
-                        true => NONE,
-                        false => heads.get(*slot as usize).copied().unwrap_or(NONE),
-                    };
-                }
-            }
-        }
-    }
-}
-
-/// Chains by distance, where the keys are integers that lie close enough together.
-fn direct(keys: &[Column], n: usize) -> Option<(Index, Vec<u32>)> {
-    let [column] = keys else {
-        return None;
-    };
-    let Data::Ints(kind, values) = &column.data else {
-        return None;
-    };
-    if !kind.is_integer() {
-        return None;
-    }
-    let nulls = column.nulls();
-    let known = |i: &usize| !nulls.get(*i).copied().unwrap_or(false);
-    let rows = || (0..n).filter(known);
-    let least = rows().map(|i| values[i]).min()?;
-    let greatest = rows().map(|i| values[i]).max()?;
-    let span = usize::try_from(greatest.checked_sub(least)?).ok()?;
-    if span > n.saturating_mul(4) + 1024 {
-        return None;
-    }
-    let mut heads = vec![NONE; span + 1];
-    let mut next = vec![NONE; n];
-    for i in rows().rev() {
-        let head = &mut heads[values[i].wrapping_sub(least) as usize];
-        next[i] = *head;
-        *head = i as u32;
-    }
-    Some((Index::Direct { least, heads }, next))
-}
-
-fn numbered(keys: Vec<Column>, n: usize, collations: Vec<CollationId>) -> (Index, Vec<u32>) {
-    let mut table = KeyTable::new(collations);
-    let mut numbers = Vec::with_capacity(n);
-    let (mut part, mut fresh) = (Vec::new(), Vec::new());
-    let mut from = 0;
-    while from < n {
-        let to = n.min(from + 64 * BATCH_ROWS);
-        let columns: Vec<Arc<Column>> = keys.iter().map(|c| Arc::new(c.slice(from, to))).collect();
-        table.number(&columns, to - from, true, &mut part, &mut fresh);
-        numbers.extend_from_slice(&part);
-        from = to;
-    }
-    let mut heads = vec![NONE; table.len()];
-    let mut next = vec![NONE; n];
-    for i in (0..n).rev() {
-        // A key with a NULL in it equals none.
-        if keys.iter().any(|c| c.is_null(i)) {
-            continue;
-        }
-        let head = &mut heads[numbers[i] as usize];
-        next[i] = *head;
-        *head = i as u32;
-    }
-    let index = Index::Numbered {
-        table: Box::new(table),
-        loose: OnceLock::new(),
-        heads,
-    };
-    (index, next)
-}
 
 /// A probed batch that is being joined.
 struct Probe {
@@ -476,9 +354,11 @@ struct HashJoin<'p> {
 /// A built side and the rows to look up in it.
 struct Pair<'p> {
     build: Arc<Build>,
+    /// Other threads look up in it too.
+    shared: bool,
     probe: Option<Feed<'p>>,
     current: Option<Probe>,
-    /// Which built rows were joined, for an outer built side.
+    /// Which built rows were joined, for an outer built side; of one that threads share only the last of them knows.
     matched: Vec<bool>,
     /// Built rows looked at for having no partner.
     unmatched: usize,
@@ -530,22 +410,23 @@ impl<'p> HashJoin<'p> {
         round: u32,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
-        match self.build(build, round, cx)? {
-            Built::All(build) => {
-                self.pair = Some(Pair {
-                    matched: match self.build_side.outer {
-                        true => vec![false; build.store.rows()],
-                        false => Vec::new(),
-                    },
-                    build,
-                    probe: Some(probe),
-                    current: None,
-                    unmatched: 0,
-                });
-            }
+        match self.build(build, (round, false), cx)? {
+            Built::All(build) => self.pair = Some(self.pair_of(build, probe, false)),
             Built::Parted(built) => self.part_probed(built, probe, round, cx)?,
         }
         Ok(())
+    }
+
+    fn pair_of(&self, build: Arc<Build>, probe: Feed<'p>, shared: bool) -> Pair<'p> {
+        let own = self.build_side.outer && !shared;
+        Pair {
+            shared,
+            matched: vec![false; if own { build.store.rows() } else { 0 }],
+            build,
+            probe: Some(probe),
+            current: None,
+            unmatched: 0,
+        }
     }
 
     /// Parts the probed side as the built one is parted.
@@ -579,7 +460,13 @@ impl<'p> HashJoin<'p> {
         writer.put_by_key(&columns, (keys, &self.collations), n, round)
     }
 
-    fn build(&self, mut feed: Feed<'p>, round: u32, cx: &mut Cx<'_>) -> SqlResult<Built> {
+    /// `noting`: threads note in it what they have joined.
+    fn build(
+        &self,
+        mut feed: Feed<'p>,
+        (round, noting): (u32, bool),
+        cx: &mut Cx<'_>,
+    ) -> SqlResult<Built> {
         let mut grant = Grant::new(cx.host.workspace());
         let side = &self.build_side;
         let mut store = Store::new(side.columns, &side.carried);
@@ -612,16 +499,10 @@ impl<'p> HashJoin<'p> {
                 return Ok(Built::Parted(writer));
             }
         }
-        let n = store.rows();
-        let (index, next) = match direct(&keys, n) {
-            Some(found) => found,
-            None => numbered(keys, n, self.collations.clone()),
-        };
-        Ok(Built::All(Arc::new(Build {
-            store,
-            index,
-            next,
-            _grant: grant,
+        let build = Build::new((store, self.build_left), keys, &self.collations, grant);
+        Ok(Built::All(Arc::new(match noting {
+            true => build.noting(),
+            false => build,
         })))
     }
 }
@@ -654,7 +535,14 @@ impl BatchOperator for HashJoin<'_> {
                 continue;
             };
             match feed.next(self.collations.len(), cx)? {
-                None => pair.probe = None,
+                None => {
+                    pair.probe = None;
+                    if pair.shared && pair.build.leave() {
+                        pair.matched = pair.build.noted();
+                        // They come after all that was read.
+                        cx.part = usize::MAX;
+                    }
+                }
                 Some((batch, keys)) => {
                     let mut heads = Vec::new();
                     pair.build.heads(&keys, batch.rows(), &mut heads);
@@ -712,9 +600,14 @@ impl HashJoin<'_> {
             }
         }
         if self.build_side.outer {
-            for row in &built {
-                if let Some(slot) = pair.matched.get_mut(*row as usize) {
-                    *slot = true;
+            match pair.shared {
+                true => build.note(&built),
+                false => {
+                    for row in &built {
+                        if let Some(slot) = pair.matched.get_mut(*row as usize) {
+                            *slot = true;
+                        }
+                    }
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! Putting together what several threads have made of one group: counts are added, sums too, of extremes the better stays.
 
 use duramen_base::SqlResult;
-use duramen_types::POW10;
+use duramen_types::{POW10, Value};
 
-use super::aggregate::Accumulator;
+use super::accumulator::Accumulator;
 use crate::aggregate::{State, decimal_sum, overflow_of_sum};
 use crate::plan::{Aggregate, AggregateKind};
 
@@ -47,6 +47,29 @@ impl Accumulator {
                             return Err(overflow_of_sum(&end, &more, &aggregate.ty));
                         }
                     }
+                    counts[g] += n[i];
+                }
+                return Ok(());
+            }
+            (
+                Accumulator::Floats { sums, counts },
+                Accumulator::Floats {
+                    sums: more,
+                    counts: n,
+                },
+            ) => {
+                for (i, g) in numbers.iter().enumerate() {
+                    let g = *g as usize;
+                    let sum = match (counts[g], n[i]) {
+                        (_, 0) => continue,
+                        (0, _) => more[i],
+                        _ => sums[g] + more[i],
+                    };
+                    if !sum.is_finite() {
+                        let (sum, more) = (Value::Float(sums[g]), Value::Float(more[i]));
+                        return Err(overflow_of_sum(&sum, &more, &aggregate.ty));
+                    }
+                    sums[g] = sum;
                     counts[g] += n[i];
                 }
                 return Ok(());
@@ -156,14 +179,25 @@ impl Accumulator {
                 counts: Vec::new(),
             },
             Accumulator::Count(_) => Accumulator::Count(Vec::new()),
+            Accumulator::Floats { .. } => Accumulator::Floats {
+                sums: Vec::new(),
+                counts: Vec::new(),
+            },
             _ => Accumulator::Any(Vec::new()),
         }
     }
 }
 
 impl State {
-    /// Adds what another thread has made of the group. Not for DISTINCT, lists and variances.
+    /// Adds what another thread has made of the group. Not for DISTINCT and lists.
     fn join(&mut self, other: State, aggregate: &Aggregate) -> SqlResult<()> {
+        if matches!(
+            aggregate.kind,
+            AggregateKind::StDev | AggregateKind::StDevP | AggregateKind::Var | AggregateKind::VarP
+        ) {
+            self.join_spread(&other);
+            return Ok(());
+        }
         let (count, value) = other.into_parts();
         if count == 0 {
             return Ok(());

@@ -451,6 +451,28 @@ pub fn parts(
     out
 }
 
+/// Which of `to` threads each of `n` rows goes to: equal keys to the same one. Says nothing of [`parts`] of those rows.
+pub fn spread(
+    columns: &[Arc<Column>],
+    collations: &[CollationId],
+    n: usize,
+    to: usize,
+) -> Vec<Vec<u32>> {
+    let each = n / to + n / 8;
+    let mut out: Vec<Vec<u32>> = (0..to).map(|_| Vec::with_capacity(each)).collect();
+    let mut bytes = Vec::new();
+    for i in 0..n {
+        bytes.clear();
+        for (column, collation) in columns.iter().zip(collations) {
+            put_cell(column, i, *collation, &mut bytes);
+        }
+        let hash = mix(hash_run(&bytes) ^ (0xff << 56));
+        let at = ((hash >> 32) * to as u64) >> 32;
+        out[at as usize].push(i as u32);
+    }
+    out
+}
+
 /// Files that rows are parted among when memory does not suffice.
 pub const PARTS: usize = 32;
 /// Rows that were parted so often are all of one key: then they are kept whatever they take.

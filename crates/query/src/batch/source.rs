@@ -7,7 +7,7 @@ use duramen_base::SqlResult;
 use duramen_types::SqlType;
 use duramen_types::batch::{Batch, Column};
 
-use super::exchange::PartScan;
+use super::part_scan::PartScan;
 use super::{BATCH_ROWS, BatchOperator, Boxed};
 use crate::cx::Cx;
 use crate::exec::{self, Operator};

@@ -1,6 +1,7 @@
 //! Columns in expressions: which are read, and what they are called where the expression moves to.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::expr::{Expr, Kind};
 use crate::plan::{Node, Plan, Seek};
@@ -145,6 +146,18 @@ pub fn each_expr<'p>(plan: &'p Plan, f: &mut dyn FnMut(&'p Expr)) {
     }
 }
 
+/// The plans of an expression's subqueries, those within them not.
+pub fn each_subquery<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Arc<Plan>)) {
+    match &e.kind {
+        Kind::Scalar(p)
+        | Kind::Exists(p)
+        | Kind::InQuery { plan: p, .. }
+        | Kind::Quantified { plan: p, .. } => f(p),
+        _ => {}
+    }
+    e.for_each_child(&mut |c| each_subquery(c, f));
+}
+
 /// The inputs of a node.
 pub fn each_input<'p>(node: &'p Node, f: &mut dyn FnMut(&'p Plan)) {
     match node {
@@ -174,5 +187,108 @@ pub fn each_input<'p>(node: &'p Node, f: &mut dyn FnMut(&'p Plan)) {
         }
         Node::Parallel { zone, .. } => f(zone),
         Node::Concat(inputs) => inputs.iter().for_each(f),
+    }
+}
+
+/// The node over other inputs: what `f` makes of each, in their order.
+pub fn with_inputs(node: Node, f: &mut dyn FnMut(Plan) -> Plan) -> Node {
+    let mut one = |p: Box<Plan>| Box::new(f(*p));
+    match node {
+        Node::OneRow
+        | Node::Values(_)
+        | Node::Scan { .. }
+        | Node::Virtual { .. }
+        | Node::WorkTable { .. }
+        // Shared with the threads that run it.
+        | Node::Parallel { .. } => node,
+        Node::Filter { input, predicate } => Node::Filter {
+            input: one(input),
+            predicate,
+        },
+        Node::Project { input, exprs } => Node::Project {
+            input: one(input),
+            exprs,
+        },
+        Node::Assign { input, targets } => Node::Assign {
+            input: one(input),
+            targets,
+        },
+        Node::Aggregate {
+            input,
+            groups,
+            aggregates,
+            kept,
+            ordered,
+        } => Node::Aggregate {
+            input: one(input),
+            groups,
+            aggregates,
+            kept,
+            ordered,
+        },
+        Node::Window { input, calls } => Node::Window {
+            input: one(input),
+            calls,
+        },
+        Node::Sort { input, keys } => Node::Sort {
+            input: one(input),
+            keys,
+        },
+        Node::Top {
+            input,
+            count,
+            percent,
+            fetch,
+            ties,
+        } => Node::Top {
+            input: one(input),
+            count,
+            percent,
+            fetch,
+            ties,
+        },
+        Node::Skip { input, count } => Node::Skip {
+            input: one(input),
+            count,
+        },
+        Node::Distinct { input } => Node::Distinct { input: one(input) },
+        Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            apply,
+            merge,
+        } => Node::Join {
+            left: one(left),
+            right: one(right),
+            kind,
+            hash,
+            on,
+            apply,
+            merge,
+        },
+        Node::SetOperation {
+            left,
+            right,
+            keep_common,
+        } => Node::SetOperation {
+            left: one(left),
+            right: one(right),
+            keep_common,
+        },
+        Node::Recursive {
+            anchor,
+            members,
+            id,
+            limit,
+        } => Node::Recursive {
+            anchor: one(anchor),
+            members: members.into_iter().map(f).collect(),
+            id,
+            limit,
+        },
+        Node::Concat(inputs) => Node::Concat(inputs.into_iter().map(f).collect()),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::element::columns;
 use super::text::Names;
 use super::{Tree, parts_of};
+use crate::batch::builds_left;
 use crate::expr::Expr;
 use crate::optimize::columns::outer_of;
 use crate::optimize::estimate::estimate;
@@ -87,16 +88,38 @@ impl Tree<'_> {
             self.inside(on, &own, (at, e.rows));
             return own;
         }
-        let at = self.line(parent, "Hash Match", join_name(mirrored(*kind)), (e, times));
-        let build = self.plan(right, Some(at), times);
-        let mut own = self.plan(left, Some(at), times);
+        let build_left = builds_left(left, right);
+        let name = match build_left {
+            true => join_name(*kind),
+            false => join_name(mirrored(*kind)),
+        };
+        let at = self.line(parent, "Hash Match", name, (e, times));
+        let place = (Some(at), times);
+        let of_left: Vec<&Expr> = hash.iter().map(|p| &p.0).collect();
+        let of_right: Vec<&Expr> = hash.iter().map(|p| &p.1).collect();
+        let (mut own, other) = match build_left {
+            true => {
+                let own = self.input((plan, 0), left, &of_left, place);
+                (own, self.input((plan, 1), right, &of_right, place))
+            }
+            false => {
+                let other = self.input((plan, 1), right, &of_right, place);
+                (self.input((plan, 0), left, &of_left, place), other)
+            }
+        };
         let side = |names: &Names<'_>, f: fn(&(Expr, Expr)) -> &Expr| -> Vec<String> {
             hash.iter().map(|p| names.expr(f(p))).collect()
         };
-        let built = side(&self.names(&build), |p| &p.1);
-        let probed = side(&self.names(&own), |p| &p.0);
+        let (left_keys, right_keys) = (
+            side(&self.names(&own), |p| &p.0),
+            side(&self.names(&other), |p| &p.1),
+        );
+        let (built, probed) = match build_left {
+            true => (left_keys, right_keys),
+            false => (right_keys, left_keys),
+        };
         let keys = format!("HASH:({})=({})", built.join(", "), probed.join(", "));
-        own.extend(build);
+        own.extend(other);
         let mut residual = String::new();
         self.add(at, [columns("HashKeysBuild", &built)]);
         self.add(at, [columns("HashKeysProbe", &probed)]);

@@ -16,16 +16,18 @@ mod text;
 mod xml;
 
 pub use hash::plan_hash;
-pub use xml::{PlannedStatement, document};
+pub use xml::{PlannedStatement, Took, Waited, document};
 
 use std::sync::Arc;
 
 use crate::expr::{Expr, Kind};
 use crate::host::{Parallelism, Table, TableSource};
 use crate::optimize::answered;
+use crate::optimize::columns::each_subquery;
 use crate::optimize::estimate::{Estimate, estimate};
+use crate::parallel;
 use crate::plan::{Node, Plan, SortKey, WindowKind};
-use crate::profile::Counts;
+use crate::profile::{Actual, place, way_to};
 use element::{Element, Shape};
 use text::Names;
 
@@ -55,7 +57,7 @@ pub struct PlanLine {
     /// The plan that it stands for: see [`crate::profile`]; 0: none of its own.
     pub place: usize,
     /// What it did, where that was counted.
-    pub actual: Option<Counts>,
+    pub actual: Option<Actual>,
     /// The same as XML.
     pub(crate) shape: Shape,
 }
@@ -142,6 +144,8 @@ pub(crate) struct Tree<'v> {
     pub(crate) allowed: Parallelism,
     /// The operators run in several threads.
     inside_zone: bool,
+    /// The place of the plan to which rows come from other threads.
+    turn: Option<usize>,
 }
 
 /// `[db].[schema].[table]`, or a table variable's name.
@@ -184,18 +188,8 @@ fn parts_of(predicate: &Expr) -> &[Expr] {
 
 /// The plans within an expression.
 fn subplans(e: &Expr) -> Vec<Arc<Plan>> {
-    fn walk(e: &Expr, out: &mut Vec<Arc<Plan>>) {
-        match &e.kind {
-            Kind::Scalar(p)
-            | Kind::Exists(p)
-            | Kind::InQuery { plan: p, .. }
-            | Kind::Quantified { plan: p, .. } => out.push(p.clone()),
-            _ => {}
-        }
-        e.for_each_child(&mut |c| walk(c, out));
-    }
     let mut out = Vec::new();
-    walk(e, &mut out);
+    each_subquery(e, &mut |p| out.push(p.clone()));
     out
 }
 
@@ -208,6 +202,7 @@ impl<'v> Tree<'v> {
             next: 1000,
             allowed: Parallelism::NONE,
             inside_zone: false,
+            turn: None,
         }
     }
 
@@ -311,7 +306,7 @@ impl<'v> Tree<'v> {
         let columns = self.operators(plan, parent, times);
         // A plan without a line of its own is told of by the line below it.
         if let Some(line) = self.lines.get_mut(first).filter(|l| l.place == 0) {
-            line.place = crate::profile::place(plan);
+            line.place = place(plan);
         }
         columns
     }
@@ -391,7 +386,8 @@ impl<'v> Tree<'v> {
                     false => "Hash Match",
                 };
                 let at = self.line(parent, physical, "Aggregate", all);
-                let below = self.plan(input, Some(at), times);
+                let keys: Vec<&Expr> = groups.iter().collect();
+                let below = self.input((plan, 0), input, &keys, (Some(at), times));
                 let mut own = below[..*kept].to_vec();
                 let made: Vec<String> = aggregates.iter().map(|_| self.fresh("Expr")).collect();
                 let names = self.names(&below);
@@ -532,6 +528,7 @@ impl<'v> Tree<'v> {
                 zone,
                 cost,
                 max_degree,
+                any_order,
             } => {
                 let degree = self.allowed.degree(*cost, *max_degree);
                 if self.inside_zone || degree <= 1 {
@@ -540,6 +537,8 @@ impl<'v> Tree<'v> {
                 let at = self.line(parent, "Parallelism", "Gather Streams", all);
                 self.lines[at].degree = Some(degree);
                 self.inside_zone = true;
+                let turn = parallel::turn(zone, degree, *any_order, &self.allowed);
+                self.turn = turn.map(place);
                 let own = self.plan(zone, Some(at), times);
                 self.inside_zone = false;
                 let argument = match &zone.node {
@@ -590,6 +589,32 @@ impl<'v> Tree<'v> {
                 own
             }
         }
+    }
+
+    /// The lines of an operator's input. Where rows change threads there, each goes to the thread of its `keys`.
+    pub(super) fn input(
+        &mut self,
+        (above, number): (&Plan, usize),
+        input: &Plan,
+        keys: &[&Expr],
+        (parent, times): (Option<usize>, f64),
+    ) -> Vec<String> {
+        if self.turn != Some(place(above)) {
+            return self.plan(input, parent, times);
+        }
+        let sent = Estimate {
+            own: Default::default(),
+            ..estimate(input)
+        };
+        let at = self.line(parent, "Parallelism", "Repartition Streams", (sent, times));
+        self.lines[at].place = way_to(above, number);
+        let own = self.plan(input, Some(at), times);
+        let keys: Vec<String> = keys.iter().map(|e| self.expression(e, &own)).collect();
+        let argument = format!("Hash Partitioning, PARTITION COLUMNS:({})", keys.join(", "));
+        self.fill(at, argument, &own);
+        self.set(at, "PartitioningType", "Hash");
+        self.add(at, [element::columns("PartitionColumns", &keys)]);
+        own
     }
 
     fn filter(

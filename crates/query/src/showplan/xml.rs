@@ -6,9 +6,11 @@
 //! stands as the inner side of a Nested Loops (Left Outer Join) around its last input, which is what it does. Numbers are
 //! estimates; what an operator did is beside them where it was counted (`profile`).
 
+use std::time::Duration;
+
 use super::PlanLine;
 use super::element::{Element, columns};
-use crate::profile::Counts;
+use crate::profile::{Actual, Counts};
 
 const NAMESPACE: &str = "http://schemas.microsoft.com/sqlserver/2004/07/showplan";
 /// Of the schema, as SQL Server 2022 writes it.
@@ -26,8 +28,43 @@ pub struct PlannedStatement<'s> {
     pub degree: Option<usize>,
     /// Its operators; none where it has no plan, or none is known.
     pub lines: Vec<PlanLine>,
+    /// What it took, when it has run.
+    pub took: Option<Took>,
     /// Of IF and WHILE: the statements that run when the condition holds, and when it does not.
     pub branches: Option<[Vec<PlannedStatement<'s>>; 2]>,
+}
+
+/// What the execution of a statement took.
+#[derive(Clone, Debug, Default)]
+pub struct Took {
+    pub cpu: Duration,
+    pub elapsed: Duration,
+    /// What it waited for, longest first.
+    pub waits: Vec<Waited>,
+}
+
+/// The waits of one type.
+#[derive(Clone, Debug)]
+pub struct Waited {
+    pub name: &'static str,
+    pub ms: u64,
+    pub count: u64,
+}
+
+impl Took {
+    fn elements(&self) -> impl Iterator<Item = Element> {
+        let waits = self.waits.iter().map(|w| {
+            Element::new("Wait")
+                .with("WaitType", w.name)
+                .with("WaitTimeMs", w.ms)
+                .with("WaitCount", w.count)
+        });
+        let waits = (!self.waits.is_empty()).then(|| Element::new("WaitStats").holding(waits));
+        let times = Element::new("QueryTimeStats")
+            .with("CpuTime", self.cpu.as_millis())
+            .with("ElapsedTime", self.elapsed.as_millis());
+        waits.into_iter().chain([times])
+    }
 }
 
 /// The document of a batch; `cached` says whether the plans come from the cache.
@@ -107,7 +144,8 @@ fn query_plan(s: &PlannedStatement<'_>) -> Element {
     if let Some(degree) = s.degree {
         plan.set("DegreeOfParallelism", degree);
     }
-    plan.child(drawing.operator(0))
+    plan.holding(s.took.iter().flat_map(Took::elements))
+        .child(drawing.operator(0))
 }
 
 /// Six digits, without an exponent.
@@ -125,19 +163,23 @@ struct Frame<'f> {
     /// Rows, I/O, processor, bytes of a row, cost of the subtree, executions.
     figures: [f64; 6],
     parallel: bool,
-    actual: Option<Counts>,
+    actual: Option<&'f Actual>,
     output: &'f [String],
     more: &'f [(&'static str, String)],
 }
 
-/// What an operator did, on the one thread that there was.
-fn counters(counts: Counts) -> Element {
-    let thread = Element::new("RunTimeCountersPerThread")
-        .with("Thread", 0)
-        .with("ActualRows", counts.rows)
-        .with("ActualEndOfScans", counts.ends)
-        .with("ActualExecutions", counts.executions);
-    Element::new("RunTimeInformation").child(thread)
+/// What an operator did, by thread.
+fn counters(actual: &Actual) -> Element {
+    let thread = |(thread, counts): &(u32, Counts)| {
+        Element::new("RunTimeCountersPerThread")
+            .with("Thread", thread)
+            .with("ActualRows", counts.rows)
+            .with("ActualEndOfScans", counts.ends)
+            .with("ActualExecutions", counts.executions)
+            .with("ActualElapsedms", counts.elapsed.as_millis())
+            .with("ActualCPUms", counts.cpu.as_millis())
+    };
+    Element::new("RunTimeInformation").holding(actual.0.iter().map(thread))
 }
 
 impl Frame<'_> {
@@ -235,7 +277,7 @@ impl Drawing<'_> {
                 line.executions,
             ],
             parallel: line.parallel,
-            actual: line.actual,
+            actual: line.actual.as_ref(),
             output: &line.shape.columns,
             more: &line.shape.attributes,
         };

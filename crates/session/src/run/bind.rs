@@ -162,11 +162,7 @@ impl Run<'_> {
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
         let settings = &self.session.instance.settings;
         cx.parallel = settings.holding(crate::settings::option::MAX_PARALLELISM) != 1;
-        if let Some(profile) = &self.profile {
-            // What several threads do is not counted.
-            cx.parallel = false;
-            cx.profile = Some(profile.clone());
-        }
+        cx.profile.clone_from(&self.profile);
         let result = f(&mut cx, self.sink);
         drop(cx);
         self.vars = vars;

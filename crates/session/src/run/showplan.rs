@@ -1,9 +1,8 @@
 //! SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML: a batch is bound, not run, and its estimated plans are the result.
 
 use duramen_base::{SqlError, SqlResult};
-use duramen_query::host::Parallelism;
-use duramen_query::profile::{Counts, Profile};
-use duramen_query::showplan::{PlanLine, drawn, of_expression};
+use duramen_query::profile::{Actual, Counts, Profile};
+use duramen_query::showplan::{PlanLine, Took, drawn, of_expression};
 use duramen_tsql::ast::{SetOption, StatementKind};
 use duramen_types::{SqlType, Value};
 
@@ -195,7 +194,8 @@ impl Run<'_> {
         let more = if counted { &COUNTED[..] } else { &[] };
         let columns: Vec<(&str, SqlType)> = more.iter().chain(&COLUMNS).copied().collect();
         self.heading(&columns);
-        let put = |run: &mut Self, counts: Option<Counts>, row: Vec<Value>| {
+        let put = |run: &mut Self, actual: Option<&Actual>, row: Vec<Value>| {
+            let counts = actual.map(Actual::total);
             let big =
                 |of: fn(Counts) -> u64| counts.map_or(Value::Null, |c| Value::BigInt(of(c) as i64));
             let mut all = match counted {
@@ -223,7 +223,7 @@ impl Run<'_> {
         row[12] = of_root(|r| r.cost);
         row[15] = Value::nvarchar(kind);
         row[16] = Value::Bit(operators.iter().any(|l| l.parallel));
-        put(self, root.and_then(|r| r.actual), row);
+        put(self, root.and_then(|r| r.actual.as_ref()), row);
         for (line, tree) in operators.iter().zip(&trees) {
             let row = vec![
                 Value::nvarchar(tree),
@@ -245,7 +245,7 @@ impl Run<'_> {
                 Value::Bit(line.parallel),
                 real(line.executions),
             ];
-            put(self, line.actual, row);
+            put(self, line.actual.as_ref(), row);
         }
         let rows = operators.len() as u64 + 1;
         self.done(Some(rows), super::command::SELECT, false);
@@ -253,13 +253,18 @@ impl Run<'_> {
 
     /// The plan that a statement has run with, as one more result: as XML, as rows, or both. A statement without a plan
     /// has none.
-    pub(super) fn show_profile(&mut self, at: usize, profile: &Profile) -> SqlResult<()> {
+    pub(super) fn show_profile(
+        &mut self,
+        at: usize,
+        profile: &Profile,
+        took: Took,
+    ) -> SqlResult<()> {
         let names = self.program.variable_names();
         let Some((_, bound)) = &self.bound[at] else {
             return Ok(());
         };
-        // Nothing of it ran in several threads.
-        let (mut lines, degree) = plan_xml::of_bound(bound, &names, Parallelism::NONE);
+        let allowed = self.session.instance.parallelism();
+        let (mut lines, degree) = plan_xml::of_bound(bound, &names, allowed);
         if lines.is_empty() {
             return Ok(());
         }
@@ -269,11 +274,15 @@ impl Run<'_> {
         if let Bound::Dml(..) = bound
             && let Some(root) = lines.first_mut()
         {
-            root.actual = Some(Counts {
+            // Of the whole statement, which the change is.
+            let counts = Counts {
                 rows: self.session.state.rowcount,
                 executions: 1,
                 ends: 1,
-            });
+                elapsed: took.elapsed,
+                cpu: took.cpu,
+            };
+            root.actual = Some(Actual(vec![(0, counts)]));
         }
         let rows = self.session.state.rowcount;
         if self.session.options.statistics_profile {
@@ -283,7 +292,7 @@ impl Run<'_> {
         if self.session.options.statistics_xml {
             let planned = (lines, degree);
             let mut plan = |_: usize| Ok(planned.clone());
-            let document = plan_xml::of_program(self.program, Some(at), false, &mut plan)?;
+            let document = plan_xml::of_run(self.program, at, took, &mut plan)?;
             if let Some(document) = document {
                 self.heading(&[XML_COLUMN]);
                 self.sink.row(&[Value::nvarchar(&document)]);

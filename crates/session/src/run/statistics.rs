@@ -1,9 +1,10 @@
 //! SET STATISTICS IO and TIME: what a statement read and how long it took, told after it.
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_observe::{ThreadWork, UnitReads};
+use duramen_observe::{ThreadWork, UnitReads, WaitStat};
 use duramen_os::time::{self, Instant};
 use duramen_query::profile::Profile;
+use duramen_query::showplan::{Took, Waited};
 use duramen_tsql::ast::{self, StatementKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,15 +31,21 @@ impl Stopwatch {
 
     /// The message with both times, in milliseconds.
     fn told(&self, message: &'static messages::Message) -> SqlError {
-        let cpu = time::thread_cpu().saturating_sub(self.cpu).as_millis();
-        let elapsed = self.start.elapsed().as_millis();
-        SqlError::new(message, &[&cpu, &elapsed])
+        let (cpu, elapsed) = self.times();
+        SqlError::new(message, &[&cpu.as_millis(), &elapsed.as_millis()])
     }
 
-    /// Microseconds of the thread and of the clock since it was started.
+    /// Processor time since it was started, that of threads that have helped included, and time of the clock.
+    pub fn times(&self) -> (Duration, Duration) {
+        let own = time::thread_cpu().saturating_sub(self.cpu);
+        let helped = Duration::from_nanos(self.work().helped_cpu_nanos);
+        (own + helped, self.start.elapsed())
+    }
+
+    /// The same in microseconds.
     pub fn micros(&self) -> (u64, u64) {
-        let cpu = time::thread_cpu().saturating_sub(self.cpu).as_micros();
-        (cpu as u64, self.start.elapsed().as_micros() as u64)
+        let (cpu, elapsed) = self.times();
+        (cpu.as_micros() as u64, elapsed.as_micros() as u64)
     }
 
     /// Pages read and made dirty since it was started, by this thread and those that helped it.
@@ -49,6 +56,35 @@ impl Stopwatch {
     /// 3613
     pub fn compiled(&self) -> SqlError {
         self.told(&messages::COMPILE_TIMES)
+    }
+}
+
+/// What the session has waited for until a moment.
+struct Waits(Vec<WaitStat>);
+
+impl Waits {
+    fn now() -> Waits {
+        let waits = duramen_observe::current_waits();
+        Waits(waits.map_or_else(Vec::new, |w| w.stats()))
+    }
+
+    /// What it has waited for since then, its helpers included: the ten longest of at least a millisecond.
+    fn since(&self) -> Vec<Waited> {
+        const MOST: usize = 10;
+        let mut all: Vec<Waited> = Vec::new();
+        for w in Waits::now().0 {
+            let before = self.0.iter().find(|b| b.wait_type == w.wait_type);
+            let (ms, count) = before.map_or((0, 0), |b| (b.wait_time_ms, b.waiting_tasks_count));
+            let waited = Waited {
+                name: w.name,
+                ms: w.wait_time_ms.saturating_sub(ms),
+                count: w.waiting_tasks_count.saturating_sub(count),
+            };
+            all.extend((waited.ms > 0).then_some(waited));
+        }
+        all.sort_by_key(|w| std::cmp::Reverse(w.ms));
+        all.truncate(MOST);
+        all
     }
 }
 
@@ -89,6 +125,7 @@ impl Run<'_> {
         let counting = self.session.options.profiled() && !calls;
         let counting = counting.then(Arc::<Profile>::default);
         let around = std::mem::replace(&mut self.profile, counting.clone());
+        let waits = counting.as_ref().map(|_| Waits::now());
         let next = self.step(at);
         self.profile = around;
         let reads = match io {
@@ -100,8 +137,15 @@ impl Run<'_> {
         for message in self.tables_read(&reads) {
             self.say(&message, at);
         }
-        if let Some(profile) = counting {
-            self.show_profile(at, &profile)?;
+        if let (Some(profile), Some(waits), Some(clock)) = (counting, waits, clock) {
+            let (cpu, elapsed) = clock.times();
+            let waits = waits.since();
+            let took = Took {
+                cpu,
+                elapsed,
+                waits,
+            };
+            self.show_profile(at, &profile, took)?;
         }
         if let Some(clock) = clock
             && self.session.options.statistics_time

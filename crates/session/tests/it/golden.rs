@@ -347,6 +347,7 @@ impl ResultSink for Transcript {
             Value::Null => "NULL".to_owned(),
             v => match shown(v, t) {
                 text if text.is_empty() => "(empty)".to_owned(),
+                text if text.contains("<QueryTimeStats ") => without_times(&text),
                 text => text,
             },
         };
@@ -388,6 +389,29 @@ fn shown(v: &Value, ty: &SqlType) -> String {
     let converted = duramen_types::convert(v, ty, &text, Some(style), &ConvertCtx::default());
     let converted = converted.ok().and_then(|v| v.as_text());
     converted.unwrap_or_else(|| to_display(v, ty))
+}
+
+/// A plan with what it did, without what differs from run to run: times as `*`, no waits.
+fn without_times(plan: &str) -> String {
+    let mut out = String::new();
+    let mut rest = match (plan.find("<WaitStats>"), plan.find("</WaitStats>")) {
+        (Some(from), Some(to)) => {
+            out.push_str(&plan[..from]);
+            &plan[to + "</WaitStats>".len()..]
+        }
+        _ => plan,
+    };
+    let names = ["ms=\"", "CpuTime=\"", "ElapsedTime=\""];
+    while let Some(at) = names
+        .iter()
+        .filter_map(|n| Some(rest.find(n)? + n.len()))
+        .min()
+    {
+        out.push_str(&rest[..at]);
+        rest = rest[at..].trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push('*');
+    }
+    out + rest
 }
 
 /// Names that the server makes up, without what differs from run to run: `PK__t__*`, `#t____*`.
