@@ -3,11 +3,15 @@
 //! A piece is as many extents as a transfer has (MAXTRANSFERSIZE), neighbours or not; extents that are all zeros are left
 //! out of it, because a new file has them anyway. Its sums are put together with those of the pieces before by whoever
 //! takes it (CRC32C and the stream's checksum are sums of sums), so nobody looks at the bytes a second time.
+//!
+//! Extents whose pages are all in memory are copied from there: a disk that writes the backup has better to do than to
+//! read what is known. Such a page may be newer than its durable log; the log is made durable before the set's log ends.
+//! WITH CHECKSUM reads everything from the disk, because that is what it is to vouch for.
 
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use duramen_base::{EXTENT_PAGES, PAGE_BYTES, PageId, SqlError};
+use duramen_base::{DbId, EXTENT_PAGES, PAGE_BYTES, PageId, SqlError, SqlResult};
 use duramen_os::AlignedBuf;
 
 use super::tape::StreamSum;
@@ -15,6 +19,7 @@ use super::team::Buffers;
 use crate::engine::Engine;
 use crate::files::DataFile;
 use crate::format::PageBytes;
+use crate::format::alloc::is_fixed_page;
 use crate::format::page::{PageRef, Verify, verify};
 use crate::suspects::{Suspicion, suspicion};
 
@@ -77,6 +82,7 @@ pub(super) enum Bad {
 /// Who reads the pieces of one file.
 pub(super) struct Reader {
     pub engine: Arc<Engine>,
+    pub db: DbId,
     pub file: Arc<DataFile>,
     /// BACKUP WITH CHECKSUM: every page has to be sound.
     pub checksums: bool,
@@ -114,9 +120,7 @@ impl Reader {
         for (first, count) in piece {
             let from = kept;
             let bytes = *count as usize * EXTENT_BYTES;
-            let pool = &self.engine.pool;
-            let into = &mut buf[from..from + bytes];
-            pool.read_quietly(&self.file, first * EXTENT_PAGES, into)
+            self.bring(*first, &mut buf[from..from + bytes])
                 .map_err(Bad::Failed)?;
             for i in 0..*count {
                 let at = from + i as usize * EXTENT_BYTES;
@@ -132,6 +136,42 @@ impl Reader {
             }
         }
         Ok(kept)
+    }
+
+    /// Neighbours, from memory what is there, the rest in reads as long as can be.
+    fn bring(&self, first: u32, into: &mut [u8]) -> SqlResult<()> {
+        let pool = &self.engine.pool;
+        let mut missing: Option<(u32, u32)> = None;
+        let (extents, _) = into.as_chunks_mut::<EXTENT_BYTES>();
+        let count = extents.len() as u32;
+        for extent in 0..=count {
+            let there =
+                extent == count || self.is_copied(first + extent, &mut extents[extent as usize]);
+            match (&mut missing, there) {
+                (Some((_, end)), false) => *end = extent + 1,
+                (None, false) => missing = Some((extent, extent + 1)),
+                (None, true) => {}
+                (Some((from, end)), true) => {
+                    let run = extents[*from as usize..*end as usize].as_flattened_mut();
+                    pool.read_quietly(&self.file, (first + *from) * EXTENT_PAGES, run)?;
+                    missing = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies an extent from memory, if all its pages are there. Maps, file headers and the boot page are not taken from
+    /// there: some of their changes go to the file alone.
+    fn is_copied(&self, extent: u32, into: &mut [u8; EXTENT_BYTES]) -> bool {
+        if self.checksums || extent < 2 || is_fixed_page(extent * EXTENT_PAGES) {
+            return false;
+        }
+        let (pages, _) = into.as_chunks_mut::<PAGE_BYTES>();
+        pages.iter_mut().enumerate().all(|(i, page)| {
+            let id = PageId::new(self.file.id, extent * EXTENT_PAGES + i as u32);
+            self.engine.pool.copy_resident(self.db, id, page)
+        })
     }
 
     /// An extent says by its pages which it is: one of them has to be sound.

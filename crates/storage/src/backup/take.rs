@@ -543,6 +543,7 @@ impl<'a> Writer<'a> {
     ) -> SqlResult<()> {
         let reader = Reader {
             engine: self.engine.clone(),
+            db: self.id,
             file: file.clone(),
             checksums: self.header.checksums,
             buffers: self.buffers.clone(),

@@ -1,10 +1,12 @@
-//! What the pool holds, for `sys.dm_os_buffer_descriptors`.
+//! What the pool holds, for `sys.dm_os_buffer_descriptors` and for backups.
 
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, DbId, PageId};
 
-use super::{Pool, db_of, page_of};
+use super::{Pool, db_of, key_of, page_of, shard_of};
+use crate::format::PageBytes;
+use crate::format::page::seal;
 
 /// A page in memory, as its header tells it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +23,29 @@ pub struct BufferedPage {
 }
 
 impl Pool {
+    /// Copies a page as a write of it would put it on the disk, if it is in memory and nobody changes it just now. Its log
+    /// may not be durable yet. It counts as no use of the page: a backup must not keep anything in memory.
+    pub fn copy_resident(&self, db: DbId, page: PageId, into: &mut PageBytes) -> bool {
+        let key = key_of(db, page);
+        let data = {
+            let shard = self.shards[shard_of(key)].lock();
+            let Some(&i) = shard.frames.get(&key) else {
+                return false;
+            };
+            self.frame(i).data.try_read()
+        };
+        match data
+            .as_ref()
+            .and_then(|d| d.page.as_deref().filter(|_| d.valid))
+        {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => return false,
+        }
+        drop(data);
+        seal(into);
+        true
+    }
+
     /// The pages in memory, one after the other: each as it was when it was looked at. Pages that somebody changes at
     /// that moment, or that are being read, are left out: nobody is waited for.
     pub fn contents(&self) -> Vec<BufferedPage> {
