@@ -339,8 +339,8 @@ impl Ddl<'_> {
                 }
                 catalog.split_partition(self.tx, &function, at, value)
             }
-            // That the last boundary stays is what SQL Server is reported to say.
-            (false, Ok(_)) if function.boundaries.len() == 1 => {
+            // Without a boundary there is one partition, whatever the value; the last boundary itself may go.
+            (false, _) if function.boundaries.is_empty() => {
                 Err(SqlError::new(&messages::PARTITION_NONE_LEFT, &[]).with_state(2))
             }
             (false, Ok(at)) => catalog.merge_partitions(self.tx, &function, at),
