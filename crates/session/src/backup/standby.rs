@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{CatalogDb, DatabaseEntry};
+use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
+use duramen_storage::backup::UndoOwner;
 use duramen_storage::{Database, OpenDatabase};
 
 use super::Statement;
@@ -67,7 +68,7 @@ impl Admin<'_> {
             None => None,
         };
         if let Some(undo) = undo.filter(|u| noted.as_deref() != Some(u)) {
-            os_exists(databases, undo)?;
+            databases.undo_place(&stmt.database, undo)?;
         }
         let Some(db) = found else { return Ok(None) };
         if self.session().database().eq_ignore_ascii_case(&db.db.name) {
@@ -88,6 +89,37 @@ impl Admin<'_> {
 }
 
 impl Databases {
+    /// Where the undo file of a database is to be made: 5133 without the directory, 5170 when anything else is there than
+    /// an undo file that this database has left behind. SQL Server writes over any file of that name (*assumed*); here one
+    /// that may be somebody's stays.
+    fn undo_place(&self, database: &str, undo: &str) -> SqlResult<()> {
+        let there = match os_exists(self, undo) {
+            Err(e) if e.number == messages::FILE_ALREADY_EXISTS.number => e,
+            other => return other,
+        };
+        let path = self.resolve(undo);
+        let own = self.undo_owner(database)?;
+        let taken = self.all().iter().any(|d| {
+            let noted = || {
+                let files = self.restore_files(&d.entry.read());
+                self.engine.standby_note(&files).ok().flatten()
+            };
+            let other = d.is_standby() && fold(&d.db.name) != fold(database);
+            other && noted().is_some_and(|n| self.resolve(&n) == path)
+        });
+        match !taken && own.may_make(&*self.engine.env.disk, &path) {
+            true => Ok(()),
+            false => Err(there),
+        }
+    }
+
+    fn undo_owner<'a>(&self, database: &'a str) -> SqlResult<UndoOwner<'a>> {
+        Ok(UndoOwner {
+            server: self.master()?.db.family(),
+            database,
+        })
+    }
+
     /// What has been restored is opened for reading.
     fn enter_standby(&self, name: &str, undo: &str) -> SqlResult<()> {
         let gone = self.find_unavailable(name);
@@ -117,7 +149,8 @@ impl Databases {
             restored: true,
             ..self.open_spec(&entry)
         };
-        let db = Database::open_standby(&self.engine, &spec, undo)?;
+        let owner = self.undo_owner(&entry.name)?;
+        let db = Database::open_standby(&self.engine, &spec, (undo, owner))?;
         let catalog = CatalogDb::open(&db);
         let usable = match self.in_doubt(&db) {
             Some(error) => Err(error),

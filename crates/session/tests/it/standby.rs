@@ -197,3 +197,59 @@ fn norecovery_ends_a_standby_and_a_drop_takes_it_away() {
     );
     assert_eq!(state(&mut s), "ONLINE | 0 | 0 | 0 | READ_WRITE");
 }
+
+/// Power may leave an undo file behind whose database nobody remembers. It stands in nobody's way but other people's.
+#[test]
+fn an_undo_file_that_is_left_is_made_over_by_its_own_database_alone() {
+    let sim = SimDisk::new(33);
+    let instance = start(&sim.env());
+    let (mut s, mut other) = (login(&instance), login(&instance));
+    backups(&mut s, &mut other);
+    full(&mut s, WITH);
+    let disk = sim.env().disk;
+    let undo = std::path::Path::new("/data/drives/C/copy.undo");
+    let read = || {
+        let file = disk
+            .open(undo, &duramen_os::OpenOptions::default())
+            .unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let write = |bytes: &[u8]| {
+        let options = duramen_os::OpenOptions {
+            create: true,
+            ..duramen_os::OpenOptions::default()
+        };
+        let file = disk.open(undo, &options).unwrap();
+        file.set_len(0).unwrap();
+        file.write_at(bytes, 0).unwrap();
+    };
+    let left = read();
+    // While the standby is open, its file is not another one's.
+    let mut second = |name: &str| {
+        let sql = format!(
+            "RESTORE DATABASE {name} FROM DISK = 'C:\\b.bak' WITH MOVE 'b' TO 'C:\\{name}.mdf', MOVE 'b_log' TO 'C:\\{name}.ldf', STANDBY = 'C:\\copy.undo'"
+        );
+        run(&mut s, &sql)
+    };
+    let told = second("copy2");
+    assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+    let drop_it = "DROP DATABASE copy";
+    quiet(&mut other, drop_it);
+    assert!(!disk.exists(undo));
+    write(&left);
+    let told = second("copy2");
+    assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+    assert_eq!(read(), left);
+    let told = second("COPY");
+    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+    quiet(&mut other, drop_it);
+    // A file that is no undo file stays as it is, and so does an empty one.
+    for bytes in [&b"a letter to somebody"[..], b"", &vec![7; 20_000]] {
+        write(bytes);
+        let told = second("copy");
+        assert!(told[0].starts_with("Msg 5170"), "{told:?}");
+        assert_eq!(read(), bytes);
+    }
+}

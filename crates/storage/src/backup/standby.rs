@@ -6,12 +6,20 @@
 //!
 //! Behind the restore's state, in the second half kilobyte of the same page, stands the undo file's name as long as the
 //! database is a standby; it is durable before the database is opened.
+//!
+//! An undo file that power has left behind stands in the way of the next standby of that database, which nobody but the
+//! file itself may remember. So its first page says whose it is, and only its own database makes it over.
+//!
+//! ```text
+//! page 0   magic 16 | server 16 | length of the name u16 | database name, lower case, UTF-8 | 0 ... | crc32c u32
+//! page 1.. blocks of the overlay
+//! ```
 
 use std::path::Path;
 use std::sync::Arc;
 
-use duramen_base::{PAGE_BYTES, PageId, SqlResult};
-use duramen_os::{Env, OpenOptions};
+use duramen_base::{PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_os::{Disk, Env, OpenOptions};
 
 use super::restore::{RestoreFiles, STATE_PAGE};
 use crate::check::overlay::OverlayDisk;
@@ -46,6 +54,50 @@ fn decode(b: &[u8; NOTE_BYTES]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
+const UNDO_MAGIC: [u8; 16] = *b"DURAMEN-UNDOFIL1";
+
+/// Whose an undo file is.
+#[derive(Clone, Copy, Debug)]
+pub struct UndoOwner<'a> {
+    /// What no two servers have in common.
+    pub server: [u8; 16],
+    pub database: &'a str,
+}
+
+impl UndoOwner<'_> {
+    /// The first page of its undo files.
+    fn mark(&self) -> Box<[u8; PAGE_BYTES]> {
+        let mut b = Box::new([0; PAGE_BYTES]);
+        let name = self.database.to_lowercase();
+        // A name has at most 128 characters.
+        let name = &name.as_bytes()[..name.len().min(PAGE_BYTES / 2)];
+        b[..16].copy_from_slice(&UNDO_MAGIC);
+        b[16..32].copy_from_slice(&self.server);
+        b[32..34].copy_from_slice(&(name.len() as u16).to_le_bytes());
+        b[34..34 + name.len()].copy_from_slice(name);
+        let crc = crc32c::crc32c(&b[..PAGE_BYTES - 4]);
+        b[PAGE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        b
+    }
+
+    /// Whether an undo file may be made at this path: nothing is there, or one of the same database is. What cannot be
+    /// read is somebody else's.
+    pub fn may_make(&self, disk: &dyn Disk, path: &Path) -> bool {
+        if !disk.exists(path) {
+            return true;
+        }
+        let options = OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        };
+        let mut page = Box::new([0; PAGE_BYTES]);
+        let read = disk
+            .open(path, &options)
+            .and_then(|f| f.read_at(&mut page[..], 0));
+        read.is_ok() && page == self.mark()
+    }
+}
+
 impl Engine {
     /// From now on the database is a standby with this undo file, or none any more.
     pub fn note_standby(&self, files: &RestoreFiles, undo: Option<&str>) -> SqlResult<()> {
@@ -67,14 +119,19 @@ impl Engine {
 
 impl Database {
     /// Opens what has been restored, in an overlay with its blocks in the file `undo`, which is made over and goes with the
-    /// database. The files are only read.
+    /// database. The files are only read. 5170 when something else than an undo file of `owner` is there.
     pub fn open_standby(
         engine: &Arc<Engine>,
         spec: &OpenDatabase,
-        undo: &Path,
+        (undo, owner): (&Path, UndoOwner<'_>),
     ) -> SqlResult<Arc<Database>> {
         let real = &engine.env.disk;
-        let disk = OverlayDisk::keeping(real, undo, 0);
+        let shown = undo.display().to_string();
+        if !owner.may_make(&**real, undo) {
+            return Err(SqlError::new(&messages::FILE_ALREADY_EXISTS, &[&shown]));
+        }
+        let disk = OverlayDisk::marked(real, undo, &owner.mark())
+            .map_err(|e| io_error(&e, "create", PageId::NULL, &shown))?;
         let options = OpenOptions {
             read_only: true,
             ..OpenOptions::default()
@@ -92,6 +149,36 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_undo_file_of_the_same_database_is_made_over() {
+        let disk = duramen_os::sim::SimDisk::new(3).env().disk;
+        let owner = |server: u8, database| UndoOwner {
+            server: [server; 16],
+            database,
+        };
+        let path = Path::new("/undo");
+        let may = |o: UndoOwner<'_>| o.may_make(&*disk, path);
+        assert!(may(owner(1, "r")));
+        let overlay = OverlayDisk::marked(&disk, path, &owner(1, "r").mark()).unwrap();
+        assert!(may(owner(1, "R")));
+        assert!(!may(owner(1, "other")));
+        assert!(!may(owner(2, "r")));
+        drop(overlay);
+        assert!(!disk.exists(path), "it goes with the database");
+        let create = OpenOptions {
+            create: true,
+            ..OpenOptions::default()
+        };
+        let file = disk.open(path, &create).unwrap();
+        assert!(!may(owner(1, "r")), "an empty file is somebody's");
+        let mut mark = owner(1, "r").mark();
+        file.write_at(&mark[..], 0).unwrap();
+        assert!(may(owner(1, "r")));
+        mark[7000] ^= 1;
+        file.write_at(&mark[..], 0).unwrap();
+        assert!(!may(owner(1, "r")), "damaged");
+    }
 
     #[test]
     fn a_note_is_read_as_it_was_written_or_not_at_all() {

@@ -10,7 +10,8 @@
 //! 2. A block that cannot be kept does not keep the writer of the base from writing. The overlay is *broken* from then
 //!    on: every read of it fails, so nothing false is concluded.
 //! 3. Blocks are in memory up to [`MEMORY_BLOCKS`]; the others go, one behind the other, to a file beside the database
-//!    which is removed at the end. One that a crash has left behind is made over by the next.
+//!    which is removed at the end. One that a crash has left behind is made over by the next. An overlay whose file has a
+//!    name that a user has given begins it with a page that says whose it is ([`OverlayDisk::marked`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -153,9 +154,12 @@ impl OverlayFile {
         }
     }
 
-    /// Runs of neighbouring blocks: from the overlay, or from the base in one piece.
     fn read(&self, buf: &mut [u8], offset: u64) -> Result<(), IoError> {
-        let map = self.map.read();
+        self.read_in(&self.map.read(), buf, offset)
+    }
+
+    /// Runs of neighbouring blocks: from the overlay, or from the base in one piece.
+    fn read_in(&self, map: &Map, buf: &mut [u8], offset: u64) -> Result<(), IoError> {
         if self.spill.broken.load(Ordering::SeqCst) {
             return Err(IoError::NoSpace);
         }
@@ -187,6 +191,7 @@ impl OverlayFile {
         Ok(())
     }
 
+    /// A block that is written in part is read and put back under one lock: its other parts may be written just now.
     fn write(&self, data: &[u8], offset: u64) -> Result<(), IoError> {
         let mut at = 0;
         let mut buf = AlignedBuf::zeroed(PAGE_BYTES);
@@ -204,10 +209,8 @@ impl OverlayFile {
             }
             if count < PAGE_BYTES {
                 let len = (map.len - n * BLOCK).min(BLOCK) as usize;
-                drop(map);
                 buf.fill(0);
-                self.read(&mut buf[..len], n * BLOCK)?;
-                map = self.map.write();
+                self.read_in(&map, &mut buf[..len], n * BLOCK)?;
             }
             buf[from..from + count].copy_from_slice(part);
             match map.blocks.get(&n) {
@@ -284,11 +287,46 @@ pub(crate) struct OverlayDisk {
 impl OverlayDisk {
     /// With a spill file at `spill`, made when it is needed.
     pub fn new(real: &Arc<dyn Disk>, spill: &Path) -> Arc<OverlayDisk> {
-        OverlayDisk::keeping(real, spill, MEMORY_BLOCKS)
+        OverlayDisk::with(real, spill, MEMORY_BLOCKS, SpillState::default())
     }
 
-    /// The same with so many blocks in memory.
-    pub fn keeping(real: &Arc<dyn Disk>, spill: &Path, memory_blocks: u32) -> Arc<OverlayDisk> {
+    /// With no block in memory, and a spill file that is made now and begins with `mark`. Whatever stands there is
+    /// replaced at once, so that a file of that name always has the mark.
+    pub fn marked(
+        real: &Arc<dyn Disk>,
+        spill: &Path,
+        mark: &[u8; PAGE_BYTES],
+    ) -> Result<Arc<OverlayDisk>, IoError> {
+        let mut making = spill.to_owned().into_os_string();
+        making.push("~making");
+        let making = PathBuf::from(making);
+        let options = OpenOptions {
+            create: true,
+            ..OpenOptions::default()
+        };
+        let file = real.open(&making, &options)?;
+        file.set_len(0)?;
+        file.write_at(mark, 0)?;
+        file.sync()?;
+        drop(file);
+        real.rename(&making, spill)?;
+        if let Some(dir) = spill.parent() {
+            real.sync_dir(dir)?;
+        }
+        let state = SpillState {
+            in_memory: 0,
+            file: Some(real.open(spill, &OpenOptions::default())?),
+            blocks: 1,
+        };
+        Ok(OverlayDisk::with(real, spill, 0, state))
+    }
+
+    fn with(
+        real: &Arc<dyn Disk>,
+        spill: &Path,
+        memory_blocks: u32,
+        state: SpillState,
+    ) -> Arc<OverlayDisk> {
         Arc::new(OverlayDisk {
             real: real.clone(),
             files: Mutex::default(),
@@ -296,7 +334,7 @@ impl OverlayDisk {
                 disk: real.clone(),
                 path: spill.to_owned(),
                 memory_blocks,
-                state: Mutex::default(),
+                state: Mutex::new(state),
                 broken: AtomicBool::new(false),
             }),
         })
