@@ -3,12 +3,15 @@
 //! The PFS keeps a class of fullness for each of their pages: [`crate::format::alloc::pfs::fullness`]. A change that
 //! moves a page to another class sets its PFS byte as well, in a record outside every transaction (LOP_SET_FREE_SPACE):
 //! after a change, but before the undo of one, so that a crash in between leaves a byte that the undo of the change puts
-//! right. The byte is advice: when its record finds no room in the log, the change stands without it.
+//! right. Recovery undoes one transaction after the other, not in the order of their records: there the byte is set by
+//! every undo, whether that one moves the page to another class or not, since what it replaces may be of no moment at all.
+//! The byte is advice: when its record finds no room in the log, the change stands without it.
 //!
 //! In memory each unit has the pages that are known to have room, by class. They come from deletes, and from the PFS, one
 //! IAM page's range at a time, when there is no other page than a new one.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use duramen_base::{PageId, SqlResult};
 use duramen_wal::record::Lcx;
@@ -118,7 +121,7 @@ impl Database {
         Ok(())
     }
 
-    /// The class that the page will be in after `op`, when that is another one than now.
+    /// The class that the page will be in after `op`, when that is another one than now or the PFS may not have this one.
     pub(crate) fn class_after(
         &self,
         id: PageId,
@@ -134,7 +137,8 @@ impl Database {
         )
         .ok()?;
         let after = class_of(PageRef::new(&copy));
-        (after != class_of(page.page())).then_some(after)
+        let recovering = self.store.recovering.load(Ordering::SeqCst);
+        (recovering || after != class_of(page.page())).then_some(after)
     }
 
     /// Looks at the PFS for pages of `storage` that have room, one IAM page's range further; false when there is no more.
