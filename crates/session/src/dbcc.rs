@@ -10,6 +10,7 @@ mod log;
 mod page;
 mod space;
 mod statistics;
+mod tempdb;
 mod trace;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The check of databases: every data file page by page, every log file block by block.
 //!
-//! There are two doors. [`check_directory`] and [`check_files`] look at the files of a stopped server; [`check_database`] at
-//! those of a [`Snapshot`], a copy of a database in use (DBCC). Nothing is written, and no catalog is opened: what it says is
+//! There are three doors. [`check_directory`] and [`check_files`] look at the files of a stopped server; [`check_database`] at
+//! those of a [`Snapshot`], a copy of a database in use (DBCC); [`check_live`] at the pages of tempdb under locks. Nothing is written, and no catalog is opened: what it says is
 //! read off its pages (`schema`).
 //!
 //! | module | finds |
@@ -26,6 +26,7 @@ mod catalog;
 mod data;
 mod facts;
 mod finding;
+mod live;
 mod maps;
 mod matching;
 pub(crate) mod overlay;
@@ -47,6 +48,7 @@ use duramen_wal::{LogReport, verify_file};
 
 pub use data::{Checked, ObjectPages, Request, check_database};
 pub use finding::Finding;
+pub use live::check_live;
 pub(crate) use overlay::OverlayFile;
 pub use snapshot::Snapshot;
 

@@ -6,6 +6,7 @@ mod concurrent;
 mod crash;
 mod files;
 pub(crate) mod fixture;
+mod live;
 mod loads;
 mod planted;
 mod pool;

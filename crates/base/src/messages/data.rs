@@ -310,8 +310,12 @@ messages! {
     FILE_HEADER_INVALID = 5172, 16, "The header for file '%ls' is not a valid database file header. The %ls property is incorrect.";
     FILES_MISMATCH = 5173, 16, "One or more files do not match the primary file of the database. If you are attempting to attach a database, retry the operation with the correct files.  If this is an existing database, the file may be corrupted and should be restored from a backup.";
     FILE_SIZE_TOO_SMALL = 5174, 16, "Each file size must be greater than or equal to 512 KB.";
+    CHECKCATALOG_OF_TEMPDB = 5230, 10, "The check statement was aborted. DBCC CHECKCATALOG cannot be run on TEMPDB.";
+    CHECK_WITHOUT_CATALOG = 5232, 10, "DBCC CHECKDB will not check SQL Server catalog or Service Broker consistency because a database snapshot could not be created or because WITH TABLOCK was specified.";
     INCONSISTENCY_ON_PAGE = 5242, 22, "An inconsistency was detected during an internal operation in database '%.*ls'(ID:%d) on page %S_PGID. Please contact technical support. Reference number %ld.";
     INCONSISTENCY = 5243, 22, "An inconsistency was detected during an internal operation. Please contact technical support. Reference number %ld.";
+    CHECK_TABLE_LOCKED = 5245, 16, "DBCC could not obtain a lock on object %ld because the lock request timeout period was exceeded.";
+    CHECKALLOC_OF_TEMPDB = 5253, 10, "The check statement was aborted. DBCC CHECKALLOC cannot be run on TEMPDB.";
     WINDOW_ORDER_INTEGER = 5308, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause expressions.";
     WINDOW_ORDER_CONSTANT = 5309, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support constants as ORDER BY clause expressions.";
     SET_OPERAND_NOT_COMPARABLE = 5335, 16, "The data type %ls cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not comparable.";

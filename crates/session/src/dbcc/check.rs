@@ -268,14 +268,14 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
             ..Report::default()
         });
     }
-    if db.db.id == DbId::TEMPDB {
-        return Err(not_supported(&format!("DBCC {} of tempdb", kind.name())));
-    }
     request.rows = !call.option("PHYSICAL_ONLY");
     request.workers = match call.maxdop {
         Some(n @ 1..) => n as usize,
         _ => duramen_os::thread::available_parallelism(),
     };
+    if db.db.id == DbId::TEMPDB {
+        return run_on_tempdb(call, kind, db, &request);
+    }
     let session = call.session;
     // Nobody drops or closes it meanwhile.
     session.take_seat(db.db.id)?;
@@ -291,7 +291,30 @@ fn run(call: &Call<'_>, kind: Kind, db: &Arc<OpenDb>, mut request: Request) -> S
         db.db.set_last_good_check((began.days, began.ticks))?;
     }
     log_check(call, kind, db, &checked, started.elapsed());
-    Ok(report(call, kind, db, &checked))
+    Ok(report(call, kind, db, &checked, &[]))
+}
+
+/// See [`super::tempdb`]. It is no check of the whole: nothing is noted of it in the boot page.
+fn run_on_tempdb(
+    call: &Call<'_>,
+    kind: Kind,
+    db: &Arc<OpenDb>,
+    request: &Request,
+) -> SqlResult<Report> {
+    let aborted = match kind {
+        Kind::Allocation => Some(&messages::CHECKALLOC_OF_TEMPDB),
+        Kind::Catalog => Some(&messages::CHECKCATALOG_OF_TEMPDB),
+        Kind::Database | Kind::Table | Kind::Filegroup => None,
+    };
+    if let Some(message) = aborted {
+        // That nothing was looked at is said WITH NO_INFOMSGS as well (*assumed*).
+        let said = vec![(SqlError::new(message, &[]), None)];
+        return Ok(told(call, db, said));
+    }
+    let started = duramen_os::time::now();
+    let (checked, skipped) = super::tempdb::look(call, db, request)?;
+    log_check(call, kind, db, &checked, started.elapsed());
+    Ok(report(call, kind, db, &checked, &skipped))
 }
 
 /// 8957, in the error log.
@@ -410,7 +433,14 @@ fn counts(findings: &[&Finding]) -> (usize, usize) {
     (allocation, errors.count() - allocation)
 }
 
-fn report(call: &Call<'_>, kind: Kind, db: &OpenDb, checked: &Checked) -> Report {
+/// What the statement says of what was found. `skipped`: errors about tables that could not be looked at.
+fn report(
+    call: &Call<'_>,
+    kind: Kind,
+    db: &OpenDb,
+    checked: &Checked,
+    skipped: &[SqlError],
+) -> Report {
     let name = &db.db.name;
     let mut said = Said {
         quiet: call.option("NO_INFOMSGS"),
@@ -423,6 +453,10 @@ fn report(call: &Call<'_>, kind: Kind, db: &OpenDb, checked: &Checked) -> Report
     if matches!(kind, Kind::Database | Kind::Filegroup | Kind::Allocation) {
         said.inform(&messages::DBCC_RESULTS_FOR_DATABASE, &[name]);
     }
+    if kind == Kind::Database && db.db.id == DbId::TEMPDB {
+        said.inform(&messages::CHECK_WITHOUT_CATALOG, &[]);
+    }
+    said.list.extend(skipped.iter().map(|e| (e.clone(), None)));
     if let Some(of_nobody) = by_object.remove(&None) {
         said.tell(&of_nobody);
         let (allocation, consistency) = counts(&of_nobody);
@@ -489,15 +523,20 @@ fn report(call: &Call<'_>, kind: Kind, db: &OpenDb, checked: &Checked) -> Report
         let kind = kind.name();
         said.conclude(&messages::MINIMUM_REPAIR_LEVEL, &[&level, &kind, &what]);
     }
+    told(call, db, said.list)
+}
+
+/// As messages, or WITH TABLERESULTS as rows.
+fn told(call: &Call<'_>, db: &OpenDb, said: Vec<(SqlError, Option<&Finding>)>) -> Report {
     if call.option("TABLERESULTS") {
-        let rows = said.list.iter().map(|(m, f)| result_row(db, m, *f));
+        let rows = said.iter().map(|(m, f)| result_row(db, m, *f));
         return Report {
             table: Some((TABLE_RESULTS, rows.collect())),
             ..Report::default()
         };
     }
     Report {
-        said: said.list.into_iter().map(|(m, _)| m).collect(),
+        said: said.into_iter().map(|(m, _)| m).collect(),
         ..Report::default()
     }
 }

@@ -234,3 +234,54 @@ fn a_check_tells_how_far_it_is_and_an_attention_ends_it() {
         "ALTER DATABASE w SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE w",
     );
 }
+
+/// Temporary tables come, change and go in four sessions while tempdb is checked again and again. Open transactions end
+/// meanwhile: a check waits for them.
+#[test]
+fn nothing_is_reported_of_tempdb_while_sessions_use_it() {
+    let env = SimDisk::new(10).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    let writers: Vec<_> = (0..4)
+        .map(|n| {
+            let mut s = login(&instance);
+            duramen_os::thread::spawn("writer", move || {
+                let work = format!(
+                    "SET NOCOUNT ON; DECLARE @i int = 0;
+CREATE TABLE #kept (id int IDENTITY PRIMARY KEY, n int, word varchar(40), pad varchar(max));
+CREATE INDEX i_n ON #kept (n DESC, word);
+CREATE TABLE #heap (id int, pad varchar(3000));
+WHILE @i < 25 BEGIN
+  BEGIN TRAN;
+  INSERT #kept (n, word, pad) SELECT value % 5, CONCAT('w{n}_', @i), REPLICATE(CAST('x' AS varchar(max)), value * 300) FROM GENERATE_SERIES(1, 30);
+  UPDATE #kept SET n = n + 1, pad = 'short' WHERE id % 7 = @i % 7;
+  DELETE #kept WHERE id % 5 = @i % 5;
+  INSERT #heap SELECT value, REPLICATE('y', value * 9) FROM GENERATE_SERIES(1, 20);
+  UPDATE #heap SET pad = REPLICATE('z', 2500) WHERE id % 6 = @i % 6;
+  IF @i % 4 = 3 ROLLBACK ELSE COMMIT;
+  CREATE TABLE #short (id int PRIMARY KEY, pad char(900)); INSERT #short SELECT value, 'p' FROM GENERATE_SERIES(1, 40);
+  SELECT * INTO #made FROM #kept;
+  DROP TABLE #short; DROP TABLE #made;
+  IF @i % 9 = 4 TRUNCATE TABLE #heap;
+  SET @i += 1;
+END"
+                );
+                run(&mut s, &work)
+            })
+        })
+        .collect();
+    let mut checks = 0;
+    while writers.iter().any(|w| !w.is_finished()) {
+        assert_eq!(
+            check(&mut s, "tempdb"),
+            Vec::<String>::new(),
+            "check {checks}"
+        );
+        checks += 1;
+    }
+    for w in writers {
+        assert_eq!(w.join().unwrap(), Vec::<String>::new());
+    }
+    assert_eq!(check(&mut s, "tempdb"), Vec::<String>::new());
+    assert!(checks > 0, "no check while sessions wrote");
+}

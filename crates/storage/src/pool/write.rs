@@ -8,12 +8,13 @@ use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_observe::events::{self, EventId, PhysicalPageWrite, emit};
 use duramen_observe::{Counter, count};
-use duramen_os::{DiskFile, time};
+use duramen_os::{DiskFile, IoError, time};
 
 use super::{Pin, Pool, db_of, key_of, page_of, shard_of};
 use crate::doublewrite::Batch;
 use crate::error::io_error;
 use crate::files::{DataFile, DbStore};
+use crate::format::PageBytes;
 use crate::format::page::{PageRef, seal};
 use crate::pace::{self, Pace};
 
@@ -165,6 +166,38 @@ impl Pool {
             transfer.has_read(n as u64);
         }
         Ok(())
+    }
+
+    /// A page as it is now, sealed: from its frame, or from the disk where it is in none. No frame is taken for it, and
+    /// what was never written is zeros.
+    pub fn copy_now(
+        &self,
+        store: &DbStore,
+        file: &DataFile,
+        page: u32,
+        into: &mut PageBytes,
+    ) -> Result<(), IoError> {
+        let key = key_of(store.id, PageId::new(file.id, page));
+        let pin = {
+            let shard = self.shards[shard_of(key)].lock();
+            shard.frames.get(&key).map(|i| Pin::new(self.frame(*i)))
+        };
+        if let Some(pin) = pin {
+            let guard = match pin.0.data.try_read() {
+                Some(guard) => guard,
+                None => Self::wait_latch(pin.0, key, false, || pin.0.data.read()).0,
+            };
+            if let Some(bytes) = guard.page.as_deref().filter(|_| guard.valid) {
+                into.copy_from_slice(bytes);
+                if into.iter().any(|b| *b != 0) {
+                    seal(into);
+                }
+                return Ok(());
+            }
+        }
+        let _rest = self.doublewrite.at_rest();
+        file.handle
+            .read_at(into, u64::from(page) * PAGE_BYTES as u64)
     }
 
     /// Does something while no page is on its way down.
