@@ -1,6 +1,7 @@
 //! A session that makes up its work as it goes and knows what its rows must be.
 
 mod loads;
+mod rebuilds;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -405,7 +406,10 @@ impl Actor {
             return self.invent_large(name, part);
         }
         if self.ddl && self.rng.one_in(8) {
-            return self.invent_table(name, part);
+            return match self.rng.one_in(4) {
+                true => Some(self.invent_rebuild(name)),
+                false => self.invent_table(name, part),
+            };
         }
         let table = if self.one_of_hundred(self.habits.blank) {
             "h"
