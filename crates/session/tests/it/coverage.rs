@@ -197,9 +197,13 @@ fn every_error_is_in_a_golden_script() {
                 .next()
         })
         .collect();
-    let catalogue = std::fs::read_to_string(root().join("crates/base/src/messages.rs"));
-    let catalogue = catalogue.expect("the catalogue");
-    let mut wrong = Vec::new();
+    let mut catalogue = String::new();
+    texts(
+        &root().join("crates/base/src/messages"),
+        "rs",
+        &mut catalogue,
+    );
+    let (mut wrong, mut read) = (Vec::new(), 0);
     for line in catalogue.lines() {
         let Some((name, rest)) = line.trim().split_once(" = ") else {
             continue;
@@ -207,6 +211,7 @@ fn every_error_is_in_a_golden_script() {
         let Some(number) = rest.split(',').next().and_then(|n| n.parse::<i32>().ok()) else {
             continue;
         };
+        read += 1;
         let can = code.contains(name) || raised.contains(number.to_string().as_str());
         if is_of_backup(number) || is_finding(number) {
             continue;
@@ -219,7 +224,7 @@ fn every_error_is_in_a_golden_script() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    assert!(messages::ALL.len() > 500, "the catalogue is read");
+    assert!(read >= messages::ALL.len(), "{read} entries were read");
 }
 
 #[test]
