@@ -33,7 +33,7 @@ pub(crate) use analysis::is_system_name;
 pub(crate) use pass::{Found, Pass};
 pub use progress::{Notice, Recovering};
 pub(crate) use progress::{Progress, Recoveries};
-pub(crate) use redo::{LoosePages, Redo, repeat_on};
+pub(crate) use redo::{LoosePages, Redo, pages_of, repeat_on};
 
 /// What recovery did, for the error log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -52,6 +52,16 @@ pub struct Statement {
     pub moves: Vec<(String, String)>,
     /// PAGE of RESTORE DATABASE.
     pub pages: BTreeSet<PageId>,
+    /// FILE and FILEGROUP of RESTORE DATABASE.
+    pub files: Vec<FilePart>,
+}
+
+/// What is to be restored of a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FilePart {
+    /// By its logical name.
+    File(String),
+    Filegroup(String),
 }
 
 fn refuse(what: &str) -> SqlError {

@@ -1,9 +1,11 @@
-//! RESTORE DATABASE ... PAGE and what follows it, offline: the database is RESTORING from the first statement to the last.
+//! RESTORE DATABASE ... PAGE, FILE or FILEGROUP and what follows it, offline: the database is RESTORING from the first
+//! statement to the last.
 //!
 //! | statement | does |
 //! |---|---|
 //! | BACKUP LOG ... WITH NORECOVERY | backs the tail up and takes the database offline: nothing is lost by what comes then |
 //! | RESTORE DATABASE ... PAGE | takes the pages from a full backup; a database that is open goes offline |
+//! | RESTORE DATABASE ... FILE, FILEGROUP | the same with all pages of files, which may be damaged or gone; not the primary file |
 //! | RESTORE DATABASE (differential), RESTORE LOG | bring the pages up to the log |
 //! | BACKUP LOG | backs up what the log got since: opened for it, and only for it |
 //! | ... WITH RECOVERY | puts the pages into the files and opens them: 4318 or 4333 when log is missing |
@@ -11,24 +13,34 @@
 //! Until RECOVERY the data files are as they were (`duramen_storage::backup`, `pages`): RESTORE DATABASE WITH RECOVERY behind
 //! a NORECOVERY tail brings the database back, and a restore of pages may begin again with other ones.
 //! <https://learn.microsoft.com/sql/relational-databases/backup-restore/restore-pages-sql-server>
+//! <https://learn.microsoft.com/sql/relational-databases/backup-restore/file-restores-full-recovery-model>
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::{PageId, SqlError, SqlResult, messages};
-use duramen_catalog::{CatalogDb, DatabaseEntry};
+use duramen_catalog::{CatalogDb, DatabaseEntry, fold};
 use duramen_os::sync::RwLock;
 use duramen_os::time::Instant;
-use duramen_storage::backup::{BackupSet, MOST_PAGES, Medium, PageRestore, RestoreFiles, SetKind};
+use duramen_storage::backup::{
+    BackupSet, MOST_PAGES, Medium, PageRestore, RestoreFiles, SetFile, SetKind,
+};
 use duramen_storage::{Database, RecoveryModel};
 
-use super::{Statement, model_of, refuse};
+use super::{FilePart, Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, OpenDb, option};
 use crate::unavailable::{DatabaseState, Unavailable};
 
-/// What the statement calls itself when it has taken pages.
+/// What is to be restored.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Pages(&'a BTreeSet<PageId>),
+    Files(&'a [u16]),
+}
+
+/// What the statement calls itself when it has taken pages or files.
 const WHAT: &str = "RESTORE DATABASE ... FILE=<name>";
 
 /// The pages of `PAGE = '1:57, 1:202'`. 102 for another form (*assumed*: which error SQL Server has for it).
@@ -61,13 +73,44 @@ fn only_known(stmt: &Statement) -> SqlResult<()> {
     let given = others.into_iter().find(|o| stmt.options.has(o));
     let moved = (!stmt.moves.is_empty()).then_some("MOVE");
     match given.or(moved) {
-        Some(option) => Err(refuse(&format!("{option} in a RESTORE of pages"))),
+        Some(option) => Err(refuse(&format!("{option} in a RESTORE of pages or files"))),
         None => Ok(()),
     }
 }
 
+/// The files that a statement names, by their numbers. 3234 for what the backup does not have (*assumed*: of a filegroup).
+fn files_named(stmt: &Statement, set: &BackupSet) -> SqlResult<Vec<u16>> {
+    let header = &set.header;
+    let mut ids = Vec::new();
+    for part in &stmt.files {
+        let (name, of_group) = match part {
+            FilePart::File(name) => (name, None),
+            FilePart::Filegroup(name) => {
+                let mut groups = header.filegroups.iter();
+                let group = groups.find(|g| fold(&g.1) == fold(name)).map(|g| g.0);
+                (name, Some(group))
+            }
+        };
+        let named = |f: &&SetFile| match of_group {
+            None => fold(&f.logical_name) == fold(name),
+            Some(group) => Some(f.filegroup) == group,
+        };
+        let data = header.files.iter().filter(|f| !f.is_log);
+        let found: Vec<u16> = data.filter(named).map(|f| f.id).collect();
+        if found.is_empty() {
+            let args: [&dyn std::fmt::Display; 2] = [name, &header.database];
+            return Err(SqlError::new(&messages::LOGICAL_FILE_NOT_IN_BACKUP, &args));
+        }
+        if found.contains(&1) {
+            return Err(refuse("RESTORE of the primary file alone"));
+        }
+        ids.extend(found);
+    }
+    Ok(ids)
+}
+
 impl Admin<'_> {
-    /// RESTORE DATABASE ... PAGE. 3115, 4214 where no log could bring the pages up; 3102 and 3101 while somebody is in it.
+    /// RESTORE DATABASE ... PAGE, FILE and FILEGROUP. 3115, 4214 where no log could bring the pages up; 3102 and 3101 while somebody is in it.
     pub(super) fn restore_pages(
         &mut self,
         stmt: &Statement,
@@ -78,6 +121,11 @@ impl Admin<'_> {
         if set.header.kind != SetKind::Database {
             return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
         }
+        let ids = files_named(stmt, set)?;
+        let part = match ids.is_empty() {
+            true => Part::Pages(&stmt.pages),
+            false => Part::Files(&ids),
+        };
         let instance = self.instance();
         let databases = &instance.databases;
         let taken = match databases.find(&stmt.database) {
@@ -90,7 +138,7 @@ impl Admin<'_> {
                 }
                 self.be_alone_for(&db, "RESTORE")?;
                 let entry = db.entry.read().clone();
-                let taken = databases.take_pages(entry, Some(&db), medium, set, &stmt.pages);
+                let taken = databases.take_part(entry, Some(&db), medium, set, part);
                 self.session().among_others();
                 taken?
             }
@@ -100,18 +148,21 @@ impl Admin<'_> {
                 if databases.engine.page_restore(&files)?.is_none() {
                     return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
                 }
-                databases.take_pages(gone.entry, None, medium, set, &stmt.pages)?
+                databases.take_part(gone.entry, None, medium, set, part)?
             }
         };
         let mut header = set.header.clone();
+        header.files.retain(|f| f.is_log || taken.is_about(f.id));
         for f in header.files.iter_mut().filter(|f| !f.is_log) {
-            f.backup_bytes = taken.count_of(f.id) as u64 * 8192;
+            if ids.is_empty() {
+                f.backup_bytes = taken.count_of(f.id) as u64 * 8192;
+            }
         }
-        header.files.retain(|f| f.is_log || f.backup_bytes > 0);
         if !stmt.options.has("NORECOVERY") {
             self.tell_goes_on(stmt, &taken)?;
         }
         self.tell_restored(WHAT, stmt, &header, set.position, started.elapsed());
+        // What was suspect of files is told by the next look at their pages.
         let pages: Vec<PageId> = stmt.pages.iter().copied().collect();
         self.note_pages_restored(&stmt.database, Some(&pages));
         Ok(())
@@ -176,7 +227,7 @@ impl Admin<'_> {
         let target = databases.engine.page_restore_target(&files)?;
         let last = set.header.last_lsn.max(restore.reached);
         if recovers && !restore.is_empty() && last < target {
-            let of_pages = |f: &&duramen_catalog::FileEntry| restore.count_of(f.file_id) > 0;
+            let of_pages = |f: &&duramen_catalog::FileEntry| restore.is_about(f.file_id);
             let file = gone.entry.files.iter().find(of_pages);
             let file = file.map_or("", |f| f.logical_name.as_str());
             let (target, last) = (target.to_numeric(), last.to_numeric());
@@ -259,18 +310,21 @@ impl OpenDb {
 }
 
 impl Databases {
-    /// Pages of a full backup are kept beside the files; a database that is open is closed before that is durable.
-    fn take_pages(
+    /// Pages or files of a full backup are kept beside the files; a database that is open is closed before that is durable.
+    fn take_part(
         &self,
         mut entry: DatabaseEntry,
         open: Option<&Arc<OpenDb>>,
         medium: &Medium,
         set: &BackupSet,
-        wanted: &BTreeSet<PageId>,
+        part: Part<'_>,
     ) -> SqlResult<PageRestore> {
         let _one = self.admin.lock();
         let files = self.restore_files(&entry);
-        let mut taken = self.engine.take_pages(&files, medium, set, wanted)?;
+        let mut taken = match part {
+            Part::Pages(pages) => self.engine.take_pages(&files, medium, set, pages)?,
+            Part::Files(ids) => self.engine.take_files(&files, medium, set, ids)?,
+        };
         let Some(db) = open else {
             let before = self.engine.page_restore(&files)?;
             taken.tail_is_kept = before.is_some_and(|b| b.tail_is_kept);

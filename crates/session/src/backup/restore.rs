@@ -90,7 +90,8 @@ impl Admin<'_> {
         }
         let transfer = stmt.options.transfer()?;
         // A full backup goes to new files, and is found to be damaged on its way there.
-        if set.header.kind != SetKind::Database || !stmt.pages.is_empty() {
+        let of_part = !stmt.pages.is_empty() || !stmt.files.is_empty();
+        if set.header.kind != SetKind::Database || of_part {
             medium.verify(&set, transfer)?;
         }
         let stop = stop_point(&stmt.options)?;
@@ -104,7 +105,7 @@ impl Admin<'_> {
                 return Err(SqlError::new(&messages::STOPAT_TOO_EARLY_FOR_SET, &[]));
             }
         }
-        if !stmt.pages.is_empty() {
+        if of_part {
             return self.restore_pages(stmt, (&medium, &set), started);
         }
         let of_pages = self.page_restore_of(&stmt.database)?;
@@ -301,6 +302,10 @@ impl Admin<'_> {
     }
 
     /// The database of that name, when there is one and it may go: 3102, 3101, 3154, 3159. It is locked then.
+    ///
+    /// Without REPLACE it may go when the backup is of the same family, and when its log either keeps nothing (SIMPLE, or
+    /// never backed up) or has its end in a backup: BACKUP LOG WITH NORECOVERY, which leaves it RESTORING. That this holds
+    /// for one that could not be opened as well is *assumed*.
     fn may_be_replaced(
         &mut self,
         stmt: &Statement,
@@ -311,6 +316,18 @@ impl Admin<'_> {
         let replace = stmt.options.has("REPLACE");
         let other = || SqlError::new(&messages::BACKUP_OTHER_DATABASE, &[name]).with_state(4);
         if let Some(gone) = databases.find_unavailable(name) {
+            if gone.is_broken() && !replace {
+                let files = databases.restore_files(&gone.entry);
+                let (family, chain) = databases.engine.closed_chain(&files);
+                if family.is_some_and(|f| f != header.family) {
+                    return Err(other());
+                }
+                let keeps = model_of(gone.entry.options) != RecoveryModel::Simple;
+                if keeps && chain && !stmt.options.has("STOPAT") {
+                    return Err(SqlError::new(&messages::TAIL_NOT_BACKED_UP, &[name]));
+                }
+                return Ok(Some(gone.entry.clone()));
+            }
             let busy = gone.state == DatabaseState::Recovering;
             if busy || gone.state != DatabaseState::Restoring && !replace {
                 return Err(gone.refusal());

@@ -144,16 +144,16 @@ impl Admin<'_> {
         })
     }
 
-    /// BACKUP LOG WITH NO_TRUNCATE or CONTINUE_AFTER_ERROR of a database that could not be opened.
+    /// BACKUP LOG WITH NO_TRUNCATE or CONTINUE_AFTER_ERROR of a database that could not be opened. With NORECOVERY it is
+    /// RESTORING from then on: what it had is in backups, and a RESTORE may take its place.
     fn back_up_broken(&mut self, gone: &Unavailable, stmt: &Statement) -> SqlResult<()> {
-        if stmt.options.has("NORECOVERY") {
-            return Err(refuse(
-                "BACKUP LOG WITH NORECOVERY of a database that cannot be opened",
-            ));
-        }
         if model_of(gone.entry.options) == RecoveryModel::Simple {
             let what = "BACKUP LOG";
             return Err(SqlError::new(&messages::BACKUP_LOG_SIMPLE, &[&what]));
+        }
+        let tail = stmt.options.has("NORECOVERY");
+        if tail && gone.entry.id.0 <= 4 {
+            return Err(refuse("BACKUP LOG WITH NORECOVERY of a system database"));
         }
         let instance = self.instance();
         let databases = &instance.databases;
@@ -167,7 +167,21 @@ impl Admin<'_> {
         let engine = &databases.engine;
         self.backup_by(&gone.entry, true, stmt, &mut |request, progress| {
             engine.back_up_tail(&files, sector, request, progress)
-        })
+        })?;
+        if !tail {
+            return Ok(());
+        }
+        // Where the primary file can be read at all, RECOVERY may try to open the database as it is.
+        if let Ok(mut empty) = engine.new_page_restore(&files) {
+            empty.tail_is_kept = true;
+            engine.keep_page_restore(&files, &empty)?;
+        }
+        let mut entry = gone.entry.clone();
+        entry.options |= option::RESTORING;
+        let master = databases.master()?;
+        databases.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        databases.set_restoring(entry);
+        Ok(())
     }
 
     /// Opens the devices, has the set written by `take`, tells of it.

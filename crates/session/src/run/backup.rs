@@ -8,7 +8,7 @@ use duramen_tsql::ast::{self, NameOrVariable, OptionValue, RestoreKind};
 use duramen_types::{SqlType, Value, to_display};
 
 use super::{Run, command, not_supported};
-use crate::backup::{Given, Options, Statement, parse_pages};
+use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
 use crate::dbcc::Columns;
 use crate::sink::ColumnMeta;
 
@@ -33,14 +33,20 @@ impl Run<'_> {
     }
 
     pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> SqlResult<()> {
-        let mut pages = BTreeSet::new();
+        let (mut pages, mut files) = (BTreeSet::new(), Vec::new());
         for part in &stmt.parts {
-            match (part.name.as_str(), self.given(part.value.as_ref())?) {
-                ("PAGE", Given::Text(list)) if stmt.kind == RestoreKind::Database => {
-                    pages.append(&mut parse_pages(&list)?);
-                }
-                _ => return Err(not_supported("RESTORE of files and filegroups")),
+            if stmt.kind != RestoreKind::Database {
+                return Err(not_supported("RESTORE LOG of files, filegroups or pages"));
             }
+            match (part.name.as_str(), self.given(part.value.as_ref())?) {
+                ("PAGE", Given::Text(list)) => pages.append(&mut parse_pages(&list)?),
+                ("FILE", Given::Text(name)) => files.push(FilePart::File(name)),
+                ("FILEGROUP", Given::Text(name)) => files.push(FilePart::Filegroup(name)),
+                (other, _) => return Err(not_supported(&format!("RESTORE of {other}"))),
+            }
+        }
+        if !pages.is_empty() && !files.is_empty() {
+            return Err(not_supported("RESTORE of pages and files at once"));
         }
         let mut moves = Vec::new();
         for (from, to) in &stmt.moves {
@@ -60,6 +66,7 @@ impl Run<'_> {
             options: self.backup_options(&stmt.options)?,
             moves,
             pages,
+            files,
         };
         let kind = stmt.kind;
         self.may_restore(kind, &resolved.database)?;

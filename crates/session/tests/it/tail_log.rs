@@ -154,3 +154,95 @@ fn no_truncate_leaves_the_chain_as_it_is() {
     let told = run(&mut s, "BACKUP DATABASE b TO DISK = 'nul' WITH NO_TRUNCATE");
     assert!(told[0].starts_with("Msg 3032"), "{told:?}");
 }
+
+fn refused(s: &mut Session, sql: &str, number: u32) {
+    let told = run(s, sql);
+    let said = told.iter().any(|l| l.starts_with(&format!("Msg {number}")));
+    assert!(said, "{sql}: {told:?}");
+}
+
+/// What a restore over a database that cannot be opened asks for: the tail first, and then no REPLACE.
+#[test]
+fn a_tail_with_norecovery_makes_room_for_a_restore() {
+    const OVER: &str = "RESTORE DATABASE b FROM DISK = '/data/b.bak' WITH NORECOVERY";
+    for (seed, pages) in [(65, 0..0), (66, 9..48), (67, 16..48)] {
+        let disk = prepared(seed, true);
+        let path = Path::new("/data/b.mdf");
+        let boot_is_there = !pages.is_empty() && !pages.contains(&9);
+        if pages.is_empty() {
+            disk.remove(path).expect("removed");
+        }
+        let bytes = disk.durable_bytes(path).unwrap_or_default();
+        for page in pages {
+            let at = page * 8192 + 200;
+            disk.damage(path, at as u64, &[bytes[at] ^ 0x55])
+                .expect("damaged");
+        }
+        let instance = start(&disk.env());
+        let mut s = login(&instance);
+        let before = state(&mut s);
+        assert_ne!(before, "ONLINE");
+        all(
+            &mut s,
+            &["CREATE DATABASE other; BACKUP DATABASE other TO DISK = '/data/other.bak'"],
+        );
+        refused(&mut s, OVER, 3159);
+        refused(
+            &mut s,
+            "BACKUP LOG b TO DISK = '/data/tail.trn' WITH NORECOVERY",
+            if before == "SUSPECT" { 926 } else { 945 },
+        );
+        assert_eq!(state(&mut s), before);
+        all(&mut s, &[&format!("{TAIL}, NORECOVERY")]);
+        assert_eq!(state(&mut s), "RESTORING");
+        drop(s);
+        // It stays so over a restart.
+        instance.shutdown().expect("a clean shutdown");
+        let instance = start(&disk.env());
+        let mut s = login(&instance);
+        assert_eq!(state(&mut s), "RESTORING");
+        if boot_is_there {
+            refused(
+                &mut s,
+                "RESTORE DATABASE b FROM DISK = '/data/other.bak' WITH MOVE 'other' TO '/data/x.mdf', MOVE 'other_log' TO '/data/x.ldf'",
+                3154,
+            );
+        }
+        all(
+            &mut s,
+            &[
+                OVER,
+                "RESTORE LOG b FROM DISK = '/data/b.trn' WITH NORECOVERY",
+                "RESTORE LOG b FROM DISK = '/data/tail.trn' WITH RECOVERY",
+            ],
+        );
+        assert_eq!(run(&mut s, ROWS)[1], "300 | 600");
+        let found = run(&mut s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+/// Nothing of the log is wanted: SIMPLE, or STOPAT.
+#[test]
+fn a_broken_database_without_a_chain_is_restored_over() {
+    let disk = SimDisk::new(68);
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    all(
+        &mut s,
+        &[
+            MAKE,
+            "CREATE TABLE b.dbo.t (n int); INSERT b.dbo.t VALUES (1)",
+            "BACKUP DATABASE b TO DISK = '/data/b.bak'",
+        ],
+    );
+    drop(s);
+    instance.shutdown().expect("a clean shutdown");
+    disk.remove(Path::new("/data/b.mdf")).expect("removed");
+    let instance = start(&disk.env());
+    let mut s = login(&instance);
+    assert_eq!(state(&mut s), "RECOVERY_PENDING");
+    refused(&mut s, TAIL, 4208);
+    all(&mut s, &["RESTORE DATABASE b FROM DISK = '/data/b.bak'"]);
+    assert_eq!(run(&mut s, "SELECT n FROM b.dbo.t")[1], "1");
+}

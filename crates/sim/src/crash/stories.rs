@@ -1,5 +1,5 @@
 //! Stories of one session that does rare things, statement after statement, while power fails again and again: partitions
-//! that come, go and change tables; a standby that is looked at between two restores; single pages that are restored.
+//! that come, go and change tables; a standby that is looked at between two restores; pages or a file that are restored.
 //!
 //! One session, so that what must be there is known to the row. A statement that power has cut is done or not done; what
 //! was acknowledged and then made durable stays. The last start is followed by a clean shutdown and the check of all files.
@@ -30,6 +30,7 @@ pub enum Story {
     Partitions,
     Standby,
     Pages,
+    Files,
 }
 
 impl Story {
@@ -38,6 +39,7 @@ impl Story {
             "partitions" => Some(Story::Partitions),
             "standby" => Some(Story::Standby),
             "pages" => Some(Story::Pages),
+            "files" => Some(Story::Files),
             _ => None,
         }
     }
@@ -59,7 +61,8 @@ pub fn run_seed(story: Story, seed: u64) -> Result<Report, String> {
     let ran = match story {
         Story::Partitions => partitions::run(seed),
         Story::Standby => standby::run(seed),
-        Story::Pages => pages::run(seed),
+        Story::Pages => pages::run(seed, pages::Part::Pages),
+        Story::Files => pages::run(seed, pages::Part::File),
     };
     ran.map_err(|e| format!("seed {seed}: {e}"))
 }

@@ -44,7 +44,7 @@ fn a_file_that_grew_meanwhile_is_restored() {
 /// Standbys and pages, in stories of their own. (What the third one, partitions, finds is not mended yet.)
 #[test]
 fn rare_statements_survive_every_crash() {
-    for story in [Story::Standby, Story::Pages] {
+    for story in [Story::Standby, Story::Pages, Story::Files] {
         let (mut done, mut cut) = (0, 0);
         for seed in duramen_os::sim::seeds(1, 20) {
             match stories::run_seed(story, seed) {

@@ -12,6 +12,7 @@
 //! | `tail` | BACKUP LOG of a database that cannot be opened |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //! | `pages` | RESTORE ... PAGE: a few pages brought up to the rest |
+//! | `whole` | RESTORE ... FILE: the same with the pages of whole files |
 //! | `standby` | RESTORE WITH STANDBY: to look at what a restore has come to, and go on |
 //! | `stop` | STOPAT and marks: where in a log a restore ends |
 //!
@@ -46,6 +47,7 @@ mod take;
 mod tape;
 mod team;
 mod units;
+mod whole;
 mod writers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,6 +60,7 @@ pub use pages::{MOST_PAGES, PageRestore};
 pub use read::{BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};
+pub use standby::UndoOwner;
 pub use stop::{RecordTime, StopPoint};
 pub use take::{Backed, BackedFile, BackupRequest, Progress, Stripe};
 pub use tape::{Device, Media};

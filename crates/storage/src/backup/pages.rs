@@ -3,9 +3,10 @@
 //! The database is closed meanwhile, after a checkpoint. The pages come from a full backup and are brought up to the log
 //! that follows it, set by set, in a file of their own beside the primary file:
 //! ```text
-//!  magic | GUID | family | base | reached | flags | count     80 bytes
-//!  page id, page                                              8,198 bytes each
-//!  CRC32C of all that                                         4 bytes
+//!  magic | GUID | family | base | reached | flags | files | count     80 bytes
+//!  page id, page                                                      8,198 bytes each
+//!  numbers of files that are restored as a whole (`whole`)            2 bytes each
+//!  CRC32C of all that                                                 4 bytes
 //! ```
 //! Every step makes that file anew and renames it over the old one: a step that is cut short has not happened. The data
 //! files are written once, at the end, when the pages have come as far as all the others; that can be repeated.
@@ -42,8 +43,10 @@ use crate::recovery::{LoosePages, repeat_on};
 /// The most pages of one statement.
 pub const MOST_PAGES: usize = 1000;
 
-const MAGIC: [u8; 16] = *b"DURAMEN-PAGERES1";
+const MAGIC: [u8; 16] = *b"DURAMEN-PAGERES2";
 const HEAD_BYTES: usize = 80;
+/// Of a database.
+const MOST_FILES: usize = 32_767;
 const ENTRY_BYTES: usize = 6 + PAGE_BYTES;
 const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
 /// How often a boot page is read that changes meanwhile.
@@ -64,12 +67,23 @@ pub struct PageRestore {
     /// Everything that the database's log had when it went offline is in a backup.
     pub tail_is_kept: bool,
     pages: LoosePages,
+    /// Files that are restored as a whole: their pages wait beside them.
+    pub(super) files: BTreeSet<u16>,
+    /// They are neither what they were nor what they will be.
+    pub(super) mixed: bool,
+    /// They are taking their places.
+    pub(super) putting: bool,
 }
 
 impl PageRestore {
     /// Without pages: the database is offline behind a backup of its tail.
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
+        self.pages.is_empty() && self.files.is_empty()
+    }
+
+    /// Whether anything of a file is restored.
+    pub fn is_about(&self, file: u16) -> bool {
+        self.files.contains(&file) || self.count_of(file) > 0
     }
 
     /// How many pages of a file are restored.
@@ -88,13 +102,18 @@ impl PageRestore {
         b.extend(self.family);
         b.extend(self.base.to_bytes());
         b.extend(self.reached.to_bytes());
-        b.push(u8::from(self.tail_is_kept));
+        b.push(
+            u8::from(self.tail_is_kept) | u8::from(self.mixed) << 1 | u8::from(self.putting) << 2,
+        );
+        b.push(0);
+        b.extend((self.files.len() as u16).to_le_bytes());
         b.resize(HEAD_BYTES - 4, 0);
         b.extend((self.pages.len() as u32).to_le_bytes());
         for (id, page) in &self.pages {
             b.extend(id.to_bytes());
             b.extend(&page[..]);
         }
+        self.files.iter().for_each(|f| b.extend(f.to_le_bytes()));
         let crc = crc32c::crc32c(&b);
         b.extend(crc.to_le_bytes());
         b
@@ -109,20 +128,28 @@ impl PageRestore {
             return None;
         }
         let (head, entries) = body.split_at(HEAD_BYTES);
+        let count = u32::from_le_bytes(head[HEAD_BYTES - 4..].try_into().ok()?);
+        let (entries, files) = entries.split_at_checked(count as usize * ENTRY_BYTES)?;
         let mut pages = BTreeMap::new();
         for entry in entries.chunks(ENTRY_BYTES) {
             let id = PageId::from_bytes(entry)?;
             let page: PageBytes = entry.get(6..)?.try_into().ok()?;
             pages.insert(id, Box::new(page));
         }
-        let count = u32::from_le_bytes(head[HEAD_BYTES - 4..].try_into().ok()?);
-        (pages.len() == count as usize).then_some(PageRestore {
+        let listed = u16::from_le_bytes(head[70..72].try_into().ok()?);
+        let (files, rest) = files.as_chunks::<2>();
+        let files: BTreeSet<u16> = files.iter().map(|f| u16::from_le_bytes(*f)).collect();
+        let whole = rest.is_empty() && files.len() == usize::from(listed);
+        (whole && pages.len() == count as usize).then_some(PageRestore {
             guid: head[16..32].try_into().ok()?,
             family: head[32..48].try_into().ok()?,
             base: Lsn::from_bytes(&head[48..])?,
             reached: Lsn::from_bytes(&head[58..])?,
-            tail_is_kept: head[68] != 0,
+            tail_is_kept: head[68] & 1 != 0,
             pages,
+            files,
+            mixed: head[68] & 2 != 0,
+            putting: head[68] & 4 != 0,
         })
     }
 
@@ -175,13 +202,13 @@ impl PageRestore {
 }
 
 /// 3183
-fn unusable(page: PageId, name: &str) -> SqlError {
+pub(super) fn unusable(page: PageId, name: &str) -> SqlError {
     let place = format!("({}:{})", page.file, page.page);
     SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &[&place, &name])
 }
 
 /// Which extent this is, as one of its pages says that is sound.
-fn first_page(file: u16, extent: &[u8]) -> Option<u32> {
+pub(super) fn first_page(file: u16, extent: &[u8]) -> Option<u32> {
     let (pages, _) = extent.as_chunks::<PAGE_BYTES>();
     pages.iter().enumerate().find_map(|(i, page)| {
         let id = PageRef::new(page).page_id();
@@ -192,7 +219,12 @@ fn first_page(file: u16, extent: &[u8]) -> Option<u32> {
 }
 
 /// An image with the LSN of the page may still have more: what was filled in without a record.
-fn take_image(id: PageId, bytes: &PageBytes, page: &mut PageBytes, name: &str) -> SqlResult<()> {
+pub(super) fn take_image(
+    id: PageId,
+    bytes: &PageBytes,
+    page: &mut PageBytes,
+    name: &str,
+) -> SqlResult<()> {
     if bytes.iter().all(|b| *b == 0) {
         // Nobody had written it; if it came to be used, the log begins with how.
         return Ok(());
@@ -233,6 +265,22 @@ impl Engine {
         }
     }
 
+    /// Of a database that is not open: its family, where it can be read, and whether a chain of log backups has begun, as
+    /// it is taken to have where that cannot be read.
+    pub fn closed_chain(&self, files: &RestoreFiles) -> (Option<[u8; 16]>, bool) {
+        match self.closed_boot(files) {
+            Ok(boot) => {
+                let own = boot.own.unwrap_or_default();
+                let family = match own.family {
+                    f if f == [0; 16] => own.database_guid,
+                    f => f,
+                };
+                (Some(family), !own.log_backup_lsn.is_null())
+            }
+            Err(_) => (None, true),
+        }
+    }
+
     /// A page restore of no page yet, as of the database that these files are.
     pub fn new_page_restore(&self, files: &RestoreFiles) -> SqlResult<PageRestore> {
         let own = self.closed_boot(files)?.own.unwrap_or_default();
@@ -248,7 +296,30 @@ impl Engine {
             reached: Lsn::NULL,
             tail_is_kept: false,
             pages: BTreeMap::new(),
+            files: BTreeSet::new(),
+            mixed: false,
+            putting: false,
         })
+    }
+
+    /// A restore of nothing yet from a full backup of this very copy of the database: else 3116.
+    pub(super) fn begin_restore_of_part(
+        &self,
+        files: &RestoreFiles,
+        medium: &Medium,
+        set: &BackupSet,
+    ) -> SqlResult<PageRestore> {
+        let other = || SqlError::new(&messages::BACKUP_ON_OTHER_PATH, &[]);
+        let mut restore = self.new_page_restore(files)?;
+        if set.header.family != restore.family {
+            return Err(other());
+        }
+        restore.base = set.header.checkpoint_lsn;
+        let guid = restore.take(medium, set, &files.name, DbId(files.id))?;
+        match guid == restore.guid {
+            true => Ok(restore),
+            false => Err(other()),
+        }
     }
 
     /// Begins to restore pages from a full backup; nothing is written. 3111 for pages that describe their file, 3116 for
@@ -324,6 +395,7 @@ impl Engine {
         } else if h.differential_base_lsn != restore.base || h.family != restore.family {
             return Err(SqlError::new(&messages::DIFFERENTIAL_WRONG_STATE, &[]));
         }
+        self.roll_files(files, restore, medium, set)?;
         restore
             .take(medium, set, &files.name, DbId(files.id))
             .map(|_| ())
@@ -381,7 +453,7 @@ impl Engine {
             Err(IoError::NotFound) => return Ok(None),
             Err(e) => return Err(fail(e)),
         };
-        let most = (HEAD_BYTES + MOST_PAGES * ENTRY_BYTES + 4) as u64;
+        let most = (HEAD_BYTES + MOST_PAGES * ENTRY_BYTES + 2 * MOST_FILES + 4) as u64;
         let length = file.len().map_err(fail)?;
         let mut bytes = vec![0; length.min(most) as usize];
         file.read_at(&mut bytes, 0).map_err(fail)?;
@@ -392,8 +464,9 @@ impl Engine {
         Ok(Some(restore).filter(|r| r.guid == guid))
     }
 
-    /// The pages take their places. May be repeated.
+    /// The pages, or the files, take their places. May be repeated.
     pub fn put_pages(&self, files: &RestoreFiles, restore: &PageRestore) -> SqlResult<()> {
+        self.put_files(files, restore)?;
         for spec in &files.data {
             if restore.count_of(spec.file_id) == 0 {
                 continue;
@@ -415,6 +488,7 @@ impl Engine {
 
     /// The restore is over, or the database gone.
     pub fn forget_page_restore(&self, files: &RestoreFiles) -> SqlResult<()> {
+        self.forget_files(files);
         let path = Engine::pages_path(files, SUFFIX);
         let disk = &self.env.disk;
         let gone = match disk.remove(&path) {
@@ -440,6 +514,9 @@ mod tests {
             reached: Lsn::new(43, 24, 2),
             tail_is_kept: true,
             pages: BTreeMap::new(),
+            files: BTreeSet::from([3, 700]),
+            mixed: false,
+            putting: true,
         };
         let empty = restore.encode();
         assert_eq!(PageRestore::decode(&empty).as_ref(), Some(&restore));

@@ -126,7 +126,7 @@ fn same_files(files: &RestoreFiles, header: &SetHeader) -> SqlResult<()> {
 }
 
 /// 4331
-fn inconsistent() -> SqlError {
+pub(super) fn inconsistent() -> SqlError {
     SqlError::new(&messages::RESTORED_TO_INCONSISTENT_POINTS, &[])
 }
 

@@ -319,6 +319,17 @@ impl Redo {
 }
 
 impl Redo {
+    /// The pages that such a record is about.
+    pub(crate) fn extent_pages(
+        db: DbId,
+        lsn: Lsn,
+        view: &RecordView<'_>,
+    ) -> SqlResult<Vec<PageId>> {
+        let extent = Extent::parse(view);
+        let extent = extent.map_err(|e| recovery_error(db, lsn, &e.to_string()))?;
+        Ok(extent.map_or_else(Vec::new, |e| e.pages))
+    }
+
     /// The same on pages that are in no pool.
     pub(crate) fn extent_on(
         pages: &mut LoosePages,

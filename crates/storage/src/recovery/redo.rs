@@ -104,6 +104,15 @@ impl Change<'_> {
 /// Pages in no pool.
 pub(crate) type LoosePages = BTreeMap<PageId, Box<PageBytes>>;
 
+/// The pages that a record is about.
+pub(crate) fn pages_of(db: DbId, lsn: Lsn, view: &RecordView<'_>) -> SqlResult<Vec<PageId>> {
+    match reach(view) {
+        Reach::Page(id) | Reach::File(id) => Ok(vec![id]),
+        Reach::Pages => Redo::extent_pages(db, lsn, view),
+        Reach::None => Ok(Vec::new()),
+    }
+}
+
 /// Repeats a record on those of the pages that are older.
 pub(crate) fn repeat_on(
     pages: &mut LoosePages,
@@ -113,8 +122,9 @@ pub(crate) fn repeat_on(
 ) -> SqlResult<()> {
     let of = match reach(view) {
         Reach::Pages => return Redo::extent_on(pages, db, lsn, view),
-        Reach::Page(id) => id,
-        Reach::None | Reach::File(_) => return Ok(()),
+        // A file of its own has nobody who needs to be told that it is longer.
+        Reach::Page(id) | Reach::File(id) => id,
+        Reach::None => return Ok(()),
     };
     let Some(page) = pages.get_mut(&of) else {
         return Ok(());

@@ -1,7 +1,7 @@
-//! RESTORE of single pages.
+//! RESTORE of single pages, or of the whole file that they are in.
 //!
-//! Database a is backed up and changed on; while it is closed, pages of it rot. They are restored from the full backup and
-//! brought up, log after log, to the tail, with power failing on the way; after each start the restore begins again or goes
+//! Database a is backed up and changed on; while it is closed, pages of it rot. They, or the file, are restored from the full
+//! backup and brought up, log after log, to the tail, with power failing on the way; after each start the restore begins again or goes
 //! on. What a run asserts: the rows are those from before the damage, indexes agree with tables, and the files are sound.
 
 use std::collections::BTreeMap;
@@ -16,14 +16,32 @@ type Rows = BTreeMap<i64, i64>;
 const ROWS: i64 = 120;
 const LOOK: &str = "SELECT id, v FROM a.dbo.story WHERE pad LIKE 'row-%'";
 
-pub(super) fn run(seed: u64) -> Result<Report, String> {
+/// What is restored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Pages,
+    File,
+}
+
+impl Part {
+    /// The file that the table is in.
+    fn path(self) -> &'static Path {
+        Path::new(match self {
+            Part::Pages => "/data/a.mdf",
+            Part::File => "/data/a2.ndf",
+        })
+    }
+}
+
+pub(super) fn run(seed: u64, part: Part) -> Result<Report, String> {
     let mut world = World::new(seed, 0x0bad_9a6e);
-    let made = world.life(None, prepare)?.ok_or("no power")?;
+    let made = world.life(None, |life| prepare(life, part))?;
+    let made = made.ok_or("no power")?;
     let (rows, mut logs) = made;
     let mut pages = Vec::new();
     for _ in 0..1 + world.rng.below(3) {
         let row = 1 + world.rng.below(ROWS as u64);
-        pages.extend(damage(&world.disk, &format!("row-{row}-")));
+        pages.extend(damage(&world.disk, part.path(), &format!("row-{row}-")));
     }
     pages.sort_unstable();
     pages.dedup();
@@ -37,7 +55,8 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
             _ => world.cut(500),
         };
         let tail = format!("/data/tail{n}");
-        let done = world.life(cut, |life| mend(life, &pages, &rows, &mut logs, &tail))?;
+        let damaged = (part, &pages[..]);
+        let done = world.life(cut, |life| mend(life, damaged, &rows, &mut logs, &tail))?;
         whole = done == Some(true);
         if whole {
             break;
@@ -50,17 +69,27 @@ pub(super) fn run(seed: u64) -> Result<Report, String> {
 }
 
 /// Backups and changes, then a clean shutdown: the rows, and the log backups.
-fn prepare(life: &mut Life<'_>) -> Result<(Rows, Vec<String>), String> {
+fn prepare(life: &mut Life<'_>, part: Part) -> Result<(Rows, Vec<String>), String> {
     let mut session = life.login()?.ok_or("no power")?;
     let run = |life: &Life<'_>, session: &mut Session, sql: &str| match life.run(session, sql) {
         End::Good(_) => Ok(()),
         End::Refused(_, e) => Err(e),
         End::Off => Err("no power".to_owned()),
     };
+    let on = match part {
+        Part::Pages => "",
+        Part::File => {
+            let add = "ALTER DATABASE a ADD FILEGROUP other; ALTER DATABASE a ADD FILE (NAME = a2, FILENAME = '/data/a2.ndf', SIZE = 512KB, FILEGROWTH = 64KB) TO FILEGROUP other";
+            run(life, &mut session, add)?;
+            " ON other"
+        }
+    };
     for sql in [
         "ALTER DATABASE a SET RECOVERY FULL",
-        "CREATE TABLE a.dbo.story (id int NOT NULL CONSTRAINT pk_story PRIMARY KEY, v int NOT NULL, pad char(300) NOT NULL)",
-        "CREATE INDEX story_v ON a.dbo.story (v)",
+        &format!(
+            "CREATE TABLE a.dbo.story (id int NOT NULL CONSTRAINT pk_story PRIMARY KEY, v int NOT NULL, pad char(300) NOT NULL){on}"
+        ),
+        &format!("CREATE INDEX story_v ON a.dbo.story (v){on}"),
         &format!(
             "INSERT a.dbo.story SELECT value, 0, CONCAT('row-', value, '-') FROM GENERATE_SERIES(1, {ROWS})"
         ),
@@ -79,6 +108,18 @@ fn prepare(life: &mut Life<'_>) -> Result<(Rows, Vec<String>), String> {
             }
             let sql = format!("UPDATE a.dbo.story SET v = v + 1 WHERE id BETWEEN {low} AND {high}");
             run(life, &mut session, &sql)?;
+            if part == Part::File && life.rng.one_in(3) {
+                // The file grows, and its pages come and go.
+                let goes = life.rng.one_in(2);
+                let sql = format!(
+                    "DROP TABLE IF EXISTS a.dbo.more{n}; CREATE TABLE a.dbo.more{n} (pad char(900)) ON other; INSERT a.dbo.more{n} SELECT CONCAT('more', id) FROM a.dbo.story; {}",
+                    match goes {
+                        true => format!("DROP TABLE a.dbo.more{n}"),
+                        false => String::new(),
+                    }
+                );
+                run(life, &mut session, &sql)?;
+            }
             if life.rng.one_in(4) {
                 run(life, &mut session, "USE a; CHECKPOINT")?;
             }
@@ -100,8 +141,7 @@ fn prepare(life: &mut Life<'_>) -> Result<(Rows, Vec<String>), String> {
 }
 
 /// A bit turns on the page that has the text: its number.
-fn damage(disk: &SimDisk, text: &str) -> Option<u32> {
-    let path = Path::new("/data/a.mdf");
+fn damage(disk: &SimDisk, path: &Path, text: &str) -> Option<u32> {
     let bytes = disk.durable_bytes(path)?;
     let text = text.as_bytes();
     let has = |p: &[u8]| p.windows(text.len()).any(|w| w == text);
@@ -115,7 +155,7 @@ fn damage(disk: &SimDisk, text: &str) -> Option<u32> {
 /// One attempt; whether the database is whole again.
 fn mend(
     life: &mut Life<'_>,
-    pages: &[u32],
+    (part, pages): (Part, &[u32]),
     rows: &Rows,
     logs: &mut Vec<String>,
     tail: &str,
@@ -154,10 +194,11 @@ fn mend(
         }
     }
     let list: Vec<String> = pages.iter().map(|p| format!("1:{p}")).collect();
-    let sql = format!(
-        "RESTORE DATABASE a PAGE = '{}' FROM DISK = '/data/story' WITH NORECOVERY",
-        list.join(", ")
-    );
+    let what = match part {
+        Part::Pages => format!("PAGE = '{}'", list.join(", ")),
+        Part::File => ["FILE = 'a2'", "FILEGROUP = 'other'"][life.rng.below(2) as usize].to_owned(),
+    };
+    let sql = format!("RESTORE DATABASE a {what} FROM DISK = '/data/story' WITH NORECOVERY");
     if !life.must(&mut session, &sql)? {
         return Ok(false);
     }
