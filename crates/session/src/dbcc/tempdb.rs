@@ -5,23 +5,22 @@
 //! that one pass over the pages does for all of them; whoever changes one is waited for, table by table, holding nothing
 //! else, and no longer than LOCK_TIMEOUT says (5245).
 //!
-//! Base tables and what system transactions do (splits elsewhere, ghosts) are kept in step by no lock of a table. So what
-//! is found is looked for a second time, and said when it is found again, word for word.
+//! What system transactions do (splits, ghosts) is kept in step by no lock of a table. So what is found is looked for a
+//! second time, and said when it is found again, word for word. Base tables are tables like others: who makes a temporary
+//! table meanwhile waits.
 //! <https://learn.microsoft.com/sql/t-sql/database-console-commands/dbcc-checkdb-transact-sql>
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::system_tables::system_tables;
 use duramen_storage::check::{Checked, Request, check_live};
 use duramen_txn::{LockDuration, LockError, LockMode, Resource};
 
 use super::Call;
 use crate::activity::Check;
 use crate::databases::OpenDb;
-
-/// The schema of base tables.
-const SYS: i32 = 4;
 
 /// S locks on tables of tempdb, as long as it lasts.
 struct Locked<'a> {
@@ -81,7 +80,9 @@ pub(super) fn look(
     };
     let wanted = |id: &ObjectId| request.objects.is_empty() || request.objects.contains(id);
     let snapshot = db.catalog.snapshot()?;
-    let tables: Vec<ObjectId> = snapshot.tables.keys().copied().filter(wanted).collect();
+    let base: BTreeSet<ObjectId> = system_tables().map(|t| ObjectId(t.id)).collect();
+    let user = snapshot.tables.keys().copied();
+    let tables: BTreeSet<ObjectId> = base.iter().copied().chain(user).filter(wanted).collect();
     let mut free = Locked::none(call, db);
     let mut busy = Vec::new();
     for id in tables {
@@ -105,7 +106,7 @@ pub(super) fn look(
             continue;
         }
         // It may have gone while it was waited for.
-        if !db.catalog.snapshot()?.tables.contains_key(&id) {
+        if !base.contains(&id) && !db.catalog.snapshot()?.tables.contains_key(&id) {
             continue;
         }
         let request = Request {
@@ -120,14 +121,13 @@ pub(super) fn look(
     Ok((all, skipped))
 }
 
-/// What is found of these tables, and of base tables where all were asked for, each time that it is looked for.
+/// What is found of these tables each time that it is looked for.
 fn twice(
     call: &Call<'_>,
     db: &OpenDb,
     request: &Request,
     held: &BTreeSet<ObjectId>,
 ) -> SqlResult<Checked> {
-    let everything = request.objects.is_empty();
     let activity = &call.session.activity;
     let once = || -> SqlResult<Checked> {
         let mut checked = check_live(&db.db, request, &mut |percent| {
@@ -137,9 +137,7 @@ fn twice(
                 false => Ok(()),
             }
         })?;
-        checked
-            .objects
-            .retain(|o| held.contains(&o.id) || everything && o.schema == SYS);
+        checked.objects.retain(|o| held.contains(&o.id));
         let judged: BTreeSet<i32> = checked.objects.iter().map(|o| o.id.0).collect();
         checked
             .findings

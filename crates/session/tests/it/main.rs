@@ -20,7 +20,6 @@ mod dbcc_page;
 mod delayed;
 mod dump_dblog;
 mod event_sessions;
-mod file_restore;
 mod full;
 mod golden;
 mod in_doubt;
