@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use duramen_os::sim::{Simulation, seeds};
 use duramen_os::thread;
+use duramen_query::host::Parallelism;
 use duramen_session::{CancelToken, Instance, Session, TextSink};
 
 use super::{Alone, alone, login, run, start};
@@ -492,17 +493,30 @@ fn speed_of_threads() {
         "SELECT b, COUNT(*), SUM(a) FROM t GROUP BY b",
         "SELECT SUM(a) FROM t WHERE a % 7 = 3",
         "SELECT a, COUNT(*) FROM t GROUP BY a HAVING COUNT(*) > 100",
+        "SELECT a, b, COUNT(*) FROM t GROUP BY a, b HAVING COUNT(*) > 100",
         "SELECT COUNT(*) FROM t AS x JOIN t AS y ON x.a = y.id",
         "SELECT id, a FROM t ORDER BY a, id",
     ] {
         let mut answers = Vec::new();
-        for hint in [" OPTION (MAXDOP 1)", ""] {
+        let never = usize::MAX;
+        let ways = [
+            (" OPTION (MAXDOP 1)", never, ""),
+            ("", never, " -- no rows change threads"),
+            ("", Parallelism::SENT_FROM, ""),
+        ];
+        for (hint, from, how) in ways {
+            s.instance.send_rows_from(from);
             let start = duramen_os::time::now();
-            answers.push(run(&mut s, &format!("{sql}{hint}")));
+            let mut answer = run(&mut s, &format!("{sql}{hint}"));
             if many {
-                println!("{:>6} ms {sql}{hint}", start.elapsed().as_millis());
+                let ms = start.elapsed().as_millis();
+                println!("{ms:>6} ms {sql}{hint}{how}");
             }
+            if !sql.contains("ORDER BY") {
+                answer.sort();
+            }
+            answers.push(answer);
         }
-        assert!(answers[0] == answers[1], "{sql}");
+        assert!(answers.iter().all(|a| *a == answers[0]), "{sql}");
     }
 }
