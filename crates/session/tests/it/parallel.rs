@@ -135,7 +135,7 @@ fn plans_say_so_and_waits_are_counted() {
     assert_eq!(run(&mut s, waits).len(), 2, "nobody has waited");
     // Threads may always find each other ready while the machine has much else to do.
     let waited = (0..1000).any(|_| {
-        run(&mut s, "SELECT id, v, m FROM heap WHERE v < 500");
+        run(&mut s, sql);
         run(&mut s, waits).len() == 3
     });
     assert!(waited, "somebody has waited");
