@@ -64,8 +64,8 @@ struct Entry {
     blocking_session: Option<u16>,
 }
 
-/// Every session there is.
-static SESSIONS: Global<BTreeMap<u64, Weak<SessionWaits>>> = Global::new(BTreeMap::new());
+/// Every session there is, and whose it is: nobody holds on to one of another owner, who would see by whom it is dropped.
+static SESSIONS: Global<BTreeMap<u64, (u64, Weak<SessionWaits>)>> = Global::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A session of an instance.
@@ -91,7 +91,7 @@ impl SessionWaits {
             owner,
             state: Global::new(State::default()),
         });
-        SESSIONS.write(|all| all.insert(id, Arc::downgrade(&waits)));
+        SESSIONS.write(|all| all.insert(id, (owner, Arc::downgrade(&waits))));
         waits
     }
 
@@ -242,9 +242,12 @@ fn current() -> Option<(Arc<SessionWaits>, u32)> {
 pub fn waiting_tasks() -> Vec<WaitingTask> {
     let now = duramen_os::time::now();
     let owner = duramen_os::thread::owner();
-    let all: Vec<_> = SESSIONS.read(|all| all.values().filter_map(Weak::upgrade).collect());
+    let all: Vec<_> = SESSIONS.read(|all| {
+        let mine = all.values().filter(|(of, _)| *of == owner);
+        mine.filter_map(|(_, w)| w.upgrade()).collect()
+    });
     let mut tasks = Vec::new();
-    for waits in all.iter().filter(|w| w.owner == owner) {
+    for waits in &all {
         let task = |e: &Entry| WaitingTask {
             session: waits.session,
             exec_context: e.exec_context,

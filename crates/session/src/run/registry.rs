@@ -86,6 +86,8 @@ impl Run<'_> {
         let args: [&dyn std::fmt::Display; 3] = [&call, &2, &text];
         let told = SqlError {
             procedure: Some(name.to_owned()),
+            // Extended procedures give their messages a level of their own.
+            severity: 1,
             ..SqlError::new(&messages::REGISTRY_CALL_FAILED, &args).at_line(self.line)
         };
         self.sink.info(&told);
