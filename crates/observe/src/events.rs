@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicBool, AtomicU64,
+    AtomicU64,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Weak};
@@ -19,7 +19,7 @@ use duramen_base::SessionId;
 use duramen_os::sync::Global;
 use duramen_os::time::{self, WallTime};
 
-use crate::session::{SessionWaits, attach, current_session};
+use crate::session::current_session;
 use crate::waits::{NANOS_PER_MS, WaitKind, WaitType};
 
 /// A field's value.
@@ -31,9 +31,6 @@ pub enum EventValue {
     Text(String),
     /// A key of a map and what the map says of it.
     Mapped(u32, &'static str),
-    /// An address, or what stands for one.
-    Pointer(u64),
-    Binary(Vec<u8>),
 }
 
 /// What can be a field.
@@ -54,13 +51,6 @@ impl EventField for i64 {
     const TYPE: &'static str = "int64";
     fn into_value(self) -> EventValue {
         EventValue::Signed(self)
-    }
-}
-
-impl EventField for Vec<u8> {
-    const TYPE: &'static str = "binary_data";
-    fn into_value(self) -> EventValue {
-        EventValue::Binary(self)
     }
 }
 
@@ -122,11 +112,6 @@ pub trait Listener: Send + Sync {
         None
     }
 
-    /// Whether it wants the bytes of reads and writes, `io_data`: they are copied only then.
-    fn wants_io_data(&self) -> bool {
-        false
-    }
-
     /// Called under whatever locks the source holds: it must neither block on them nor emit.
     fn event(&self, event: &Event);
 }
@@ -145,8 +130,6 @@ static LISTENERS: Global<Vec<Weak<dyn Listener>>> = Global::new(Vec::new());
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// The shortest wait that anybody wants, in nanoseconds: of workers, and external ones. All ones: none.
 static SHORTEST: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
-/// Whether anybody wants the bytes of reads and writes.
-static IO_DATA: AtomicBool = AtomicBool::new(false);
 /// How often [`relisten`] was called.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
@@ -232,7 +215,6 @@ fn ask() {
     let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
     let mask = all.iter().fold(0, |mask, l| mask | l.wants());
     ENABLED.store(mask, SeqCst);
-    IO_DATA.store(all.iter().any(|l| l.wants_io_data()), SeqCst);
     for (external, shortest) in [false, true].into_iter().zip(&SHORTEST) {
         let wanted = all.iter().filter_map(|l| l.shortest_wait(external));
         let nanos = wanted.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
@@ -260,70 +242,41 @@ pub fn are_wanted(mask: u64) -> bool {
     crate::RECORDS && ENABLED.load(Relaxed) & mask != 0
 }
 
-/// The bytes of a read or write, if somebody wants them.
-pub(crate) fn io_data(data: &[u8]) -> Vec<u8> {
-    match IO_DATA.load(Relaxed) {
-        true => data.to_vec(),
-        false => Vec::new(),
-    }
-}
-
-/// A wait begins; `resource` is what is waited for, if that has a name.
+/// A wait begins.
 #[inline]
-pub(crate) fn wait_begins(wait_type: WaitType, resource: &str) {
+pub(crate) fn wait_begins(wait_type: WaitType) {
     let external = wait_type.kind() == WaitKind::External;
     if SHORTEST[usize::from(external)].load(Relaxed) == 0 {
-        wait_event(wait_type, external, None, resource);
+        wait_event(wait_type, external, None);
     }
 }
 
 /// A wait has ended, after so many nanoseconds.
 #[inline]
-pub(crate) fn wait_ends(wait_type: WaitType, waited: u64, signal: u64, resource: &str) {
+pub(crate) fn wait_ends(wait_type: WaitType, waited: u64, signal: u64) {
     let external = wait_type.kind() == WaitKind::External;
     if waited >= SHORTEST[usize::from(external)].load(Relaxed) {
-        wait_event(wait_type, external, Some((waited, signal)), resource);
-    }
-}
-
-/// A wait is over that no thread sat through, after so many nanoseconds.
-#[inline]
-pub(crate) fn wait_ended(wait_type: WaitType, waited: u64, of: Option<&Arc<SessionWaits>>) {
-    if waited >= SHORTEST[0].load(Relaxed) {
-        let _attached = of.map(|waits| attach(waits, 0));
-        wait_event(wait_type, false, Some((waited, 0)), "");
+        wait_event(wait_type, external, Some((waited, signal)));
     }
 }
 
 #[cold]
-fn wait_event(wait_type: WaitType, external: bool, ended: Option<(u64, u64)>, resource: &str) {
+fn wait_event(wait_type: WaitType, external: bool, ended: Option<(u64, u64)>) {
     let (waited, signal) = ended.unwrap_or_default();
     let (duration, signal_duration) = (waited / NANOS_PER_MS, signal / NANOS_PER_MS);
     let (wait_type, opcode) = (WaitTypes(wait_type), Opcode(ended.is_some()));
-    let wait_resource = || resource.to_owned();
-    if external {
-        emit(|| WaitInfoExternal {
+    match external {
+        true => emit(|| WaitInfoExternal {
             wait_type,
             opcode,
             duration,
-            wait_resource: wait_resource(),
-        });
-        return;
-    }
-    emit(|| WaitInfo {
-        wait_type,
-        opcode,
-        duration,
-        signal_duration,
-        wait_resource: wait_resource(),
-    });
-    if ended.is_some() {
-        emit(|| WaitCompleted {
+        }),
+        false => emit(|| WaitInfo {
             wait_type,
+            opcode,
             duration,
             signal_duration,
-            wait_resource: wait_resource(),
-        });
+        }),
     }
 }
 

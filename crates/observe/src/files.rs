@@ -11,10 +11,7 @@ use std::time::Duration;
 use duramen_base::{DbId, FileId};
 use duramen_os::time::{self, Instant};
 
-use crate::events::{
-    FileIoMode, FilePointer, FileRead, FileReadCompleted, FileWriteCompleted, FileWritten, emit,
-    io_data,
-};
+use crate::events::{FileIoMode, FileReadCompleted, FileWriteCompleted, emit};
 
 /// Transfers of a file that are remembered while they last.
 const SLOTS: usize = 16;
@@ -24,8 +21,6 @@ const SLOTS: usize = 16;
 pub struct FileIo {
     db: DbId,
     file: FileId,
-    /// The operating system's number for it.
-    handle: u64,
     pending: [Slot; SLOTS],
     reads: AtomicU64,
     bytes_read: AtomicU64,
@@ -56,7 +51,6 @@ pub struct Transfer<'f> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingIo {
     pub file: FileId,
-    pub handle: u64,
     /// Bytes from the file's beginning.
     pub offset: u64,
     pub waited: Duration,
@@ -66,8 +60,6 @@ pub struct PendingIo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileIoSnapshot {
     pub file: FileId,
-    /// The operating system's number for it.
-    pub handle: u64,
     pub reads: u64,
     pub bytes_read: u64,
     pub read_stall_ms: u64,
@@ -80,36 +72,32 @@ pub struct FileIoSnapshot {
 }
 
 impl Transfer<'_> {
-    /// These bytes were read: how long that took.
-    pub fn has_read(self, data: &[u8]) -> Duration {
+    /// So many bytes were read: how long that took.
+    pub fn has_read(self, bytes: u64) -> Duration {
         let took = self.started.elapsed();
-        self.io.read(data.len() as u64, took);
+        self.io.read(bytes, took);
         emit(|| FileReadCompleted {
             mode: FileIoMode::CONTIGUOUS,
             duration: took.as_millis() as u64,
-            file_handle: FilePointer(self.io.handle),
             offset: self.offset,
             database_id: u64::from(self.io.db.0),
             file_id: u64::from(self.io.file.0),
-            size: data.len() as u64,
-            io_data: io_data(data),
+            size: bytes,
         });
         took
     }
 
-    /// These bytes were written: how long that took.
-    pub fn has_written(self, data: &[u8]) -> Duration {
+    /// So many bytes were written: how long that took.
+    pub fn has_written(self, bytes: u64) -> Duration {
         let took = self.started.elapsed();
-        self.io.write(data.len() as u64, took);
+        self.io.write(bytes, took);
         emit(|| FileWriteCompleted {
             mode: FileIoMode::CONTIGUOUS,
             duration: took.as_millis() as u64,
-            file_handle: FilePointer(self.io.handle),
             offset: self.offset,
             database_id: u64::from(self.io.db.0),
             file_id: u64::from(self.io.file.0),
-            size: data.len() as u64,
-            io_data: io_data(data),
+            size: bytes,
         });
         took
     }
@@ -124,12 +112,11 @@ impl Drop for Transfer<'_> {
 }
 
 impl FileIo {
-    /// The statistics of a file that is being opened; `handle` is the operating system's number for it.
-    pub fn new(db: DbId, file: FileId, handle: u64) -> FileIo {
+    /// The statistics of a file that is being opened.
+    pub fn new(db: DbId, file: FileId) -> FileIo {
         FileIo {
             db,
             file,
-            handle,
             pending: [const {
                 Slot {
                     since: AtomicU64::new(0),
@@ -145,33 +132,8 @@ impl FileIo {
         }
     }
 
-    /// A read of so many bytes at `offset` begins.
-    pub fn begin_read(&self, offset: u64, size: u64) -> Transfer<'_> {
-        emit(|| FileRead {
-            mode: FileIoMode::CONTIGUOUS,
-            file_handle: FilePointer(self.handle),
-            offset,
-            database_id: u64::from(self.db.0),
-            file_id: u64::from(self.file.0),
-            size,
-        });
-        self.begin(offset)
-    }
-
-    /// A write of so many bytes at `offset` begins.
-    pub fn begin_write(&self, offset: u64, size: u64) -> Transfer<'_> {
-        emit(|| FileWritten {
-            mode: FileIoMode::CONTIGUOUS,
-            file_handle: FilePointer(self.handle),
-            offset,
-            database_id: u64::from(self.db.0),
-            file_id: u64::from(self.file.0),
-            size,
-        });
-        self.begin(offset)
-    }
-
-    fn begin(&self, offset: u64) -> Transfer<'_> {
+    /// A read or write at `offset` begins.
+    pub fn begin(&self, offset: u64) -> Transfer<'_> {
         let started = time::now();
         let since = started.nanos().max(1);
         let free = |slot: &&Slot| {
@@ -219,7 +181,6 @@ impl FileIo {
             let since = slot.since.load(Relaxed);
             (since != 0).then(|| PendingIo {
                 file: self.file,
-                handle: self.handle,
                 offset: slot.offset.load(Relaxed),
                 waited: Duration::from_nanos(now.saturating_sub(since)),
             })
@@ -230,7 +191,6 @@ impl FileIo {
     pub fn snapshot(&self) -> FileIoSnapshot {
         FileIoSnapshot {
             file: self.file,
-            handle: self.handle,
             reads: self.reads.load(Relaxed),
             bytes_read: self.bytes_read.load(Relaxed),
             read_stall_ms: self.read_nanos.load(Relaxed) / 1_000_000,

@@ -7,7 +7,7 @@
 mod check;
 mod identity;
 mod log;
-pub(crate) mod page;
+mod page;
 mod space;
 mod statistics;
 mod tempdb;

@@ -25,7 +25,6 @@ mod principals;
 mod properties;
 mod query;
 mod raise;
-mod registry;
 mod rename;
 mod schemabound;
 mod scoped;

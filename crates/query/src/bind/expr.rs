@@ -182,7 +182,10 @@ impl Binder<'_> {
                     negated: *negated,
                 }
             }
-            ExprKind::Exists(query) => self.exists(query, scope)?,
+            ExprKind::Exists(query) => {
+                let plan = self.query(query, Some(scope))?;
+                Kind::Exists(Arc::new(self.optimized_exists(plan)?))
+            }
             ExprKind::Like {
                 expr,
                 pattern,

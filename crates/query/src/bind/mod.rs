@@ -2,7 +2,6 @@
 
 mod aggregate;
 mod collation;
-mod exists;
 mod expr;
 mod hints;
 mod literal;

@@ -27,8 +27,7 @@ use crate::def::RowsetDef;
 use crate::format::PageBytes;
 use crate::format::layout::RowLayout;
 
-pub use online::PageInfo;
-pub use page::{MapState, Maps, dump, pfs_text};
+pub use page::dump;
 
 /// How much of a page is shown: the print options of DBCC PAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -42,10 +42,7 @@ impl Pool {
             None => return false,
         }
         drop(data);
-        // What nobody has formatted stays zeros, as on the disk.
-        if into.iter().any(|b| *b != 0) {
-            seal(into);
-        }
+        seal(into);
         true
     }
 
