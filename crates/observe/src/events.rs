@@ -6,6 +6,7 @@
 //! Invariants
 //! 1. Emitting never blocks on anything that a listener could hold, and never fails.
 //! 2. A ring is bounded: the oldest event goes when a new one finds no room, and is counted.
+//! 3. A world hears of itself alone: no simulation runs otherwise for a listener outside of it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{
@@ -16,6 +17,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::SessionId;
+use duramen_os::sim;
 use duramen_os::sync::Global;
 use duramen_os::time::{self, WallTime};
 
@@ -125,8 +127,17 @@ pub struct EventRing {
     dropped: AtomicU64,
 }
 
-static LISTENERS: Global<Vec<Weak<dyn Listener>>> = Global::new(Vec::new());
-/// What anybody listens to.
+/// A listener, whose world it hears, and what it wanted when it was asked.
+struct Heard {
+    world: u64,
+    listener: Weak<dyn Listener>,
+    wants: u64,
+    /// The shortest wait, in nanoseconds: of workers, and external ones. All ones: none.
+    shortest: [u64; 2],
+}
+
+static LISTENERS: Global<Vec<Heard>> = Global::new(Vec::new());
+/// What anybody listens to, in whatever world.
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// The shortest wait that anybody wants, in nanoseconds: of workers, and external ones. All ones: none.
 static SHORTEST: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
@@ -187,14 +198,20 @@ impl Drop for EventRing {
     }
 }
 
-/// Gives events to `listener` until nobody else holds it and [`relisten`] is called.
+/// Gives events of the calling thread's world ([`sim::world`]) to `listener`, until nobody else holds it and [`relisten`] is
+/// called.
 pub fn listen(listener: Arc<dyn Listener>) {
-    let weak = Arc::downgrade(&listener);
-    LISTENERS.write(|all| all.push(weak));
+    let heard = Heard {
+        world: sim::world(),
+        listener: Arc::downgrade(&listener),
+        wants: 0,
+        shortest: [u64::MAX; 2],
+    };
+    LISTENERS.write(|all| all.push(heard));
     relisten();
 }
 
-/// Forgets listeners that are gone, and asks the others anew what they want.
+/// Forgets listeners that are gone, and asks the others of this world anew what they want.
 pub fn relisten() {
     CHANGES.fetch_add(1, SeqCst);
     loop {
@@ -207,19 +224,39 @@ pub fn relisten() {
     }
 }
 
+/// The listeners of this world. Those of another are never held, not even for a moment: the last who lets go of one ends it.
+fn listeners() -> Vec<Arc<dyn Listener>> {
+    let world = sim::world();
+    LISTENERS.read(|all| {
+        let own = all.iter().filter(|h| h.world == world);
+        own.filter_map(|h| h.listener.upgrade()).collect()
+    })
+}
+
 fn ask() {
-    let all = LISTENERS.write(|all| {
-        all.retain(|l| l.strong_count() > 0);
-        all.clone()
+    let asked: Vec<_> = listeners()
+        .into_iter()
+        .map(|l| {
+            let shortest = [false, true].map(|external| {
+                let wanted = l.shortest_wait(external).map(|d| d.as_nanos());
+                wanted.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX))
+            });
+            (Arc::downgrade(&l), l.wants(), shortest)
+        })
+        .collect();
+    LISTENERS.write(|all| {
+        all.retain(|h| h.listener.strong_count() > 0);
+        for heard in all.iter_mut() {
+            if let Some(of) = asked.iter().find(|a| a.0.ptr_eq(&heard.listener)) {
+                (heard.wants, heard.shortest) = (of.1, of.2);
+            }
+        }
+        ENABLED.store(all.iter().fold(0, |mask, h| mask | h.wants), SeqCst);
+        for (i, shortest) in SHORTEST.iter().enumerate() {
+            let wanted = all.iter().map(|h| h.shortest[i]).min();
+            shortest.store(wanted.unwrap_or(u64::MAX), SeqCst);
+        }
     });
-    let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
-    let mask = all.iter().fold(0, |mask, l| mask | l.wants());
-    ENABLED.store(mask, SeqCst);
-    for (external, shortest) in [false, true].into_iter().zip(&SHORTEST) {
-        let wanted = all.iter().filter_map(|l| l.shortest_wait(external));
-        let nanos = wanted.map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
-        shortest.store(nanos.min().unwrap_or(u64::MAX), SeqCst);
-    }
 }
 
 /// Records an event when somebody listens.
@@ -233,13 +270,20 @@ pub fn emit<E: EventData>(make: impl FnOnce() -> E) {
 /// Whether somebody listens to such events: what costs something to know is found out only then.
 #[inline]
 pub fn is_wanted(id: EventId) -> bool {
-    crate::RECORDS && ENABLED.load(Relaxed) & id.bit() != 0
+    are_wanted(id.bit())
 }
 
 /// The same for several: the bits of [`EventId::bit`].
 #[inline]
 pub fn are_wanted(mask: u64) -> bool {
-    crate::RECORDS && ENABLED.load(Relaxed) & mask != 0
+    crate::RECORDS && ENABLED.load(Relaxed) & mask != 0 && are_wanted_here(mask)
+}
+
+/// Somebody listens; in a simulation only listeners of its own count, for to make an event takes time.
+fn are_wanted_here(mask: u64) -> bool {
+    let world = sim::world();
+    let own = |h: &&Heard| h.world == world;
+    world == 0 || LISTENERS.read(|all| all.iter().filter(own).any(|h| h.wants & mask != 0))
 }
 
 /// A wait begins.
@@ -289,8 +333,7 @@ fn record(id: EventId, values: Vec<EventValue>) {
         id,
         values,
     };
-    let listening: Vec<_> = LISTENERS.read(|all| all.iter().filter_map(Weak::upgrade).collect());
-    for listener in listening.iter().filter(|l| l.wants() & id.bit() != 0) {
+    for listener in listeners().iter().filter(|l| l.wants() & id.bit() != 0) {
         listener.event(&event);
     }
 }

@@ -24,7 +24,7 @@ mod disk;
 pub(crate) mod sched;
 
 pub use disk::{DiskOp, Fault, SimDisk};
-pub use sched::{Sim, Simulation, ending, is_simulated};
+pub use sched::{Sim, Simulation, ending, is_simulated, world};
 
 /// The seeds a test runs: the one in the environment variable `DURAMEN_SEED`, or `first..first + count`.
 pub fn seeds(first: u64, count: u64) -> impl Iterator<Item = u64> {

@@ -57,6 +57,23 @@ fn the_oldest_goes_first() {
 }
 
 #[test]
+fn a_simulation_is_not_heard_from_outside_and_hears_itself() {
+    let world = || {
+        sim::Simulation::new(5).run(|sim| {
+            report(-102);
+            let elapsed = sim.elapsed();
+            let inside = EventRing::start(&[EventId::ErrorReported], 10);
+            report(-103);
+            (elapsed, inside.snapshot().len())
+        })
+    };
+    let alone = world();
+    let outside = EventRing::start(&[EventId::ErrorReported], 10_000);
+    assert_eq!((world(), alone.1), (alone, 1));
+    assert!(mine(&outside, -102).is_empty() && mine(&outside, -103).is_empty());
+}
+
+#[test]
 fn every_event_has_its_bit() {
     assert!(EventId::ALL.len() <= 64);
     for (i, id) in EventId::ALL.iter().enumerate() {

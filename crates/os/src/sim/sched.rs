@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::SimDisk;
@@ -33,6 +33,8 @@ use crate::time;
 
 /// Simulations that live in this process: zero means that no primitive looks any further.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Simulations that this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static HERE: RefCell<Option<Here>> = const { RefCell::new(None) };
@@ -86,6 +88,8 @@ enum Stop {
 }
 
 struct Core {
+    /// What [`world`] says of its threads.
+    world: u64,
     seed: u64,
     /// A running thread is preempted at one primitive in this many.
     switch_odds: u64,
@@ -151,6 +155,17 @@ pub fn ending() -> bool {
 /// Whether this thread belongs to a simulation: what depends on other worlds of the process must not be done here.
 pub fn is_simulated() -> bool {
     LIVE.load(Relaxed) != 0 && registered().is_some()
+}
+
+/// Which of the worlds of this process the thread belongs to: 0 for the real one, else a number that no other simulation
+/// has. Statics are shared by all of them: what is in one for the sake of a world must say whose it is, or another world
+/// would run otherwise for finding it there.
+#[inline]
+pub fn world() -> u64 {
+    match LIVE.load(Relaxed) {
+        0 => 0,
+        _ => registered().map_or(0, |h| h.core.world),
+    }
 }
 
 fn registered() -> Option<Here> {
@@ -558,6 +573,7 @@ impl Simulation {
         // Some bugs need many preemptions, some need one in an unlucky place.
         let switch_odds = [2, 4, 16, 64, 256][choices.below(5) as usize];
         Arc::new(Core {
+            world: BEGUN.fetch_add(1, Relaxed) + 1,
             seed: self.seed,
             switch_odds,
             max_steps: self.max_steps,
