@@ -102,6 +102,7 @@ fn serve(options: &Options) -> Result<(), String> {
         }
     }));
     let address = server.address();
+    instance.listens_at(address);
     let dashboard = dashboard(options.dashboard, address)?;
     // Whoever comes before finds master, and the others RECOVERING.
     instance.databases.wait_until_open();

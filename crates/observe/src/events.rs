@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicBool, AtomicU64,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ use duramen_os::sim;
 use duramen_os::sync::Global;
 use duramen_os::time::{self, WallTime};
 
-use crate::session::current_session;
+use crate::session::{SessionWaits, attach, current_session};
 use crate::waits::{NANOS_PER_MS, WaitKind, WaitType};
 
 /// A field's value.
@@ -33,6 +33,9 @@ pub enum EventValue {
     Text(String),
     /// A key of a map and what the map says of it.
     Mapped(u32, &'static str),
+    /// An address, or what stands for one.
+    Pointer(u64),
+    Binary(Vec<u8>),
 }
 
 /// What can be a field.
@@ -53,6 +56,13 @@ impl EventField for i64 {
     const TYPE: &'static str = "int64";
     fn into_value(self) -> EventValue {
         EventValue::Signed(self)
+    }
+}
+
+impl EventField for Vec<u8> {
+    const TYPE: &'static str = "binary_data";
+    fn into_value(self) -> EventValue {
+        EventValue::Binary(self)
     }
 }
 
@@ -114,6 +124,11 @@ pub trait Listener: Send + Sync {
         None
     }
 
+    /// Whether it wants the bytes of reads and writes, `io_data`: they are copied only then.
+    fn wants_io_data(&self) -> bool {
+        false
+    }
+
     /// Called under whatever locks the source holds: it must neither block on them nor emit.
     fn event(&self, event: &Event);
 }
@@ -132,6 +147,7 @@ struct Heard {
     world: u64,
     listener: Weak<dyn Listener>,
     wants: u64,
+    io_data: bool,
     /// The shortest wait, in nanoseconds: of workers, and external ones. All ones: none.
     shortest: [u64; 2],
 }
@@ -141,6 +157,8 @@ static LISTENERS: Global<Vec<Heard>> = Global::new(Vec::new());
 static ENABLED: AtomicU64 = AtomicU64::new(0);
 /// The shortest wait that anybody wants, in nanoseconds: of workers, and external ones. All ones: none.
 static SHORTEST: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
+/// Whether anybody wants the bytes of reads and writes.
+static IO_DATA: AtomicBool = AtomicBool::new(false);
 /// How often [`relisten`] was called.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
@@ -205,6 +223,7 @@ pub fn listen(listener: Arc<dyn Listener>) {
         world: sim::world(),
         listener: Arc::downgrade(&listener),
         wants: 0,
+        io_data: false,
         shortest: [u64::MAX; 2],
     };
     LISTENERS.write(|all| all.push(heard));
@@ -241,17 +260,25 @@ fn ask() {
                 let wanted = l.shortest_wait(external).map(|d| d.as_nanos());
                 wanted.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX))
             });
-            (Arc::downgrade(&l), l.wants(), shortest)
+            Heard {
+                world: sim::world(),
+                listener: Arc::downgrade(&l),
+                wants: l.wants(),
+                io_data: l.wants_io_data(),
+                shortest,
+            }
         })
         .collect();
     LISTENERS.write(|all| {
         all.retain(|h| h.listener.strong_count() > 0);
-        for heard in all.iter_mut() {
-            if let Some(of) = asked.iter().find(|a| a.0.ptr_eq(&heard.listener)) {
-                (heard.wants, heard.shortest) = (of.1, of.2);
+        for answer in asked {
+            let asked = all.iter_mut().find(|h| h.listener.ptr_eq(&answer.listener));
+            if let Some(heard) = asked {
+                *heard = answer;
             }
         }
         ENABLED.store(all.iter().fold(0, |mask, h| mask | h.wants), SeqCst);
+        IO_DATA.store(all.iter().any(|h| h.io_data), SeqCst);
         for (i, shortest) in SHORTEST.iter().enumerate() {
             let wanted = all.iter().map(|h| h.shortest[i]).min();
             shortest.store(wanted.unwrap_or(u64::MAX), SeqCst);
@@ -286,41 +313,70 @@ fn are_wanted_here(mask: u64) -> bool {
     world == 0 || LISTENERS.read(|all| all.iter().filter(own).any(|h| h.wants & mask != 0))
 }
 
-/// A wait begins.
+/// The bytes of a read or write, if somebody wants them.
+pub(crate) fn io_data(data: &[u8]) -> Vec<u8> {
+    match IO_DATA.load(Relaxed) {
+        true => data.to_vec(),
+        false => Vec::new(),
+    }
+}
+
+/// A wait begins; `resource` is what is waited for, if that has a name.
 #[inline]
-pub(crate) fn wait_begins(wait_type: WaitType) {
+pub(crate) fn wait_begins(wait_type: WaitType, resource: &str) {
     let external = wait_type.kind() == WaitKind::External;
     if SHORTEST[usize::from(external)].load(Relaxed) == 0 {
-        wait_event(wait_type, external, None);
+        wait_event(wait_type, external, None, resource);
     }
 }
 
 /// A wait has ended, after so many nanoseconds.
 #[inline]
-pub(crate) fn wait_ends(wait_type: WaitType, waited: u64, signal: u64) {
+pub(crate) fn wait_ends(wait_type: WaitType, waited: u64, signal: u64, resource: &str) {
     let external = wait_type.kind() == WaitKind::External;
     if waited >= SHORTEST[usize::from(external)].load(Relaxed) {
-        wait_event(wait_type, external, Some((waited, signal)));
+        wait_event(wait_type, external, Some((waited, signal)), resource);
+    }
+}
+
+/// A wait is over that no thread sat through, after so many nanoseconds.
+#[inline]
+pub(crate) fn wait_ended(wait_type: WaitType, waited: u64, of: Option<&Arc<SessionWaits>>) {
+    if waited >= SHORTEST[0].load(Relaxed) {
+        let _attached = of.map(|waits| attach(waits, 0));
+        wait_event(wait_type, false, Some((waited, 0)), "");
     }
 }
 
 #[cold]
-fn wait_event(wait_type: WaitType, external: bool, ended: Option<(u64, u64)>) {
+fn wait_event(wait_type: WaitType, external: bool, ended: Option<(u64, u64)>, resource: &str) {
     let (waited, signal) = ended.unwrap_or_default();
     let (duration, signal_duration) = (waited / NANOS_PER_MS, signal / NANOS_PER_MS);
     let (wait_type, opcode) = (WaitTypes(wait_type), Opcode(ended.is_some()));
-    match external {
-        true => emit(|| WaitInfoExternal {
+    let wait_resource = || resource.to_owned();
+    if external {
+        emit(|| WaitInfoExternal {
             wait_type,
             opcode,
             duration,
-        }),
-        false => emit(|| WaitInfo {
+            wait_resource: wait_resource(),
+        });
+        return;
+    }
+    emit(|| WaitInfo {
+        wait_type,
+        opcode,
+        duration,
+        signal_duration,
+        wait_resource: wait_resource(),
+    });
+    if ended.is_some() {
+        emit(|| WaitCompleted {
             wait_type,
-            opcode,
             duration,
             signal_duration,
-        }),
+            wait_resource: wait_resource(),
+        });
     }
 }
 

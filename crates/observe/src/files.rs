@@ -11,7 +11,10 @@ use std::time::Duration;
 use duramen_base::{DbId, FileId};
 use duramen_os::time::{self, Instant};
 
-use crate::events::{FileIoMode, FileReadCompleted, FileWriteCompleted, emit};
+use crate::events::{
+    FileIoMode, FilePointer, FileRead, FileReadCompleted, FileWriteCompleted, FileWritten, emit,
+    io_data,
+};
 
 /// Transfers of a file that are remembered while they last.
 const SLOTS: usize = 16;
@@ -21,6 +24,8 @@ const SLOTS: usize = 16;
 pub struct FileIo {
     db: DbId,
     file: FileId,
+    /// The operating system's number for it.
+    handle: u64,
     pending: [Slot; SLOTS],
     reads: AtomicU64,
     bytes_read: AtomicU64,
@@ -51,6 +56,7 @@ pub struct Transfer<'f> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingIo {
     pub file: FileId,
+    pub handle: u64,
     /// Bytes from the file's beginning.
     pub offset: u64,
     pub waited: Duration,
@@ -60,6 +66,8 @@ pub struct PendingIo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileIoSnapshot {
     pub file: FileId,
+    /// The operating system's number for it.
+    pub handle: u64,
     pub reads: u64,
     pub bytes_read: u64,
     pub read_stall_ms: u64,
@@ -72,32 +80,36 @@ pub struct FileIoSnapshot {
 }
 
 impl Transfer<'_> {
-    /// So many bytes were read: how long that took.
-    pub fn has_read(self, bytes: u64) -> Duration {
+    /// These bytes were read: how long that took.
+    pub fn has_read(self, data: &[u8]) -> Duration {
         let took = self.started.elapsed();
-        self.io.read(bytes, took);
+        self.io.read(data.len() as u64, took);
         emit(|| FileReadCompleted {
             mode: FileIoMode::CONTIGUOUS,
             duration: took.as_millis() as u64,
+            file_handle: FilePointer(self.io.handle),
             offset: self.offset,
             database_id: u64::from(self.io.db.0),
             file_id: u64::from(self.io.file.0),
-            size: bytes,
+            size: data.len() as u64,
+            io_data: io_data(data),
         });
         took
     }
 
-    /// So many bytes were written: how long that took.
-    pub fn has_written(self, bytes: u64) -> Duration {
+    /// These bytes were written: how long that took.
+    pub fn has_written(self, data: &[u8]) -> Duration {
         let took = self.started.elapsed();
-        self.io.write(bytes, took);
+        self.io.write(data.len() as u64, took);
         emit(|| FileWriteCompleted {
             mode: FileIoMode::CONTIGUOUS,
             duration: took.as_millis() as u64,
+            file_handle: FilePointer(self.io.handle),
             offset: self.offset,
             database_id: u64::from(self.io.db.0),
             file_id: u64::from(self.io.file.0),
-            size: bytes,
+            size: data.len() as u64,
+            io_data: io_data(data),
         });
         took
     }
@@ -112,11 +124,12 @@ impl Drop for Transfer<'_> {
 }
 
 impl FileIo {
-    /// The statistics of a file that is being opened.
-    pub fn new(db: DbId, file: FileId) -> FileIo {
+    /// The statistics of a file that is being opened; `handle` is the operating system's number for it.
+    pub fn new(db: DbId, file: FileId, handle: u64) -> FileIo {
         FileIo {
             db,
             file,
+            handle,
             pending: [const {
                 Slot {
                     since: AtomicU64::new(0),
@@ -132,8 +145,33 @@ impl FileIo {
         }
     }
 
-    /// A read or write at `offset` begins.
-    pub fn begin(&self, offset: u64) -> Transfer<'_> {
+    /// A read of so many bytes at `offset` begins.
+    pub fn begin_read(&self, offset: u64, size: u64) -> Transfer<'_> {
+        emit(|| FileRead {
+            mode: FileIoMode::CONTIGUOUS,
+            file_handle: FilePointer(self.handle),
+            offset,
+            database_id: u64::from(self.db.0),
+            file_id: u64::from(self.file.0),
+            size,
+        });
+        self.begin(offset)
+    }
+
+    /// A write of so many bytes at `offset` begins.
+    pub fn begin_write(&self, offset: u64, size: u64) -> Transfer<'_> {
+        emit(|| FileWritten {
+            mode: FileIoMode::CONTIGUOUS,
+            file_handle: FilePointer(self.handle),
+            offset,
+            database_id: u64::from(self.db.0),
+            file_id: u64::from(self.file.0),
+            size,
+        });
+        self.begin(offset)
+    }
+
+    fn begin(&self, offset: u64) -> Transfer<'_> {
         let started = time::now();
         let since = started.nanos().max(1);
         let free = |slot: &&Slot| {
@@ -181,6 +219,7 @@ impl FileIo {
             let since = slot.since.load(Relaxed);
             (since != 0).then(|| PendingIo {
                 file: self.file,
+                handle: self.handle,
                 offset: slot.offset.load(Relaxed),
                 waited: Duration::from_nanos(now.saturating_sub(since)),
             })
@@ -191,6 +230,7 @@ impl FileIo {
     pub fn snapshot(&self) -> FileIoSnapshot {
         FileIoSnapshot {
             file: self.file,
+            handle: self.handle,
             reads: self.reads.load(Relaxed),
             bytes_read: self.bytes_read.load(Relaxed),
             read_stall_ms: self.read_nanos.load(Relaxed) / 1_000_000,

@@ -44,7 +44,9 @@ pub use waits::{
     IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,
     record_wait, wait, wait_on, wait_stats,
 };
-pub use work::{ThreadWork, add_thread_work, count_page_dirtied, count_page_read, thread_work};
+pub use work::{
+    ThreadWork, add_thread_work, count_page_dirtied, count_page_read, count_spilled, thread_work,
+};
 pub use zeroing::Zeroing;
 
 /// False in a build that measures what recording costs (feature `silent`).

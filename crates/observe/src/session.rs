@@ -5,8 +5,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::SessionId;
@@ -16,12 +16,23 @@ use duramen_os::time::Instant;
 use crate::WaitStat;
 use crate::waits::{NANOS_PER_MS, WaitType};
 
-/// The waits of one session; reset when the session is opened or reset by a pool.
+/// The waits of one session; reset when the session is opened or reset by a pool. A wait takes the lock of its own session
+/// and no other.
 #[derive(Debug)]
 pub struct SessionWaits {
+    /// Its place among all of the process.
+    id: u64,
     session: SessionId,
     owner: u64,
-    totals: Global<BTreeMap<WaitType, Totals>>,
+    state: Global<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    totals: BTreeMap<WaitType, Totals>,
+    /// Waits in progress, in the order in which they began.
+    pending: BTreeMap<u64, Entry>,
+    began: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,9 +55,8 @@ pub struct WaitingTask {
     pub blocking_session: Option<u16>,
 }
 
+#[derive(Debug)]
 struct Entry {
-    owner: u64,
-    session: SessionId,
     exec_context: u32,
     wait_type: WaitType,
     start: Instant,
@@ -54,14 +64,17 @@ struct Entry {
     blocking_session: Option<u16>,
 }
 
-/// Waits in progress, by order of start.
-static WAITING: Global<BTreeMap<u64, Entry>> = Global::new(BTreeMap::new());
+/// Every session there is, and whose it is: nobody holds on to one of another owner, who would see by whom it is dropped.
+static SESSIONS: Global<BTreeMap<u64, (u64, Weak<SessionWaits>)>> = Global::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// A session of an instance.
+type Of = (u64, SessionId);
+
 /// Threads that help, by session and number.
-static HELPERS: Global<BTreeMap<u64, (SessionId, u32)>> = Global::new(BTreeMap::new());
+static HELPERS: Global<BTreeMap<u64, (Of, u32)>> = Global::new(BTreeMap::new());
 /// Statements that are run by several threads.
-static DEGREES: Global<BTreeMap<u64, (SessionId, u32)>> = Global::new(BTreeMap::new());
+static DEGREES: Global<BTreeMap<u64, (Of, u32)>> = Global::new(BTreeMap::new());
 
 thread_local! {
     static DEGREE: Cell<u32> = const { Cell::new(0) };
@@ -69,13 +82,17 @@ thread_local! {
 }
 
 impl SessionWaits {
-    /// A session of the instance that is the calling thread's owner.
-    pub fn new(session: SessionId) -> Arc<SessionWaits> {
-        Arc::new(SessionWaits {
+    /// A session of the instance that has this number.
+    pub fn new(session: SessionId, owner: u64) -> Arc<SessionWaits> {
+        let id = NEXT.fetch_add(1, Relaxed);
+        let waits = Arc::new(SessionWaits {
+            id,
             session,
-            owner: duramen_os::thread::owner(),
-            totals: Global::new(BTreeMap::new()),
-        })
+            owner,
+            state: Global::new(State::default()),
+        });
+        SESSIONS.write(|all| all.insert(id, (owner, Arc::downgrade(&waits))));
+        waits
     }
 
     pub fn session(&self) -> SessionId {
@@ -92,32 +109,38 @@ impl SessionWaits {
             max_wait_time_ms: t.max_nanos / NANOS_PER_MS,
             signal_wait_time_ms: t.signal_nanos / NANOS_PER_MS,
         };
-        self.totals.read(|t| t.iter().map(row).collect())
+        self.state.read(|s| s.totals.iter().map(row).collect())
     }
 
     pub fn clear(&self) {
-        self.totals.write(BTreeMap::clear);
+        self.state.write(|s| s.totals.clear());
     }
 
-    /// Adds a wait that no thread sat through (a finished request held by the packet gate).
-    pub fn add(&self, wait_type: WaitType, waited: Duration, signal: Duration) {
-        let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
-        self.start(wait_type);
-        self.finish(wait_type, nanos(waited), nanos(signal));
-    }
-
-    fn start(&self, wait_type: WaitType) {
-        self.totals
-            .write(|totals| totals.entry(wait_type).or_default().started += 1);
-    }
-
-    fn finish(&self, wait_type: WaitType, waited: u64, signal: u64) {
-        self.totals.write(|totals| {
-            let t = totals.entry(wait_type).or_default();
-            t.nanos += waited;
-            t.max_nanos = t.max_nanos.max(waited);
-            t.signal_nanos += signal;
+    /// Adds a wait that is over, in nanoseconds.
+    pub(crate) fn add(&self, wait_type: WaitType, waited: u64) {
+        self.state.write(|s| {
+            let t = s.totals.entry(wait_type).or_default();
+            t.started += 1;
+            t.end(waited, 0);
         });
+    }
+
+    fn of(&self) -> Of {
+        (self.owner, self.session)
+    }
+}
+
+impl Totals {
+    fn end(&mut self, waited: u64, signal: u64) {
+        self.nanos += waited;
+        self.max_nanos = self.max_nanos.max(waited);
+        self.signal_nanos += signal;
+    }
+}
+
+impl Drop for SessionWaits {
+    fn drop(&mut self) {
+        SESSIONS.write(|all| all.remove(&self.id));
     }
 }
 
@@ -134,7 +157,7 @@ pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
     let now = Some((waits.clone(), exec_context));
     let helper = (exec_context > 0).then(|| {
         let key = NEXT.fetch_add(1, Relaxed);
-        HELPERS.write(|h| h.insert(key, (waits.session, exec_context)));
+        HELPERS.write(|h| h.insert(key, (waits.of(), exec_context)));
         key
     });
     Attached {
@@ -143,9 +166,14 @@ pub fn attach(waits: &Arc<SessionWaits>, exec_context: u32) -> Attached {
     }
 }
 
-/// The threads that help a session's own: their numbers, each of a thread that works at this moment.
+/// The threads that help sessions of the calling thread's owner: their numbers, each of a thread that works at this moment.
 pub fn helpers() -> Vec<(SessionId, u32)> {
-    HELPERS.read(|h| h.values().copied().collect())
+    let owner = duramen_os::thread::owner();
+    HELPERS.read(|h| {
+        let mine = h.values().filter(|((of, _), _)| *of == owner);
+        mine.map(|((_, session), number)| (*session, *number))
+            .collect()
+    })
 }
 
 /// Says while it lives that the session's statement is run by several threads.
@@ -156,9 +184,9 @@ pub struct Parallel(Option<u64>);
 /// `threads` threads help the calling one, which works for a session.
 pub fn parallel(threads: u32) -> Parallel {
     DEGREE.set(DEGREE.get().max(threads));
-    Parallel(current_session().map(|session| {
+    Parallel(current().map(|(waits, _)| {
         let key = NEXT.fetch_add(1, Relaxed);
-        DEGREES.write(|d| d.insert(key, (session, threads)));
+        DEGREES.write(|d| d.insert(key, (waits.of(), threads)));
         key
     }))
 }
@@ -171,8 +199,9 @@ impl Drop for Parallel {
     }
 }
 
-/// The degree of parallelism of what a session does now; 1 when nobody helps.
+/// The degree of parallelism of what a session of the calling thread's owner does now; 1 when nobody helps.
 pub fn degree(session: SessionId) -> u32 {
+    let session = (duramen_os::thread::owner(), session);
     DEGREES.read(|d| {
         let own = d.values().filter(|(of, _)| *of == session);
         own.map(|(_, threads)| *threads).max().unwrap_or(1)
@@ -212,17 +241,29 @@ fn current() -> Option<(Arc<SessionWaits>, u32)> {
 /// Every wait in progress of threads that work for a session of the calling thread's owner, longest first.
 pub fn waiting_tasks() -> Vec<WaitingTask> {
     let now = duramen_os::time::now();
-    let row = |e: &Entry| WaitingTask {
-        session: e.session,
-        exec_context: e.exec_context,
-        wait_type: e.wait_type,
-        waited: now - e.start,
-        resource: e.resource.clone(),
-        blocking_session: e.blocking_session,
-    };
     let owner = duramen_os::thread::owner();
-    let mine = |e: &&Entry| e.owner == owner;
-    WAITING.read(|waiting| waiting.values().filter(mine).map(row).collect())
+    let all: Vec<_> = SESSIONS.read(|all| {
+        let mine = all.values().filter(|(of, _)| *of == owner);
+        mine.filter_map(|(_, w)| w.upgrade()).collect()
+    });
+    let mut tasks = Vec::new();
+    for waits in &all {
+        let task = |e: &Entry| WaitingTask {
+            session: waits.session,
+            exec_context: e.exec_context,
+            wait_type: e.wait_type,
+            waited: now.since(e.start),
+            resource: e.resource.clone(),
+            blocking_session: e.blocking_session,
+        };
+        tasks.extend(
+            waits
+                .state
+                .read(|s| s.pending.values().map(task).collect::<Vec<_>>()),
+        );
+    }
+    tasks.sort_by_key(|t| std::cmp::Reverse(t.waited));
+    tasks
 }
 
 /// A wait that is visible in [`waiting_tasks`].
@@ -233,26 +274,30 @@ pub(crate) struct Pending {
     wait_type: WaitType,
 }
 
+/// A wait of the calling thread begins; gives the resource back when it works for no session.
 pub(crate) fn begin_wait(
     wait_type: WaitType,
     start: Instant,
     resource: String,
     blocking_session: Option<u16>,
-) -> Option<Pending> {
-    let (waits, exec_context) = current()?;
-    let key = NEXT.fetch_add(1, Relaxed);
-    waits.start(wait_type);
+) -> Result<Pending, String> {
+    let Some((waits, exec_context)) = current() else {
+        return Err(resource);
+    };
     let entry = Entry {
-        owner: waits.owner,
-        session: waits.session,
         exec_context,
         wait_type,
         start,
         resource,
         blocking_session,
     };
-    WAITING.write(|waiting| waiting.insert(key, entry));
-    Some(Pending {
+    let key = waits.state.write(|s| {
+        s.totals.entry(wait_type).or_default().started += 1;
+        s.began += 1;
+        s.pending.insert(s.began, entry);
+        s.began
+    });
+    Ok(Pending {
         key,
         waits,
         wait_type,
@@ -260,15 +305,15 @@ pub(crate) fn begin_wait(
 }
 
 impl Pending {
-    pub(crate) fn end(self, waited: u64, signal: u64) {
-        WAITING.write(|waiting| waiting.remove(&self.key));
-        self.waits.finish(self.wait_type, waited, signal);
-    }
-}
-
-pub(crate) fn add_finished(wait_type: WaitType, waited: u64, signal: u64) {
-    if let Some((waits, _)) = current() {
-        waits.start(wait_type);
-        waits.finish(wait_type, waited, signal);
+    /// Gives back what was waited for.
+    pub(crate) fn end(self, waited: u64, signal: u64) -> String {
+        let entry = self.waits.state.write(|s| {
+            s.totals
+                .entry(self.wait_type)
+                .or_default()
+                .end(waited, signal);
+            s.pending.remove(&self.key)
+        });
+        entry.map_or_else(String::new, |e| e.resource)
     }
 }

@@ -23,11 +23,7 @@ fn a_wait_is_counted_at_its_start_and_timed_at_its_end() {
         guard.signalled_at(time::now());
         thread::sleep(Duration::from_millis(12));
         drop(guard);
-        record_wait(
-            WaitType::LOGBUFFER,
-            Duration::from_millis(8),
-            Duration::ZERO,
-        );
+        record_wait(WaitType::LOGBUFFER, Duration::from_millis(8), None);
         let s = stat(WaitType::LOGBUFFER);
         assert_eq!(s.waiting_tasks_count, 2);
         assert_eq!(
@@ -76,7 +72,7 @@ fn keys_are_ordered_as_scripts_expect() {
 #[test]
 fn a_session_sees_its_own_waits() {
     Simulation::new(3).run(|_| {
-        let waits = SessionWaits::new(SessionId(951));
+        let waits = SessionWaits::new(SessionId(951), thread::owner());
         let attached = attach(&waits, 0);
         assert_eq!(current_session(), Some(SessionId(951)));
         let guard = wait_on(WaitType::LCK_M_U, "RID: 5:1:121:0", Some(952));
@@ -99,6 +95,17 @@ fn a_session_sees_its_own_waits() {
             (stats[0].waiting_tasks_count, stats[0].wait_time_ms),
             (1, 7)
         );
+        // What a packet waits is its session's, whoever's thread lets it go.
+        let others = SessionWaits::new(SessionId(952), thread::owner());
+        let attached = attach(&others, 0);
+        for ms in [3, 2] {
+            record_wait(WaitType::WRITELOG, Duration::from_millis(ms), Some(&waits));
+        }
+        drop(attached);
+        assert!(others.stats().is_empty());
+        let last = waits.stats().pop();
+        let last = last.map(|s| (s.name, s.waiting_tasks_count, s.wait_time_ms));
+        assert_eq!(last, Some(("WRITELOG", 2, 5)));
         waits.clear();
         assert!(waits.stats().is_empty());
     });
@@ -128,7 +135,7 @@ fn counters_count() {
 
 #[test]
 fn a_files_reads_and_writes_are_counted() {
-    let io = FileIo::new(DbId(30_002), FileId(2));
+    let io = FileIo::new(DbId(30_002), FileId(2), 7);
     io.write(61_440, Duration::from_millis(3));
     io.read(8192, Duration::from_millis(1));
     let seen = io.snapshot();
@@ -146,15 +153,15 @@ fn a_files_reads_and_writes_are_counted() {
 fn a_transfer_is_pending_while_it_lasts_and_told_of_when_it_is_over() {
     use crate::events::{EventId, EventRing, EventValue};
     let db = DbId(30_003);
-    let io = FileIo::new(db, FileId(1));
+    let io = FileIo::new(db, FileId(1), 7);
     let ring = EventRing::start(&[EventId::FileWriteCompleted], 10_000);
-    let first = io.begin(8192);
-    let failed = io.begin(65_536);
+    let first = io.begin_write(8192, 24_576);
+    let failed = io.begin_read(65_536, 8192);
     let mut offsets: Vec<u64> = io.pending().iter().map(|p| p.offset).collect();
     offsets.sort_unstable();
     assert_eq!(offsets, [8192, 65_536]);
     drop(failed);
-    first.has_written(24_576);
+    first.has_written(&[9; 24_576]);
     assert!(io.pending().is_empty());
     let told = ring.snapshot();
     let mut mine = told
@@ -163,9 +170,40 @@ fn a_transfer_is_pending_while_it_lasts_and_told_of_when_it_is_over() {
     let event = mine.next().expect("the write");
     assert_eq!(event.value("offset"), Some(&EventValue::Unsigned(8192)));
     assert_eq!(event.value("size"), Some(&EventValue::Unsigned(24_576)));
+    assert_eq!(event.value("file_handle"), Some(&EventValue::Pointer(7)));
     assert!(mine.next().is_none());
     let seen = io.snapshot();
     assert_eq!((seen.writes, seen.bytes_written), (1, 24_576));
+}
+
+/// Wants the bytes of writes, and keeps those of one database.
+struct Copies(duramen_os::sync::Global<Vec<crate::events::Event>>);
+
+impl crate::events::Listener for Copies {
+    fn wants(&self) -> u64 {
+        crate::events::EventId::FileWriteCompleted.bit()
+    }
+    fn wants_io_data(&self) -> bool {
+        true
+    }
+    fn event(&self, event: &crate::events::Event) {
+        self.0.write(|all| all.push(event.clone()));
+    }
+}
+
+#[test]
+fn bytes_are_copied_for_who_wants_them() {
+    use crate::events::EventValue;
+    let io = FileIo::new(DbId(30_004), FileId(1), 7);
+    let copies = std::sync::Arc::new(Copies(duramen_os::sync::Global::new(Vec::new())));
+    crate::events::listen(copies.clone());
+    io.begin_write(0, 3).has_written(&[1, 2, 3]);
+    let told = copies.0.read(Clone::clone);
+    let own =
+        |e: &&crate::events::Event| e.value("database_id") == Some(&EventValue::Unsigned(30_004));
+    let event = told.iter().find(own).expect("the write");
+    let data = EventValue::Binary(vec![1, 2, 3]);
+    assert_eq!(event.value("io_data"), Some(&data));
 }
 
 #[test]
@@ -204,7 +242,7 @@ fn owners_count_and_wait_apart() {
     let (first, second) = (u64::MAX - 1, u64::MAX);
     let owned = thread::own(first);
     count_db(db, DbCounter::LogGrowths, 2);
-    let waits = SessionWaits::new(SessionId(953));
+    let waits = SessionWaits::new(SessionId(953), thread::owner());
     let seen = || {
         waiting_tasks()
             .iter()

@@ -3,14 +3,14 @@
 mod idle;
 mod list;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use duramen_os::time::{self, Instant};
 
 use crate::events;
-use crate::session::{self, Pending};
+use crate::session::{self, Pending, SessionWaits};
 pub use idle::{IdleWorker, idle_worker};
 pub use list::{WaitKind, WaitType};
 
@@ -52,6 +52,8 @@ pub struct WaitGuard {
     signalled: Option<Instant>,
     /// Where this wait shows in `sys.dm_os_waiting_tasks`, when a session is attached to the thread.
     pending: Option<Pending>,
+    /// What is waited for, when there is none.
+    resource: String,
 }
 
 /// Starts a wait of the calling thread.
@@ -94,32 +96,42 @@ fn begin(wait_type: WaitType, resource: String, blocking_session: Option<u16>) -
             start: Instant::ZERO,
             signalled: None,
             pending: None,
+            resource: String::new(),
         };
     }
     TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
     if let Some(listener) = LISTENER.get() {
         (listener.begins)();
     }
-    events::wait_begins(wait_type);
+    events::wait_begins(wait_type, &resource);
     let start = time::now();
+    let (pending, resource) =
+        match session::begin_wait(wait_type, start, resource, blocking_session) {
+            Ok(pending) => (Some(pending), String::new()),
+            Err(resource) => (None, resource),
+        };
     WaitGuard {
         wait_type,
         start,
         signalled: None,
-        pending: session::begin_wait(wait_type, start, resource, blocking_session),
+        pending,
+        resource,
     }
 }
 
-/// Records a wait that has already happened, for example one that no thread sat through (a packet in the gate).
-pub fn record_wait(wait_type: WaitType, waited: Duration, signal: Duration) {
+/// Records a wait of a session, if it was one's, that no thread sat through: that of a packet in the gate. The calling
+/// thread may be anybody's.
+pub fn record_wait(wait_type: WaitType, waited: Duration, of: Option<&Arc<SessionWaits>>) {
     if !crate::RECORDS {
         return;
     }
     TOTALS[wait_type as usize].started.fetch_add(1, Relaxed);
-    let (waited, signal) = (nanos(waited), nanos(signal));
-    add(wait_type, waited, signal);
-    session::add_finished(wait_type, waited, signal);
-    events::wait_ends(wait_type, waited, signal);
+    let waited = nanos(waited);
+    add(wait_type, waited, 0);
+    if let Some(of) = of {
+        of.add(wait_type, waited);
+    }
+    events::wait_ended(wait_type, waited, of);
 }
 
 impl WaitGuard {
@@ -154,12 +166,12 @@ impl Drop for WaitGuard {
         add(self.wait_type, waited, signal);
         crate::work::waited(waited);
         if let Some(pending) = self.pending.take() {
-            pending.end(waited, signal);
+            self.resource = pending.end(waited, signal);
         }
         if let Some(listener) = LISTENER.get() {
             (listener.ends)();
         }
-        events::wait_ends(self.wait_type, waited, signal);
+        events::wait_ends(self.wait_type, waited, signal, &self.resource);
     }
 }
 

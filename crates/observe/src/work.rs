@@ -14,6 +14,8 @@ pub struct ThreadWork {
     pub logical_writes: u64,
     /// Processor time of threads that have helped this one.
     pub helped_cpu_nanos: u64,
+    /// Pages of 8 KB of rows that operators have put into files.
+    pub spilled: u64,
 }
 
 thread_local! {
@@ -23,6 +25,7 @@ thread_local! {
         physical_reads: 0,
         logical_writes: 0,
         helped_cpu_nanos: 0,
+        spilled: 0,
     }) };
 }
 
@@ -35,6 +38,7 @@ impl ThreadWork {
             physical_reads: self.physical_reads - earlier.physical_reads,
             logical_writes: self.logical_writes - earlier.logical_writes,
             helped_cpu_nanos: self.helped_cpu_nanos - earlier.helped_cpu_nanos,
+            spilled: self.spilled - earlier.spilled,
         }
     }
 }
@@ -67,6 +71,11 @@ pub fn count_page_dirtied() {
     change(|w| w.logical_writes += 1);
 }
 
+/// An operator of this thread has put so many bytes of rows into a file.
+pub fn count_spilled(bytes: u64) {
+    change(|w| w.spilled += bytes.div_ceil(8192));
+}
+
 pub(crate) fn waited(nanos: u64) {
     change(|w| w.waited_nanos += nanos);
 }
@@ -78,5 +87,6 @@ pub fn add_thread_work(work: &ThreadWork) {
         w.physical_reads += work.physical_reads;
         w.logical_writes += work.logical_writes;
         w.helped_cpu_nanos += work.helped_cpu_nanos;
+        w.spilled += work.spilled;
     });
 }

@@ -86,6 +86,8 @@ pub trait DiskFile: Send + Sync + Debug {
     fn allocate(&self, offset: u64, len: u64) -> Result<(), IoError>;
     /// Whether this file goes past the page cache.
     fn is_direct(&self) -> bool;
+    /// The operating system's number for the open file, as people see it in `/proc`; a simulated one has its own.
+    fn handle(&self) -> u64;
     /// Keeps every other process from doing the same until this file is closed; false when one has been faster.
     /// Two servers must not open one data directory.
     fn try_lock(&self) -> Result<bool, IoError>;

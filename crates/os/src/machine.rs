@@ -94,6 +94,128 @@ pub fn platform() -> Platform {
     }
 }
 
+/// What the kernel says of the processors.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Processor {
+    /// Empty where nobody says, as on ARM.
+    pub model: String,
+    pub vendor: String,
+    /// 0 where nobody says.
+    pub mhz: u32,
+    pub sockets: u32,
+    /// Of a socket.
+    pub cores: u32,
+    /// Logical processors of a socket.
+    pub threads: u32,
+    /// Names of what it can do: `sse2`, `avx2`.
+    pub flags: Vec<String>,
+}
+
+/// The processors; all of one kind, as far as the first tells. `None` in simulations.
+pub fn processor() -> Option<Processor> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    Some(parse_processor(&text))
+}
+
+fn parse_processor(text: &str) -> Processor {
+    let values = |field: &'static str| {
+        text.lines().filter_map(move |line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == field).then(|| value.trim())
+        })
+    };
+    let first = |field| values(field).next().unwrap_or_default();
+    let number = |field| first(field).parse::<u32>().ok().filter(|n| *n > 0);
+    let all = u32::try_from(values("processor").count()).unwrap_or(u32::MAX);
+    let sockets = values("physical id").collect::<std::collections::BTreeSet<_>>();
+    let sockets = u32::try_from(sockets.len()).unwrap_or(1).max(1);
+    let threads = number("siblings").unwrap_or(all / sockets).max(1);
+    let flags = match first("flags") {
+        "" => first("Features"),
+        flags => flags,
+    };
+    Processor {
+        model: first("model name").to_owned(),
+        vendor: first("vendor_id").to_owned(),
+        mhz: first("cpu MHz").parse::<f64>().map_or(0, |n| n as u32),
+        sockets,
+        cores: number("cpu cores").unwrap_or(threads),
+        threads,
+        flags: flags.split_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+/// What this process has taken since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProcessTimes {
+    /// Milliseconds of processors: in the program, and in the kernel for it.
+    pub user_ms: u64,
+    pub kernel_ms: u64,
+    pub page_faults: u64,
+}
+
+/// Milliseconds of a tick of the kernel's statistics: it tells a hundred a second to everybody.
+const TICK_MS: u64 = 10;
+
+/// What this process has taken; `None` where the kernel does not say, and in simulations.
+pub fn process_times() -> Option<ProcessTimes> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    parse_process_times(&text)
+}
+
+fn parse_process_times(text: &str) -> Option<ProcessTimes> {
+    // The second field, in parentheses, may hold anything.
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(ProcessTimes {
+        page_faults: number(7)? + number(9)?,
+        user_ms: number(11)? * TICK_MS,
+        kernel_ms: number(12)? * TICK_MS,
+    })
+}
+
+/// Milliseconds since the machine started, of all its processors together: those in which they worked, and idled. `None`
+/// where the kernel does not say, and in simulations.
+pub fn processor_times() -> Option<(u64, u64)> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    parse_processor_times(&text)
+}
+
+fn parse_processor_times(text: &str) -> Option<(u64, u64)> {
+    let line = text.lines().find_map(|l| l.strip_prefix("cpu "))?;
+    // What guests took is in the first two already.
+    let times: Vec<u64> = line
+        .split_whitespace()
+        .take(8)
+        .filter_map(|n| n.parse().ok())
+        .collect();
+    let idle = times.get(3)? + times.get(4)?;
+    let all: u64 = times.iter().sum();
+    Some(((all - idle) * TICK_MS, idle * TICK_MS))
+}
+
+/// A fact that the firmware tells of the machine, by the name of its file: `sys_vendor`, `bios_date`. `None` where it tells
+/// nothing, as in containers, or to administrators only.
+pub fn firmware(fact: &str) -> Option<String> {
+    if sched::here().is_some() {
+        return None;
+    }
+    let path = Path::new("/sys/class/dmi/id").join(fact);
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// Bytes of the machine's memory, this process's limits aside, of its swap and of swap that is free, and of the file cache.
 pub fn system_memory() -> (u64, u64, u64, u64) {
     if sched::here().is_some() {
@@ -193,6 +315,37 @@ mod tests {
         assert_eq!(parse_kb(text, "MemTotal:"), Some(1 << 20));
         assert_eq!(parse_kb(text, "MemFree:"), None);
         assert_eq!(parse_kb(text, "Swap:"), None);
+    }
+
+    #[test]
+    fn processors_are_understood() {
+        let one = |id: u32, socket: u32| {
+            format!(
+                "processor\t: {id}\nvendor_id\t: GenuineIntel\nmodel name\t: A CPU @ 2.00GHz\ncpu MHz\t\t: 1999.9\n\
+                 physical id\t: {socket}\nsiblings\t: 4\ncpu cores\t: 2\nflags\t\t: sse sse2\n\n"
+            )
+        };
+        let text: String = (0..8).map(|id| one(id, id / 4)).collect();
+        let found = parse_processor(&text);
+        assert_eq!((found.model.as_str(), found.mhz), ("A CPU @ 2.00GHz", 1999));
+        assert_eq!((found.sockets, found.cores, found.threads), (2, 2, 4));
+        assert_eq!(found.flags, ["sse", "sse2"]);
+        // ARM names neither sockets nor cores.
+        let arm = parse_processor("processor\t: 0\nFeatures\t: fp asimd\n\nprocessor\t: 1\n");
+        assert_eq!((arm.sockets, arm.cores, arm.threads), (1, 2, 2));
+        assert_eq!((arm.model.as_str(), arm.flags.len()), ("", 2));
+        assert!(processor().is_some());
+    }
+
+    #[test]
+    fn times_are_understood() {
+        let own = "7 (a) b) S 1 7 7 0 -1 4194560 1000 5 20 0 300 40 0 0 20 0 9 0 100 1 2\n";
+        let times = parse_process_times(own).map(|t| (t.user_ms, t.kernel_ms, t.page_faults));
+        assert_eq!(times, Some((3000, 400, 1020)));
+        let all = "cpu  10 0 20 600 70 1 2 3 4 5\ncpu0 1 2 3 4\n";
+        assert_eq!(parse_processor_times(all), Some((360, 6700)));
+        assert_eq!(parse_processor_times("intr 0\n"), None);
+        assert!(process_times().is_some() && processor_times().is_some());
     }
 
     #[test]

@@ -42,6 +42,9 @@ impl DiskFile for VolatileFile {
     fn allocate(&self, offset: u64, len: u64) -> Result<(), IoError> {
         self.0.allocate(offset, len)
     }
+    fn handle(&self) -> u64 {
+        self.0.handle()
+    }
     fn is_direct(&self) -> bool {
         self.0.is_direct()
     }

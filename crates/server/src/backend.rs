@@ -1,9 +1,11 @@
 //! What the edge needs from the engine. The instance implements it; tests put a toy in its place.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
+use duramen_observe::Attached;
 use duramen_session::{BulkSource, RemoteTable, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
@@ -52,6 +54,9 @@ pub struct LoginRequest {
     pub read_only_intent: bool,
     /// `127.0.0.1`, for `sys.dm_exec_connections`.
     pub client_address: String,
+    pub client_port: u16,
+    /// The server's end of the connection.
+    pub local: Option<SocketAddr>,
     pub encrypted: bool,
 }
 
@@ -133,6 +138,11 @@ pub trait Backend: Send + Sync + 'static {
 
 pub trait BackendSession: Send {
     fn spid(&self) -> u16;
+
+    /// While what comes back lives, the calling thread waits in the session's name.
+    fn attach(&self) -> Option<Attached> {
+        None
+    }
 
     fn database(&self) -> String;
 

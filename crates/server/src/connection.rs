@@ -4,6 +4,7 @@
 //! an attention or the client's end is seen at once.
 
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
@@ -41,7 +42,9 @@ pub struct Connection {
     pub lookers: AtomicU32,
     /// The client sends no more: reading goes on to the end of the stream.
     pub hung_up: AtomicBool,
-    pub peer: String,
+    pub peer: SocketAddr,
+    /// The server's own end.
+    pub local: Option<SocketAddr>,
     pub cancel: Cancel,
     pub packet_bytes: AtomicUsize,
     /// The version of TDS that the login has settled.

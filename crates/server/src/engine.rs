@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use duramen_base::{SessionId, SqlResult};
-use duramen_observe::{SessionWaits, attach};
+use duramen_base::SqlResult;
+use duramen_observe::{Attached, attach};
 use duramen_session::{
     BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session,
     TransactionRequest, version,
@@ -58,12 +58,14 @@ impl Backend for EngineBackend {
             language: request.language.clone(),
             client_pid: request.client_pid,
             client_address: request.client_address.clone(),
+            client_port: request.client_port,
+            local: request.local,
+            packet_bytes: request.packet_bytes,
             encrypted: request.encrypted,
         })?;
-        let _owned = self.instance.own();
+        let gate = self.gate.outlet(connection, session.deps());
         let outlet = Arc::new(SessionOutlet {
-            gate: self.gate.outlet(connection, session.deps()),
-            waits: SessionWaits::new(SessionId(session.spid())),
+            gate: gate.waiting_as(session.waits()),
         });
         Ok(Box::new(EngineSession { session, outlet }))
     }
@@ -105,7 +107,6 @@ impl Backend for EngineBackend {
 
 struct SessionOutlet {
     gate: gate::Outlet,
-    waits: Arc<SessionWaits>,
 }
 
 impl Outlet for SessionOutlet {
@@ -146,6 +147,10 @@ impl BackendSession for EngineSession {
         self.session.spid()
     }
 
+    fn attach(&self) -> Option<Attached> {
+        Some(attach(self.session.waits(), 0))
+    }
+
     fn database(&self) -> String {
         self.session.database().to_owned()
     }
@@ -155,7 +160,6 @@ impl BackendSession for EngineSession {
     }
 
     fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &Cancel) {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.execute_batch(text, sink, &token);
     }
@@ -168,7 +172,6 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> ProcedureOutcome {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         let given = given(parameters);
         let session = &mut self.session;
@@ -182,7 +185,6 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> bool {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.prepare(text, declarations, sink, &token)
     }
@@ -194,7 +196,6 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> ProcedureOutcome {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         let given = given(parameters);
         let session = &mut self.session;
@@ -207,7 +208,6 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.manage_transaction(request, sink, &token);
     }
@@ -218,7 +218,6 @@ impl BackendSession for EngineSession {
         sink: &mut dyn ResultSink,
         cancel: &Cancel,
     ) -> bool {
-        let _attached = attach(&self.outlet.waits, 0);
         let token = CancelToken(Arc::clone(cancel.flag()));
         self.session.bulk_load(source, sink, &token)
     }

@@ -69,7 +69,9 @@ fn open(
         packet_bytes: connection.packet_bytes.load(Ordering::Acquire) as u32,
         ansi_defaults: asked.ansi_defaults(),
         read_only_intent: asked.read_only_intent(),
-        client_address: connection.peer.clone(),
+        client_address: connection.peer.ip().to_string(),
+        client_port: connection.peer.port(),
+        local: connection.local,
         encrypted,
     };
     let backend = &connection.shared.backend;

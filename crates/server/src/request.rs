@@ -151,6 +151,7 @@ fn one(connection: &Arc<Connection>, message: &Message) -> Ending {
             help: None,
         };
     };
+    let _attached = session.attach();
     let mut reply = Reply::new(connection, session.outlet(), session.spid());
     let readable = answer(connection, session.as_mut(), message, &mut reply);
     if let Err(error) = &readable

@@ -369,6 +369,7 @@ fn open(
     max_connections: usize,
 ) -> Option<Arc<Connection>> {
     let stream = stream.into_std().ok()?;
+    let local = stream.local_addr().ok();
     let mut connections = shared.connections.lock();
     if connections.len() >= max_connections {
         return None;
@@ -386,7 +387,8 @@ fn open(
         inbound: Mutex::new(Inbound::new()),
         lookers: AtomicU32::new(0),
         hung_up: AtomicBool::new(false),
-        peer: peer.ip().to_string(),
+        peer,
+        local,
         cancel: Cancel::new(),
         packet_bytes: AtomicUsize::new(DEFAULT_PACKET_BYTES),
         dialect: AtomicU8::new(Dialect::default() as u8),

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use duramen_base::SessionId;
+use duramen_observe::SessionWaits;
 use duramen_os::sync::{Global, Mutex};
 use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
@@ -44,6 +45,8 @@ pub struct Activity {
     pub owner: LockOwner,
     /// The instance that it belongs to, as its event sessions know it.
     pub instance: u64,
+    /// What its threads and its packets have waited for.
+    pub waits: Arc<SessionWaits>,
     /// The batch or statement of the request at hand, or of the last one.
     program: Global<Option<Arc<Program>>>,
     /// The procedure, when the request at hand, or the last one, is a call.
@@ -148,6 +151,7 @@ impl Activity {
             sid: who.sid.clone(),
             spid: owner.spid(),
             login,
+            waits: SessionWaits::new(owner.spid(), instance),
             login_time: now,
             connection: duramen_os::random::guid(),
             owner,

@@ -30,8 +30,10 @@ const ALL: &[(&str, ObjectKind)] = &[
     ("sp_unprepare", EXTENDED),
     ("sp_updateextendedproperty", ObjectKind::PROCEDURE),
     ("xp_enumerrorlogs", EXTENDED),
+    ("xp_instance_regread", EXTENDED),
     ("xp_logevent", EXTENDED),
     ("xp_readerrorlog", EXTENDED),
+    ("xp_regread", EXTENDED),
 ];
 
 /// A procedure that is code.

@@ -214,6 +214,15 @@ pub struct Databases {
 
 impl Databases {
     /// Where files of events are written and found.
+    /// Where files without a path go, with the separator behind it: `SERVERPROPERTY('InstanceDefaultDataPath')`.
+    pub(crate) fn data_dir_shown(&self) -> String {
+        let dir = self.config.data_dir.to_string_lossy().into_owned();
+        match dir.ends_with(std::path::MAIN_SEPARATOR) {
+            true => dir,
+            false => dir + std::path::MAIN_SEPARATOR_STR,
+        }
+    }
+
     pub(crate) fn folders(&self) -> crate::xe::file::Folders {
         let (config, disk) = (self.config.clone(), self.engine.env.disk.clone());
         crate::xe::file::Folders {

@@ -7,7 +7,7 @@
 mod check;
 mod identity;
 mod log;
-mod page;
+pub(crate) mod page;
 mod space;
 mod statistics;
 mod tempdb;

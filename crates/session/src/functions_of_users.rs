@@ -123,6 +123,7 @@ impl Session {
         let Some(mut function) = function else {
             return Ok(None);
         };
+        function.program.stats.belongs_to(db.db.id, &module);
         if kind == ObjectKind::SCALAR_FUNCTION {
             // All statements that call it add to the figures of one program.
             let key = self.module_key(db.db.id, &module);

@@ -23,6 +23,9 @@ use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 const TABLES: &str = include_str!("resource/msdb.sql");
 /// The table that is made last.
 const LAST_TABLE: &str = "logmarkhistory";
+/// What is in msdb beside the history.
+const AGENT_TABLES: &str = include_str!("resource/agent.sql");
+const LAST_AGENT_TABLE: &str = "syssessions";
 
 /// A backup set as the history knows it.
 pub struct Told<'a> {
@@ -44,15 +47,22 @@ pub struct Restored<'a> {
     pub mark: Option<(String, bool)>,
 }
 
-/// Makes the tables where they are missing.
+/// Makes the tables of msdb where they are missing.
 pub fn prepare(instance: &Arc<Instance>) -> SqlResult<()> {
     let Some(msdb) = instance.databases.get(DbId::MSDB) else {
         return Ok(());
     };
     let snapshot = msdb.catalog.snapshot()?;
-    match snapshot.tables.values().any(|t| t.name == LAST_TABLE) {
+    let missing = |last: &str| !snapshot.tables.values().any(|t| t.name == last);
+    let mut sql = String::new();
+    for (last, tables) in [(LAST_TABLE, TABLES), (LAST_AGENT_TABLE, AGENT_TABLES)] {
+        if missing(last) {
+            sql += tables;
+        }
+    }
+    match sql.is_empty() {
         true => Ok(()),
-        false => run(instance, &format!("BEGIN TRAN\n{TABLES}COMMIT")),
+        false => run(instance, &format!("BEGIN TRAN\n{sql}COMMIT")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The server as a whole: databases, sessions, locks. One value; everything a session shares hangs from it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
@@ -8,6 +9,7 @@ use duramen_base::{DbId, SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, count};
 use duramen_os::Env;
 use duramen_os::sync::Mutex;
+use duramen_os::time::WallTime;
 use duramen_query::host::{Parallelism, Source};
 use duramen_query::spill::Workspace;
 use duramen_tsql::ast;
@@ -30,6 +32,13 @@ use crate::xe::Xe;
 
 /// User sessions start here, as those below belong to the system.
 const FIRST_USER_SESSION: u16 = 51;
+
+/// Where clients connect to, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listener {
+    pub address: SocketAddr,
+    pub since: WallTime,
+}
 
 /// Ends the server; true: at once, without checkpoints.
 pub type StopServer = Box<dyn Fn(bool) + Send + Sync>;
@@ -60,6 +69,8 @@ pub struct Instance {
     pub(crate) processors: AtomicUsize,
     /// [`duramen_query::host::Parallelism::sent_from`]
     pub(crate) sent_from: AtomicUsize,
+    /// Where the edge listens, when there is one.
+    listener: OnceLock<Listener>,
     /// What SHUTDOWN calls.
     pub(crate) stop: OnceLock<StopServer>,
     /// Event sessions.
@@ -138,6 +149,7 @@ impl Instance {
             settings: Settings::default(),
             processors: AtomicUsize::new(duramen_os::machine::processors()),
             sent_from: AtomicUsize::new(Parallelism::SENT_FROM),
+            listener: OnceLock::new(),
             stop: OnceLock::new(),
             xe,
             error_log,
@@ -169,6 +181,16 @@ impl Instance {
     /// The calling thread does this instance's work: what it counts, waits for and tells of is not another one's.
     pub fn own(&self) -> duramen_os::thread::Owned {
         duramen_os::thread::own(self.xe.instance)
+    }
+
+    /// Clients connect here from now on; the first call counts.
+    pub fn listens_at(&self, address: SocketAddr) {
+        let since = duramen_os::time::wall();
+        let _ = self.listener.set(Listener { address, since });
+    }
+
+    pub(crate) fn listener(&self) -> Option<Listener> {
+        self.listener.get().copied()
     }
 
     /// SHUTDOWN calls this, with whether it is to go without checkpoints; without it the statement is refused.

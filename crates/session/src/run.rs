@@ -25,6 +25,7 @@ mod principals;
 mod properties;
 mod query;
 mod raise;
+mod registry;
 mod rename;
 mod schemabound;
 mod scoped;

@@ -1,10 +1,11 @@
 //! One session: its settings, its transaction, what it tells about itself.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
-use duramen_observe::{Counter, count};
+use duramen_observe::{Counter, SessionWaits, count};
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
@@ -38,7 +39,14 @@ pub struct LoginRequest {
     pub language: String,
     /// The client's process; 0 where it does not say.
     pub client_pid: u32,
+    /// An IP address; empty where there is none.
     pub client_address: String,
+    /// 0 where there is none.
+    pub client_port: u16,
+    /// The server's end of the connection.
+    pub local: Option<SocketAddr>,
+    /// The size of packets that both have settled; 0 where there are none.
+    pub packet_bytes: u32,
     pub encrypted: bool,
 }
 
@@ -100,6 +108,8 @@ pub(crate) struct State {
     pub write_to_ask: Option<&'static str>,
     /// The databases of the modules that are running within each other; a string in between has none.
     pub chain: Vec<Option<String>>,
+    /// The session was reset before the request at hand, and kept its transaction or not.
+    pub reset_by: Option<bool>,
     /// Where RAND stands.
     pub random: crate::random::Sequence,
 }
@@ -156,6 +166,11 @@ impl Session {
         &self.deps
     }
 
+    /// What the session has waited for since it was opened or reset; its way out adds what its packets wait.
+    pub fn waits(&self) -> &Arc<SessionWaits> {
+        &self.activity.waits
+    }
+
     /// Parses, compiles and runs one batch. Everything that happens, errors too, goes to the sink.
     /// A session that KILL or ALTER DATABASE has ended answers with error 596, of severity 21, from then on.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink, cancel: &CancelToken) {
@@ -178,11 +193,13 @@ impl Session {
         self.state.bulk = None;
         if self.activity.begin(cancel) {
             let _working = crate::origin::work_for(&self.activity);
+            let _attached = duramen_observe::attach(&self.activity.waits, 0);
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
             // A login that cannot be read any more goes on with what it had.
             let _ = self.recognise();
             let result = work(self, sink);
+            self.state.reset_by = None;
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
             if self.activity.end(open.as_ref(), rows, &self.options) {
                 if cancel.is_set() {
@@ -264,9 +281,13 @@ impl Session {
         }
         self.drop_temporaries(0);
         self.options = self.options_at_login();
-        self.state = State::default();
+        self.state = State {
+            reset_by: Some(keep_transaction),
+            ..State::default()
+        };
         let home = self.instance.default_database(&self.login.database);
         self.move_to(home)?;
+        self.activity.waits.clear();
         Ok(())
     }
 

@@ -68,6 +68,7 @@ impl SpillFile for TempFile {
             let _wait = wait(WaitType::IO_COMPLETION);
             let written = self.file.write_at(&self.pending, self.written);
             written.map_err(|e| os_error(&e, &self.path))?;
+            duramen_observe::count_spilled(self.pending.len() as u64);
             self.written += self.pending.len() as u64;
             self.pending.clear();
         }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use duramen_base::DbId;
+use duramen_catalog::ModuleDef;
 use duramen_observe::ThreadWork;
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
@@ -115,6 +117,16 @@ pub struct ProgramStats {
     /// Its runs, from the first statement to the last.
     pub whole: StatementStats,
     steps: OnceLock<Box<[StatementStats]>>,
+    module: OnceLock<ModuleId>,
+}
+
+/// The module that a program is the body of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModuleId {
+    pub database: u16,
+    pub object: i32,
+    /// `sys.objects.type`
+    pub kind: [u8; 2],
 }
 
 impl Default for ProgramStats {
@@ -125,7 +137,24 @@ impl Default for ProgramStats {
             created: now(),
             whole: StatementStats::default(),
             steps: OnceLock::new(),
+            module: OnceLock::new(),
         }
+    }
+}
+
+impl ProgramStats {
+    /// The program is this module's: said once, when it has been compiled.
+    pub fn belongs_to(&self, database: DbId, module: &ModuleDef) {
+        let id = ModuleId {
+            database: database.0,
+            object: module.id.0,
+            kind: module.kind.0,
+        };
+        let _ = self.module.set(id);
+    }
+
+    pub fn module(&self) -> Option<ModuleId> {
+        self.module.get().copied()
     }
 }
 

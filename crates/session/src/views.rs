@@ -31,13 +31,19 @@ mod messages;
 mod no_rows;
 mod objects;
 mod os;
+mod page_info;
+mod page_resource;
 mod parameters;
 mod partitions;
 mod pending_io;
+mod plan_attributes;
 mod principals;
 mod properties;
 mod query_stats;
 mod recovery_status;
+mod ring_buffers;
+mod rowsets;
+mod server_registry;
 mod spaces;
 mod stats;
 mod stats_values;
@@ -214,6 +220,10 @@ const VIEWS: &[&View] = &[
     &query_stats::TRIGGER_STATS,
     &query_stats::FUNCTION_STATS,
     &tasks::TASKS,
+    &wait_stats::SESSION_WAIT_STATS,
+    &server_registry::REGISTRY,
+    &server_registry::LISTENERS,
+    &ring_buffers::VIEW,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -245,6 +255,9 @@ const FUNCTIONS: &[&View] = &[
     &stats_values::PROPERTIES,
     &stats_values::HISTOGRAM,
     &input_buffer::VIEW,
+    &page_info::VIEW,
+    &page_resource::VIEW,
+    &plan_attributes::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use duramen_base::{Lsn, SqlResult};
-use duramen_observe::events::{self, EventId, LogContext, LogOperation, TransactionLog, emit};
+use duramen_observe::events::{
+    self, EventId, FileTime, LogContext, LogOperation, TransactionLog, emit,
+};
 use duramen_txn::RecordLog;
 use duramen_wal::record::RecordView;
 use duramen_wal::{Log, LogHolds};
@@ -22,10 +24,12 @@ impl DbLog {
             return;
         };
         let (op, context) = (view.op(), view.context());
+        let tx = duramen_txn::appending();
         emit(|| TransactionLog {
             operation: LogOperation(op.0, op.name().unwrap_or("")),
             context: LogContext(context.0, context.name().unwrap_or("")),
-            transaction_id: i64::try_from(duramen_txn::appending()).unwrap_or(0),
+            transaction_id: tx.map_or(0, |(id, _)| i64::try_from(id).unwrap_or(0)),
+            transaction_start_time: tx.map_or(FileTime::default(), |(_, at)| FileTime::of(at)),
             database_id: u64::from(self.log.config().db_id.0),
             log_record_size: view.length() as u64,
             alloc_unit_id: match op.is_of_page() {

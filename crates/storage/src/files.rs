@@ -128,7 +128,7 @@ impl DataFile {
     /// From now on reads and writes of pages count for this database's file: `sys.dm_io_virtual_file_stats`.
     pub fn count_for(&self, db: DbId) {
         self.io
-            .get_or_init(|| Arc::new(FileIo::new(db, FileId(self.id))));
+            .get_or_init(|| Arc::new(FileIo::new(db, FileId(self.id), self.handle.handle())));
     }
 
     /// Its reads and writes, if they are counted.
@@ -139,20 +139,21 @@ impl DataFile {
     /// Does one write, counted.
     fn write(&self, page: u32, bytes: &[u8]) -> SqlResult<()> {
         let at = u64::from(page) * PAGE_BYTES as u64;
-        let transfer = self.io.get().map(|io| io.begin(at));
+        let size = bytes.len() as u64;
+        let transfer = self.io.get().map(|io| io.begin_write(at, size));
         self.handle
             .write_at(bytes, at)
             .map_err(|e| io_error(&e, "write", PageId::new(self.id, page), &self.name()))?;
         if let Some(transfer) = transfer {
-            transfer.has_written(bytes.len() as u64);
+            transfer.has_written(bytes);
         }
         Ok(())
     }
 
-    /// A read of the file begins, if its reads and writes are counted.
-    pub fn begin_read(&self, page: u32) -> Option<Transfer<'_>> {
+    /// A read of so many bytes begins, if the file's reads and writes are counted.
+    pub fn begin_read(&self, page: u32, bytes: usize) -> Option<Transfer<'_>> {
         let at = u64::from(page) * PAGE_BYTES as u64;
-        self.io.get().map(|io| io.begin(at))
+        self.io.get().map(|io| io.begin_read(at, bytes as u64))
     }
 
     fn name(&self) -> String {
@@ -261,12 +262,12 @@ impl DbStore {
     /// Reads neighbouring pages, the first of which is `first`; nothing is checked.
     pub fn read_raw(&self, first: PageId, into: &mut [u8]) -> SqlResult<()> {
         let file = self.expect_file(first)?;
-        let transfer = file.begin_read(first.page);
+        let transfer = file.begin_read(first.page, into.len());
         file.handle
             .read_at(into, u64::from(first.page) * PAGE_BYTES as u64)
             .map_err(|e| io_error(&e, "read", first, &file.name()))?;
         if let Some(transfer) = transfer {
-            transfer.has_read(into.len() as u64);
+            transfer.has_read(into);
         }
         Ok(())
     }

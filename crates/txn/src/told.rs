@@ -6,24 +6,27 @@
 use std::cell::Cell;
 
 use duramen_observe::events::{self, EventId};
+use duramen_os::time::WallTime;
+
+use crate::transaction::Transaction;
 
 thread_local! {
-    static ID: Cell<u64> = const { Cell::new(0) };
+    static TRANSACTION: Cell<Option<(u64, WallTime)>> = const { Cell::new(None) };
 }
 
-/// Does `append` for the transaction of that id.
+/// Does `append` for a transaction.
 #[inline]
-pub(crate) fn on_behalf_of<T>(id: u64, append: impl FnOnce() -> T) -> T {
+pub(crate) fn on_behalf_of<T>(tx: &Transaction, append: impl FnOnce() -> T) -> T {
     if !events::is_wanted(EventId::TransactionLog) {
         return append();
     }
-    let before = ID.replace(id);
+    let before = TRANSACTION.replace(Some((tx.id, tx.started)));
     let result = append();
-    ID.set(before);
+    TRANSACTION.set(before);
     result
 }
 
-/// The id of the transaction that the calling thread appends a record of; 0: of none.
-pub fn appending() -> u64 {
-    ID.get()
+/// The transaction that the calling thread appends a record of: its id, and when it began.
+pub fn appending() -> Option<(u64, WallTime)> {
+    TRANSACTION.get()
 }

@@ -176,7 +176,7 @@ impl TransactionLog {
         let active = self.table.begin(self.log.last_lsn());
         let record =
             RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, &tx.sid);
-        let lsn = match on_behalf_of(tx.id, || self.log.append(&record, ABORT_RESERVE)) {
+        let lsn = match on_behalf_of(tx, || self.log.append(&record, ABORT_RESERVE)) {
             Ok(lsn) => lsn,
             Err(error) => {
                 self.table.end(active.xdes);
@@ -222,7 +222,7 @@ impl TransactionLog {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
         stamp(record, part.last_lsn, part.xdes);
-        let lsn = on_behalf_of(tx.id, || self.log.append(record, undo_reserve))?;
+        let lsn = on_behalf_of(tx, || self.log.append(record, undo_reserve))?;
         note(tx, part, lsn, record.len(), undo_reserve);
         Ok(lsn)
     }
@@ -242,7 +242,7 @@ impl TransactionLog {
         let given = part.reserved.min(undone as u64);
         part.reserved -= given;
         self.log.release_reserve(given);
-        let lsn = on_behalf_of(tx.id, || self.log.append(record, 0))?;
+        let lsn = on_behalf_of(tx, || self.log.append(record, 0))?;
         note(tx, part, lsn, record.len(), 0);
         Ok(lsn)
     }
@@ -277,7 +277,7 @@ impl TransactionLog {
                 RecordBuilder::marked_commit_xact(part.xdes, part.begin_lsn, now(), mark)
             }
         };
-        let lsn = on_behalf_of(tx.id, || self.log.append(&record, 0))?;
+        let lsn = on_behalf_of(tx, || self.log.append(&record, 0))?;
         recycle(record);
         if durability == Durability::Full {
             self.commits.note(lsn);
@@ -308,7 +308,7 @@ impl TransactionLog {
             part.begin_lsn,
             &decision.to_bytes(),
         );
-        let lsn = on_behalf_of(tx.id, || self.log.append(&record, 0))?;
+        let lsn = on_behalf_of(tx, || self.log.append(&record, 0))?;
         note(tx, part, lsn, record.len(), 0);
         part.active.prepared();
         Ok(lsn)
@@ -338,7 +338,7 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
         let mut state = tx.state.lock();
         for part in &mut state.parts {
             let record = RecordBuilder::savepoint(part.xdes, part.last_lsn, name);
-            let lsn = on_behalf_of(tx.id, || part.log.log.append(&record, 0))?;
+            let lsn = on_behalf_of(tx, || part.log.log.append(&record, 0))?;
             note(tx, part, lsn, record.len(), 0);
         }
     }
@@ -497,7 +497,7 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
         let log = &part.log;
         log.log.release_reserve(part.reserved);
         let record = RecordBuilder::abort_xact(part.xdes, part.begin_lsn, now());
-        if let Ok(lsn) = on_behalf_of(tx.id, || log.log.append(&record, 0)) {
+        if let Ok(lsn) = on_behalf_of(tx, || log.log.append(&record, 0)) {
             lsns.push((part.db, lsn));
         }
     }

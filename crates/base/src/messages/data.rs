@@ -24,6 +24,7 @@ messages! {
     CHECK_TOTAL_USE = 2539, 10, "The total number of extents = %I64d, used pages = %I64d, and reserved pages = %I64d in this database.";
     DBCC_OPTIONS_EXCLUDE = 2559, 16, "The '%ls' and '%ls' options are not allowed on the same statement.";
     DBCC_WRONG_PARAMETER = 2560, 16, "Parameter %d is incorrect for this DBCC statement.";
+    FUNCTION_WRONG_PARAMETER = 2561, 16, "Parameter %d is incorrect for this statement.";
     COLUMN_VALUE_OUT_OF_RANGE = 2570, 16, "Page %S_PGID, slot %d in object ID %d, index ID %d, partition ID %I64d, alloc unit ID %I64d (type \"%.*ls\"). Column \"%.*ls\" value is out of range for data type \"%.*ls\".  Update column to a legal value.";
     DBCC_PERMISSION_DENIED = 2571, 14, "User '%.*ls' does not have permission to run DBCC %.*ls.";
     DBCC_NO_SUCH_TABLE = 2573, 16, "Could not find table or object ID %.*ls. Check system catalog.";

@@ -173,6 +173,7 @@ messages! {
     LOGIN_DISABLED = 18470, 14, "Login failed for user '%.*ls'. Reason: The account is disabled.%.*ls";
     PASSWORD_EXPIRED = 18487, 14, "Login failed for user '%.*ls'.  Reason: The password of the account has expired.%.*ls";
     PASSWORD_MUST_CHANGE = 18488, 14, "Login failed for user '%.*ls'.  Reason: The password of the account must be changed.%.*ls";
+    REGISTRY_CALL_FAILED = 22001, 10, "%ls returned error %d, '%ls'";
     EXTENDED_PROCEDURE_FAILED = 22004, 12, "%ls";
     EVENT_OBJECT_INVALID = 25623, 16, "The %S_MSG name, \"%.*ls\", is invalid, or the object could not be found";
     EVENT_OBJECT_IN_SESSION = 25625, 16, "The %S_MSG, \"%.*ls\", already exists in the event session. Object cannot be added to the event session.";

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use duramen_server::client::Trust;
 use duramen_types::Value;
 
 use crate::process::{BINARY, Process, Scratch, rows};
@@ -134,4 +135,37 @@ fn calibrate_measures_and_cleans_up() {
         .expect("the directory")
         .count();
     assert_eq!(left, 0);
+}
+
+/// Where the server listens, who it talks to, and what a session's replies have waited for.
+#[test]
+fn connections_are_told_of() {
+    let scratch = Scratch::new("told");
+    let server = Process::start(scratch.path(), &[]);
+    let mut client = server.connect();
+    let sql = "DECLARE @port nvarchar(10)
+        EXEC xp_instance_regread N'HKEY_LOCAL_MACHINE',
+            N'Software\\Microsoft\\MSSQLServer\\MSSQLServer\\SuperSocketNetLib\\Tcp\\IPAll', N'TcpPort', @port OUTPUT
+        SELECT l.ip_address, l.port, @port, c.local_net_address, c.local_tcp_port, CONNECTIONPROPERTY('local_tcp_port'),
+            CASE WHEN c.client_tcp_port > 0 AND c.client_tcp_port <> l.port THEN 1 ELSE 0 END, c.net_packet_size
+        FROM sys.dm_tcp_listener_states l, sys.dm_exec_connections c WHERE c.session_id = @@SPID";
+    let found = rows(&mut client, sql);
+    let port = server.options(Trust::NoEncryption).port.to_string();
+    let told: Vec<String> = found[0].iter().map(text).collect();
+    assert_eq!(told[..3], ["127.0.0.1", port.as_str(), port.as_str()]);
+    assert_eq!(told[3..5], ["127.0.0.1", port.as_str()]);
+    assert!(told[5].contains(&port), "{}", told[5]);
+    assert_eq!(told[6], "1");
+    assert!(told[7].parse::<u32>().is_ok_and(|n| n >= 512));
+
+    rows(&mut client, "CREATE DATABASE d");
+    rows(&mut client, "USE d; CREATE TABLE t (id int)");
+    for _ in 0..20 {
+        rows(&mut client, "INSERT t VALUES (1)");
+    }
+    let waited = "SELECT COUNT(*) FROM sys.dm_exec_session_wait_stats WHERE wait_type = 'WRITELOG' AND waiting_tasks_count > 0 AND session_id = @@SPID";
+    assert_eq!(rows(&mut client, waited), [[Value::Int(1)]]);
+    // Others have waited for nothing of that.
+    let mut other = server.connect();
+    assert_eq!(rows(&mut other, waited), [[Value::Int(0)]]);
 }

@@ -11,10 +11,15 @@ impl EventId {
             self,
             EventId::WaitInfo
                 | EventId::WaitInfoExternal
+                | EventId::WaitCompleted
+                | EventId::LogFlushRequested
+                | EventId::DatabasesLogFlushWait
                 | EventId::LogFlushStart
                 | EventId::LogFlushComplete
                 | EventId::DatabasesLogFlush
+                | EventId::FileRead
                 | EventId::FileReadCompleted
+                | EventId::FileWritten
                 | EventId::FileWriteCompleted
                 | EventId::PhysicalPageRead
                 | EventId::PhysicalPageWrite

@@ -1,8 +1,10 @@
 //! The events, declared once: their names, fields and units are those of SQL Server, but for the package `duramen`.
 
+use duramen_os::time::WallTime;
+
 use super::maps::{
-    FileIoMode, LockModes, LockOwnerType, LockResourceType, LogContext, LogOperation,
-    PageSplitKind, ResourceOwnerType,
+    ConnectionReset, FileIoMode, LockModes, LockOwnerType, LockResourceType, LogContext,
+    LogOperation, ObjectType, PageSplitKind, ResourceOwnerType,
 };
 use super::{EventData, EventField, EventValue};
 use crate::waits::WaitType;
@@ -85,12 +87,16 @@ events! {
         write_size: u64,
         /// Writes in flight, this one included.
         pending_writes: u64,
+        /// Bytes of the writes in flight.
+        pending_bytes: u64,
     }
     LogFlushComplete "sqlserver" "log_flush_complete" "A log write came back from the disk." {
         database_id: u64,
         log_block_id: u64,
         /// Milliseconds.
         duration: u64,
+        /// When the write was given to the disk.
+        start_timestamp: FileTime,
         write_size: u64,
         pending_writes: u64,
         /// The operating system's error number; 0 when it succeeded.
@@ -164,12 +170,15 @@ events! {
         duration: u64,
         /// Milliseconds from being woken to running.
         signal_duration: u64,
+        /// As in `sys.dm_os_waiting_tasks`; empty where it has no name.
+        wait_resource: String,
     }
     WaitInfoExternal "sqlos" "wait_info_external" "A call into the operating system began or ended." {
         wait_type: WaitTypes,
         opcode: Opcode,
         /// Milliseconds; 0 at the beginning.
         duration: u64,
+        wait_resource: String,
     }
     SqlBatchStarting "sqlserver" "sql_batch_starting" "A batch begins." {
         batch_text: String,
@@ -183,6 +192,8 @@ events! {
         physical_reads: u64,
         logical_reads: u64,
         writes: u64,
+        /// Pages of 8 KB that operators have put into files.
+        spills: u64,
         row_count: u64,
         result: Outcome,
         batch_text: String,
@@ -201,8 +212,14 @@ events! {
         writes: u64,
         result: Outcome,
         row_count: u64,
+        /// What was asked for with the call: a session of a pool that begins anew.
+        connection_reset_option: ConnectionReset,
         object_name: String,
         statement: String,
+        /// The bytes of the call, which nobody can ask for: empty, as in SQL Server without `collect_data_stream`.
+        data_stream: Vec<u8>,
+        /// The same without `collect_output_parameters`.
+        output_parameters: String,
     }
     SqlStatementStarting "sqlserver" "sql_statement_starting" "A statement of a batch begins." {
         line_number: u64,
@@ -219,11 +236,17 @@ events! {
         physical_reads: u64,
         logical_reads: u64,
         writes: u64,
+        /// Pages of 8 KB that operators have put into files.
+        spills: u64,
         row_count: u64,
+        /// `@@ROWCOUNT` behind the statement.
+        last_row_count: u64,
         line_number: u64,
         offset: u64,
         offset_end: u64,
         statement: String,
+        /// No statement is parameterised by the server: empty.
+        parameterized_plan_handle: Vec<u8>,
     }
     SpStatementStarting "sqlserver" "sp_statement_starting" "A statement of a module begins." {
         nest_level: u64,
@@ -234,6 +257,10 @@ events! {
         statement: String,
     }
     SpStatementCompleted "sqlserver" "sp_statement_completed" "A statement of a module has ended." {
+        /// The module's, as in `sys.objects`.
+        source_database_id: u64,
+        object_id: i64,
+        object_type: ObjectType,
         /// Microseconds.
         duration: u64,
         /// Microseconds of the worker's own thread.
@@ -242,6 +269,8 @@ events! {
         logical_reads: u64,
         writes: u64,
         row_count: u64,
+        /// `@@ROWCOUNT` behind the statement.
+        last_row_count: u64,
         nest_level: u64,
         line_number: u64,
         offset: u64,
@@ -296,6 +325,8 @@ events! {
         context: LogContext,
         /// As in `sys.dm_tran_active_transactions`; 0 for a record of none.
         transaction_id: i64,
+        /// When the transaction began; 0 for a record of none.
+        transaction_start_time: FileTime,
         database_id: u64,
         /// Bytes.
         log_record_size: u64,
@@ -306,23 +337,31 @@ events! {
         mode: FileIoMode,
         /// Milliseconds.
         duration: u64,
+        /// The operating system's number for the open file.
+        file_handle: FilePointer,
         /// Bytes from the file's beginning.
         offset: u64,
         database_id: u64,
         file_id: u64,
         /// Bytes.
         size: u64,
+        /// What was read; empty without `collect_io_data`.
+        io_data: Vec<u8>,
     }
     FileWriteCompleted "sqlserver" "file_write_completed" "A write to a database's file is over." {
         mode: FileIoMode,
         /// Milliseconds.
         duration: u64,
+        /// The operating system's number for the open file.
+        file_handle: FilePointer,
         /// Bytes from the file's beginning.
         offset: u64,
         database_id: u64,
         file_id: u64,
         /// Bytes.
         size: u64,
+        /// What was written; empty without `collect_io_data`.
+        io_data: Vec<u8>,
     }
     PhysicalPageRead "sqlserver" "physical_page_read" "A page was read from the disk." {
         file_id: u64,
@@ -397,6 +436,52 @@ events! {
         resource_owner_type: ResourceOwnerType,
         blocked_process: Xml,
     }
+    WaitCompleted "sqlos" "wait_completed" "A task has waited." {
+        wait_type: WaitTypes,
+        /// Milliseconds.
+        duration: u64,
+        /// Milliseconds from being woken to running.
+        signal_duration: u64,
+        wait_resource: String,
+    }
+    FileRead "sqlserver" "file_read" "A read of a database's file begins." {
+        mode: FileIoMode,
+        file_handle: FilePointer,
+        /// Bytes from the file's beginning.
+        offset: u64,
+        database_id: u64,
+        file_id: u64,
+        /// Bytes.
+        size: u64,
+    }
+    FileWritten "sqlserver" "file_written" "A write to a database's file begins." {
+        mode: FileIoMode,
+        file_handle: FilePointer,
+        /// Bytes from the file's beginning.
+        offset: u64,
+        database_id: u64,
+        file_id: u64,
+        /// Bytes.
+        size: u64,
+    }
+    LogFlushRequested "sqlserver" "log_flush_requested" "Somebody asks for log to be written." {
+        database_id: u64,
+        /// VLF sequence number << 32 | block: up to this one.
+        log_block_id: u64,
+    }
+    DatabasesLogFlushWait "sqlserver" "databases_log_flush_wait" "A commit waits for log to be written." {
+        database_id: u64,
+        count: u64,
+    }
+    DatabasesLogFileSizeChanged "sqlserver" "databases_log_file_size_changed" "A log file grew or shrank." {
+        database_id: u64,
+        /// Kilobytes by which it did; negative when it shrank.
+        count: i64,
+    }
+    DatabasesDataFileSizeChanged "sqlserver" "databases_data_file_size_changed" "A data file grew or shrank." {
+        database_id: u64,
+        count: i64,
+    }
 }
 
 /// `file_type`: what a file holds.
@@ -456,6 +541,21 @@ impl ErrorDestination {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitTypes(pub WaitType);
 
+/// An address, or a number that stands for one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FilePointer(pub u64);
+
+/// A moment, in units of 100 ns since 1601; 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FileTime(pub u64);
+
+impl FileTime {
+    pub fn of(at: WallTime) -> FileTime {
+        const TO_1970: i128 = 116_444_736_000_000_000;
+        FileTime(u64::try_from(at.unix_nanos() / 100 + TO_1970).unwrap_or(0))
+    }
+}
+
 /// A document: it stands as such in the event, not as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Xml(pub String);
@@ -483,6 +583,20 @@ impl EventField for WaitTypes {
     const TYPE: &'static str = "wait_types";
     fn into_value(self) -> EventValue {
         EventValue::Mapped(u32::from(self.0.key()), self.0.name())
+    }
+}
+
+impl EventField for FilePointer {
+    const TYPE: &'static str = "ptr";
+    fn into_value(self) -> EventValue {
+        EventValue::Pointer(self.0)
+    }
+}
+
+impl EventField for FileTime {
+    const TYPE: &'static str = "filetime";
+    fn into_value(self) -> EventValue {
+        EventValue::Unsigned(self.0)
     }
 }
 

@@ -89,8 +89,36 @@ keyed! {
         (4, "SharedXactWorkspace"),
         (5, "ExclusiveXactWorkspace"),
     ]
+    /// Whether a call begins with its session as after login; but the first, names are *assumed*.
+    ConnectionReset "connection_reset_option" [
+        (0, "None"),
+        (1, "ResetConnection"),
+        (2, "ResetConnectionSkipTran"),
+    ]
+    /// A module's `sys.objects.type`, the first letter in the low byte; but for PROC, names are *assumed*.
+    ObjectType "object_type" [
+        (8272, "PROC"),
+        (21_076, "TRIGGER"),
+        (20_038, "FUNCTION"),
+        (17_993, "INLINE_FUNCTION"),
+        (18_004, "TABLE_FUNCTION"),
+        (8278, "VIEW"),
+    ]
     /// What kind of thing a blocked task waits for: locks only are reported.
     ResourceOwnerType "resource_owner_type" [(1, "LOCK")]
+}
+
+impl ObjectType {
+    /// Of the letters in `sys.objects.type`.
+    pub fn of(letters: [u8; 2]) -> ObjectType {
+        ObjectType(u32::from(u16::from_le_bytes(letters)))
+    }
+}
+
+impl ConnectionReset {
+    pub const NONE: ConnectionReset = ConnectionReset(0);
+    pub const RESET: ConnectionReset = ConnectionReset(1);
+    pub const KEEPS_TRANSACTION: ConnectionReset = ConnectionReset(2);
 }
 
 impl FileIoMode {

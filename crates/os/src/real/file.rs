@@ -192,6 +192,12 @@ impl DiskFile for RealFile {
         Ok(())
     }
 
+    fn handle(&self) -> u64 {
+        use std::os::fd::AsRawFd;
+        let fd = self.direct.as_ref().unwrap_or(&self.buffered);
+        u64::try_from(fd.as_raw_fd()).unwrap_or(0)
+    }
+
     fn is_direct(&self) -> bool {
         self.direct.is_some()
     }

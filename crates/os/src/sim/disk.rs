@@ -391,6 +391,10 @@ impl DiskFile for SimFile {
         self.resize(DiskOp::Allocate, end_of(offset, len)?, [offset, len])
     }
 
+    fn handle(&self) -> u64 {
+        self.id
+    }
+
     fn is_direct(&self) -> bool {
         self.direct
     }

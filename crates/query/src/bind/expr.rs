@@ -182,10 +182,7 @@ impl Binder<'_> {
                     negated: *negated,
                 }
             }
-            ExprKind::Exists(query) => {
-                let plan = self.query(query, Some(scope))?;
-                Kind::Exists(Arc::new(self.optimized_exists(plan)?))
-            }
+            ExprKind::Exists(query) => self.exists(query, scope)?,
             ExprKind::Like {
                 expr,
                 pattern,

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod collation;
+mod exists;
 mod expr;
 mod hints;
 mod literal;

@@ -79,7 +79,7 @@ fn wrong_parameter(i: usize) -> SqlError {
 }
 
 /// The table and index that an allocation unit belongs to.
-fn owner(snapshot: &Snapshot, unit: AllocUnitId) -> Option<Owner> {
+pub(crate) fn owner(snapshot: &Snapshot, unit: AllocUnitId) -> Option<Owner> {
     let base = duramen_catalog::system_tables::system_tables();
     let base = base.filter_map(|t| snapshot.table(t.object()));
     for table in snapshot.tables.values().chain(base) {

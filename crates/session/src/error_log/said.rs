@@ -24,8 +24,7 @@ impl ErrorLog {
         why: &(u8, String),
     ) {
         let (state, reason) = why;
-        let address = request.client_address.rsplit_once(':');
-        let client = address.map_or(request.client_address.as_str(), |(host, _)| host);
+        let client = &request.client_address;
         let reason = match reason.as_str() {
             "" => String::new(),
             reason => format!(" Reason: {reason}"),

@@ -33,6 +33,13 @@ pub fn server_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         "sqlcharsetname" => variant_text("iso_1"),
         "sqlsortorder" => Value::Variant(Box::new((SqlType::TINYINT, Value::TinyInt(52)))),
         "sqlsortordername" => variant_text("nocase_iso"),
+        "instancedefaultdatapath" | "instancedefaultlogpath" => {
+            variant_text(&s.instance.databases.data_dir_shown())
+        }
+        "instancedefaultbackuppath" => {
+            let dir = s.instance.databases.backup_dir();
+            variant_text(&dir.to_string_lossy())
+        }
         "errorlogfilename" => variant_text(&crate::error_log::shown_name()),
         "pathseparator" => variant_text(std::path::MAIN_SEPARATOR_STR),
         "processid" => variant_int(std::process::id() as i32),
@@ -73,15 +80,20 @@ fn variant_bigint(n: i64) -> Value {
 /// CONNECTIONPROPERTY.
 pub fn connection_property(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let name = args.property(0).unwrap_or_default();
-    let peer = &s.login.client_address;
-    let address = peer
-        .rsplit_once(':')
-        .map_or(peer.as_str(), |(host, _)| host);
+    let address = s.login.client_address.as_str();
     Ok(match name.as_str() {
         "net_transport" | "physical_net_transport" => variant_text("TCP"),
         "protocol_type" => variant_text("TSQL"),
         "auth_scheme" => variant_text("SQL"),
         "client_net_address" if !address.is_empty() => variant_text(address),
+        "local_net_address" => {
+            let local = s.login.local;
+            local.map_or(Value::Null, |a| variant_text(&a.ip().to_string()))
+        }
+        "local_tcp_port" => {
+            let local = s.login.local;
+            local.map_or(Value::Null, |a| variant_int(i32::from(a.port())))
+        }
         _ => Value::Null,
     })
 }

@@ -150,7 +150,7 @@ WHERE 1 = 0
 GO
 CREATE VIEW sys.index_resumable_operations AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(sysname, NULL) AS name,
-    CONVERT(nvarchar(max), NULL) AS sql_text, CONVERT(smallint, NULL) AS last_max_dop,
+    CONVERT(nvarchar(max), NULL) AS sql_text, CONVERT(smallint, NULL) AS last_max_dop_used,
     CONVERT(int, NULL) AS partition_number, CONVERT(tinyint, NULL) AS state, CONVERT(nvarchar(60), NULL) AS state_desc,
     CONVERT(datetime, NULL) AS start_time, CONVERT(datetime, NULL) AS last_pause_time,
     CONVERT(int, NULL) AS total_execution_time, CONVERT(real, NULL) AS percent_complete,

@@ -238,7 +238,7 @@ GO
 CREATE VIEW sys.dm_hadr_database_replica_states AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(uniqueidentifier, NULL) AS group_id,
     CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, NULL) AS group_database_id,
-    CONVERT(bit, NULL) AS is_local, CONVERT(tinyint, NULL) AS synchronization_state,
+    CONVERT(bit, NULL) AS is_local, CONVERT(bit, NULL) AS is_primary_replica, CONVERT(tinyint, NULL) AS synchronization_state,
     CONVERT(nvarchar(60), NULL) AS synchronization_state_desc, CONVERT(bit, NULL) AS is_commit_participant,
     CONVERT(tinyint, NULL) AS synchronization_health, CONVERT(nvarchar(60), NULL) AS synchronization_health_desc,
     CONVERT(tinyint, NULL) AS database_state, CONVERT(nvarchar(60), NULL) AS database_state_desc,
@@ -252,7 +252,9 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(uniqueidentifier, NULL) AS gro
     CONVERT(bigint, NULL) AS log_send_rate, CONVERT(bigint, NULL) AS redo_queue_size,
     CONVERT(bigint, NULL) AS redo_rate, CONVERT(bigint, NULL) AS filestream_send_rate,
     CONVERT(numeric(25,0), NULL) AS end_of_log_lsn, CONVERT(numeric(25,0), NULL) AS last_commit_lsn,
-    CONVERT(datetime, NULL) AS last_commit_time, CONVERT(bigint, NULL) AS low_water_mark_for_ghosts
+    CONVERT(datetime, NULL) AS last_commit_time, CONVERT(bigint, NULL) AS low_water_mark_for_ghosts,
+    CONVERT(bigint, NULL) AS secondary_lag_seconds, CONVERT(numeric(25,0), NULL) AS quorum_commit_lsn,
+    CONVERT(datetime, NULL) AS quorum_commit_time
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_hadr_instance_node_map AS

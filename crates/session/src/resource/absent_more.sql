@@ -97,11 +97,6 @@ SELECT CONVERT(int, NULL) AS local_node, CONVERT(int, NULL) AS remote_node, CONV
     CONVERT(bigint, NULL) AS read_count, CONVERT(bigint, NULL) AS write_count
 WHERE 1 = 0
 GO
-CREATE VIEW sys.dm_os_ring_buffers AS
-SELECT CONVERT(varbinary(8), NULL) AS ring_buffer_address, CONVERT(nvarchar(60), NULL) AS ring_buffer_type,
-    CONVERT(bigint, NULL) AS timestamp, CONVERT(nvarchar(3072), NULL) AS record
-WHERE 1 = 0
-GO
 CREATE VIEW sys.dm_exec_query_transformation_stats AS
 SELECT CONVERT(varchar(8000), NULL) AS name, CONVERT(bigint, NULL) AS promise_total,
     CONVERT(float, NULL) AS promise_avg, CONVERT(bigint, NULL) AS promised, CONVERT(bigint, NULL) AS built_substitute,
@@ -118,11 +113,6 @@ GO
 CREATE VIEW sys.dm_logpool_hashentries AS
 SELECT CONVERT(int, NULL) AS bucket_no, CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS recovery_unit_id,
     CONVERT(bigint, NULL) AS log_block_id, CONVERT(varbinary(8), NULL) AS cache_buffer
-WHERE 1 = 0
-GO
-CREATE VIEW sys.dm_server_registry AS
-SELECT CONVERT(nvarchar(256), NULL) AS registry_key, CONVERT(nvarchar(256), NULL) AS value_name,
-    CONVERT(sql_variant, NULL) AS value_data
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_audit_actions AS

@@ -163,8 +163,11 @@ SELECT s.session_id AS spid, CONVERT(smallint, 0) AS kpid, CONVERT(smallint, ISN
     CONVERT(nchar(52), ISNULL(r.command, 'AWAITING COMMAND')) AS cmd, CONVERT(nchar(128), '') AS nt_domain,
     CONVERT(nchar(128), '') AS nt_username, CONVERT(nchar(12), '') AS net_address, CONVERT(nchar(12), 'TCP/IP') AS net_library,
     CONVERT(nchar(128), s.login_name) AS loginame, CONVERT(binary(128), NULL) AS context_info,
-    CONVERT(binary(20), NULL) AS sql_handle, 0 AS stmt_start, 0 AS stmt_end, CONVERT(int, ISNULL(r.request_id, 0)) AS request_id
+    CONVERT(binary(20), ISNULL(r.sql_handle, c.most_recent_sql_handle)) AS sql_handle,
+    CONVERT(int, ISNULL(r.statement_start_offset, 0)) AS stmt_start, CONVERT(int, ISNULL(r.statement_end_offset, 0)) AS stmt_end,
+    CONVERT(int, ISNULL(r.request_id, 0)) AS request_id, r.page_resource
 FROM sys.dm_exec_sessions AS s LEFT JOIN sys.dm_exec_requests AS r ON r.session_id = s.session_id
+LEFT JOIN sys.dm_exec_connections AS c ON c.session_id = s.session_id
 GO
 -- The older names of CREATE TYPE and DROP TYPE.
 CREATE PROCEDURE sys.sp_addtype @typename sysname, @phystype sysname, @nulltype varchar(8) = NULL, @owner sysname = NULL

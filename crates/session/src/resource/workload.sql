@@ -103,3 +103,18 @@ SELECT CONVERT(smallint, 0) AS desired_state, CONVERT(nvarchar(60), N'OFF') AS d
     CONVERT(smallint, 1) AS size_based_cleanup_mode, CONVERT(nvarchar(60), N'AUTO') AS size_based_cleanup_mode_desc,
     CONVERT(smallint, 1) AS wait_stats_capture_mode, CONVERT(nvarchar(60), N'ON') AS wait_stats_capture_mode_desc,
     CONVERT(nvarchar(4000), N'') AS actual_state_additional_info
+GO
+-- Plans are never forced by the server itself.
+CREATE VIEW sys.database_automatic_tuning_options AS
+SELECT CONVERT(nvarchar(128), N'FORCE_LAST_GOOD_PLAN') AS name, CONVERT(smallint, 0) AS desired_state,
+    CONVERT(nvarchar(60), N'OFF') AS desired_state_desc, CONVERT(smallint, 0) AS actual_state,
+    CONVERT(nvarchar(60), N'OFF') AS actual_state_desc, CONVERT(smallint, NULL) AS reason, CONVERT(nvarchar(60), NULL) AS reason_desc
+GO
+-- No hardware works for the server but processors.
+CREATE VIEW sys.dm_server_accelerator_status AS
+SELECT CONVERT(nvarchar(60), NULL) AS accelerator, CONVERT(nvarchar(60), NULL) AS accelerator_desc,
+    CONVERT(bit, NULL) AS config, CONVERT(bit, NULL) AS config_in_use, CONVERT(tinyint, NULL) AS mode,
+    CONVERT(nvarchar(60), NULL) AS mode_desc, CONVERT(tinyint, NULL) AS mode_reason,
+    CONVERT(nvarchar(60), NULL) AS mode_reason_desc, CONVERT(tinyint, NULL) AS accelerator_hardware_detected,
+    CONVERT(nvarchar(60), NULL) AS accelerator_library_version, CONVERT(nvarchar(60), NULL) AS accelerator_driver_version
+WHERE 1 = 0

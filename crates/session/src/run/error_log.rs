@@ -196,7 +196,7 @@ impl Run<'_> {
             ("ProcessInfo", SqlType::nvarchar(12)),
             ("Text", SqlType::nvarchar(MOST_TEXT as u16)),
         ];
-        self.send_log_table(&columns, entries.iter().map(row));
+        self.send_found(&columns, entries.iter().map(row));
         Ok(())
     }
 
@@ -218,11 +218,12 @@ impl Run<'_> {
             let bytes = i32::try_from(a.bytes).unwrap_or(i32::MAX);
             vec![Value::Int(a.number as i32), last, Value::Int(bytes)]
         });
-        self.send_log_table(&columns, rows);
+        self.send_found(&columns, rows);
         Ok(())
     }
 
-    fn send_log_table(
+    /// A result set whose columns allow NULL.
+    pub(super) fn send_found(
         &mut self,
         columns: &[(&str, SqlType)],
         rows: impl Iterator<Item = Vec<Value>>,

@@ -211,6 +211,9 @@ impl Run<'_> {
                 log if super::error_log::is_procedure(log) => {
                     return self.error_log_procedure(log, &given);
                 }
+                read if super::registry::is_procedure(read) => {
+                    return self.registry_procedure(read, &given);
+                }
                 "sp_set_session_context" => return self.set_session_context(given),
                 _ => {}
             }
@@ -511,6 +514,7 @@ impl Run<'_> {
             database: &database,
         };
         let mut callable = callable(&module.text, &params, body, BodyOf::Procedure, &types)?;
+        callable.program.stats.belongs_to(db.db.id, &module);
         callable.schema = callable.program.is_typed().then_some(version);
         Ok(Some((key, database, callable)))
     }

@@ -2,8 +2,8 @@
 
 use duramen_base::SqlResult;
 use duramen_observe::events::{
-    self, Attention, EventId, Login, Logout, Outcome, RpcCompleted, RpcStarting,
-    SpStatementCompleted, SpStatementStarting, SqlBatchCompleted, SqlBatchStarting,
+    self, Attention, ConnectionReset, EventId, Login, Logout, ObjectType, Outcome, RpcCompleted,
+    RpcStarting, SpStatementCompleted, SpStatementStarting, SqlBatchCompleted, SqlBatchStarting,
     SqlStatementCompleted, SqlStatementStarting, emit,
 };
 
@@ -99,6 +99,7 @@ impl Session {
             physical_reads: work.physical_reads,
             logical_reads: work.logical_reads,
             writes: work.logical_writes,
+            spills: work.spilled,
             row_count: self.state.rowcount,
             result: self.outcome(cancel),
             batch_text: text.to_owned(),
@@ -121,6 +122,11 @@ impl Session {
             statement: statement.clone(),
         });
         let clock = Stopwatch::start();
+        let connection_reset_option = match self.state.reset_by {
+            None => ConnectionReset::NONE,
+            Some(false) => ConnectionReset::RESET,
+            Some(true) => ConnectionReset::KEEPS_TRANSACTION,
+        };
         let result = run(self);
         let (cpu_time, duration) = clock.micros();
         let work = clock.work();
@@ -132,8 +138,11 @@ impl Session {
             writes: work.logical_writes,
             result: self.outcome(cancel),
             row_count: self.state.rowcount,
+            connection_reset_option,
             object_name: object_name.to_owned(),
             statement,
+            data_stream: Vec::new(),
+            output_parameters: String::new(),
         });
         result
     }
@@ -180,6 +189,7 @@ impl Run<'_> {
             Err(_) => 0,
         };
         let work = clock.work();
+        let of = program.stats.module();
         match module {
             None => emit(|| SqlStatementCompleted {
                 duration,
@@ -187,19 +197,26 @@ impl Run<'_> {
                 physical_reads: work.physical_reads,
                 logical_reads: work.logical_reads,
                 writes: work.logical_writes,
+                spills: work.spilled,
                 row_count,
+                last_row_count: row_count,
                 line_number,
                 offset: place().0,
                 offset_end: place().1,
                 statement: statement(),
+                parameterized_plan_handle: Vec::new(),
             }),
             Some(object_name) => emit(|| SpStatementCompleted {
+                source_database_id: of.map_or(0, |m| u64::from(m.database)),
+                object_id: of.map_or(0, |m| i64::from(m.object)),
+                object_type: ObjectType::of(of.map_or([0; 2], |m| m.kind)),
                 duration,
                 cpu_time,
                 physical_reads: work.physical_reads,
                 logical_reads: work.logical_reads,
                 writes: work.logical_writes,
                 row_count,
+                last_row_count: row_count,
                 nest_level,
                 line_number,
                 offset: place().0,

@@ -153,6 +153,7 @@ impl Run<'_> {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let mut compiled = self.compiled_trigger(&module.text, &stmt, database)?;
+        compiled.program.stats.belongs_to(db.db.id, &module);
         compiled.schema = compiled.program.is_typed().then_some(version);
         self.session.share_program(&key, &compiled);
         Ok(Some((module, compiled)))

@@ -213,18 +213,14 @@ impl Session {
     /// sessions, and for its owner what a database shows, are exempt.
     pub(crate) fn require_state(&self, view: &str) -> SqlResult<()> {
         let name = view.to_ascii_lowercase();
-        let own = [
-            "dm_exec_sessions",
-            "dm_exec_requests",
-            "dm_exec_connections",
-        ];
-        let looks =
-            name.starts_with("dm_") || ["fn_dblog", "fn_dump_dblog"].contains(&name.as_str());
-        if self.who.sysadmin || !looks || own[..1].contains(&name.as_str()) {
+        // These show one's own sessions to everybody.
+        let own = ["dm_exec_sessions", "dm_exec_session_wait_stats"];
+        let functions = ["fn_dblog", "fn_dump_dblog", "fn_pagerescracker"];
+        let looks = name.starts_with("dm_") || functions.contains(&name.as_str());
+        if self.who.sysadmin || !looks || own.contains(&name.as_str()) {
             return Ok(());
         }
-        if !own.contains(&name.as_str())
-            && (name.starts_with("dm_db_") || name == "fn_dblog")
+        if (name.starts_with("dm_db_") || name == "fn_dblog")
             && let Some(db) = self.instance.databases.find(&self.database)
             && self.may(&db, "VWDS", On::Database)?
         {

@@ -111,11 +111,15 @@ fn sources(cx: &Context) -> Vec<Source> {
         statement: None,
         who,
     };
-    // Without VIEW SERVER STATE everybody sees the sessions of the own login.
+    visible_sessions(cx).map(source).collect()
+}
+
+/// Without VIEW SERVER STATE everybody sees the sessions of the own login.
+pub(super) fn visible_sessions(cx: &Context) -> impl Iterator<Item = Arc<Activity>> {
     let all = cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false);
+    let own = cx.who.login;
     let sessions = cx.instance.sessions().into_iter();
-    let shown = sessions.filter(|a| all || a.principal == cx.who.login);
-    shown.map(source).collect()
+    sessions.filter(move |a| all || a.principal == own)
 }
 
 /// The sessions that run something, as far as the caller may see them.
@@ -295,7 +299,9 @@ mod requests {
         "parallel_worker_count", T::INT, NULL, |s| helpers_of(s.who.spid);
         "external_script_request_id", T::GUID, NULL, |_| Value::Null;
         "is_resumable", T::BIT, NOT_NULL, |_| bit(false);
-        "page_resource", T::binary(8), NULL, |_| Value::Null;
+        "page_resource", T::binary(8), NULL, |s| {
+            s.wait.as_ref().map_or(Value::Null, |w| super::super::page_resource::of_wait(&w.resource))
+        };
         "page_server_reads", T::BIGINT, NOT_NULL, |_| big(0);
         "dist_statement_id", T::GUID, NULL, |_| Value::Null;
     }
@@ -323,15 +329,9 @@ pub use connections::CONNECTIONS;
 mod connections {
     use super::*;
 
-    /// `host:port` of the client.
-    fn client(s: &Source) -> (Option<&str>, Option<i32>) {
-        match s.who.login.client_address.rsplit_once(':') {
-            Some((host, port)) => (Some(host), port.parse().ok()),
-            None => (
-                Some(s.who.login.client_address.as_str()).filter(|a| !a.is_empty()),
-                None,
-            ),
-        }
+    /// 0: there is none.
+    fn number_or_null(n: u32) -> Value {
+        if n == 0 { Value::Null } else { int(n) }
     }
 
     const ADDRESS: T = T::varchar(48);
@@ -356,13 +356,17 @@ mod connections {
             0 => Value::Null,
             at => time(at),
         };
-        "net_packet_size", T::INT, NULL, |_| Value::Null;
-        "client_net_address", ADDRESS, NULL, |s| {
-            client(s).0.map_or(Value::Null, Value::varchar)
+        "net_packet_size", T::INT, NULL, |s| number_or_null(s.who.login.packet_bytes);
+        "client_net_address", ADDRESS, NULL, |s| match s.who.login.client_address.as_str() {
+            "" => Value::Null,
+            address => Value::varchar(address),
         };
-        "client_tcp_port", T::INT, NULL, |s| client(s).1.map_or(Value::Null, int);
-        "local_net_address", ADDRESS, NULL, |_| Value::Null;
-        "local_tcp_port", T::INT, NULL, |_| Value::Null;
+        "client_tcp_port", T::INT, NULL, |s| number_or_null(u32::from(s.who.login.client_port));
+        "local_net_address", ADDRESS, NULL, |s| {
+            let local = s.who.login.local;
+            local.map_or(Value::Null, |a| Value::varchar(&a.ip().to_string()))
+        };
+        "local_tcp_port", T::INT, NULL, |s| s.who.login.local.map_or(Value::Null, |a| int(a.port()));
         "connection_id", T::GUID, NOT_NULL, |s| Value::Guid(s.who.connection);
         "parent_connection_id", T::GUID, NULL, |_| Value::Null;
         "most_recent_sql_handle", T::varbinary(64), NULL, |s| {

@@ -21,14 +21,12 @@
 //! neither in rows nor in pages of their own. SQL Server has no row for what it has not in its cache; here every rowset has.
 
 use duramen_base::SqlResult;
-use duramen_catalog::TableDef;
 use duramen_query::Row;
 use duramen_storage::OperationCounts;
 use duramen_types::{SqlType as T, Value};
 
-use super::View;
 use super::column::*;
-use crate::databases::OpenDb;
+use super::{View, rowsets};
 use crate::host::Context;
 
 pub struct Source {
@@ -96,62 +94,18 @@ columns! { Source;
 
 pub const VIEW: View = View::new("dm_db_index_operational_stats", COLUMNS, rows);
 
-/// What is asked for; `None`: all.
-struct Wanted {
-    object: Option<i64>,
-    index: Option<i64>,
-    partition: Option<i64>,
-}
-
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
-    // 0, and -1 for an index, stand for all, as NULL does.
-    let number = |i: usize, all: i64| {
-        let value = args.get(i).and_then(Value::as_i64);
-        value.filter(|n| *n != all)
-    };
-    let database = number(0, 0);
-    let wanted = Wanted {
-        object: number(1, 0),
-        index: number(2, -1),
-        partition: number(3, 0),
-    };
-    let mut found = Vec::new();
-    for d in cx.instance.databases.all() {
-        if database.is_some_and(|id| id != i64::from(d.db.id.0)) {
-            continue;
-        }
-        for table in d.catalog.snapshot()?.tables.values() {
-            if wanted.object.is_none_or(|id| id == i64::from(table.id.0)) {
-                of_table(&d, table, &wanted, &mut found);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn of_table(d: &OpenDb, table: &TableDef, wanted: &Wanted, found: &mut Vec<Row>) {
-    let data = table.indexes.iter().find(|i| i.clustered);
-    let mut all = vec![(data, table.data_rowsets())];
-    let others = table.indexes.iter();
-    let others = others.filter(|i| !i.clustered && !i.options.disabled);
-    all.extend(others.map(|i| (Some(i), i.rowsets())));
-    for (index, rowsets) in all {
-        let index = index.map_or(0, |i| i32::from(i.id));
-        if wanted.index.is_some_and(|n| n != i64::from(index)) {
-            continue;
-        }
-        for (partition, def) in (1..).zip(rowsets) {
-            if wanted.partition.is_some_and(|p| p != i64::from(partition)) {
-                continue;
-            }
-            found.push(row(&Source {
-                database: d.db.id.0,
-                object: table.id.0,
-                index,
-                partition,
-                hobt: def.rowset.0,
-                counts: d.db.rowset(def).operation_counts(),
-            }));
-        }
-    }
+    let mut rows = Vec::new();
+    rowsets::each(cx, args, |found| {
+        rows.push(row(&Source {
+            database: found.db.db.id.0,
+            object: found.table.id.0,
+            index: found.index_id(),
+            partition: found.partition,
+            hobt: found.def.rowset.0,
+            counts: found.db.db.rowset(found.def).operation_counts(),
+        }));
+        Ok(())
+    })?;
+    Ok(rows)
 }

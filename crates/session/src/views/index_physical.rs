@@ -3,15 +3,14 @@
 //! The mode is LIMITED (also for NULL and DEFAULT), SAMPLED or DETAILED; 2560 for another, *assumed*. Large values have a line of their own, without
 //! fragmentation.
 
-use duramen_base::{AllocUnitId, SqlError, SqlResult, messages};
-use duramen_catalog::{IndexDef, TableDef};
+use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::Row;
-use duramen_storage::{Level, Records, RowsetDef, Scan};
+use duramen_storage::{Level, Records, Scan};
 use duramen_types::{SqlType as T, Value};
 
-use super::View;
 use super::column::*;
-use crate::databases::OpenDb;
+use super::rowsets::Found;
+use super::{View, rowsets};
 use crate::host::Context;
 
 pub struct Source {
@@ -93,103 +92,48 @@ columns! { Source;
 
 pub const VIEW: View = View::new("dm_db_index_physical_stats", COLUMNS, rows);
 
-/// What is asked for.
-struct Wanted {
-    object: Option<i64>,
-    index: Option<i64>,
-    partition: Option<i64>,
-    scan: Scan,
-}
-
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
-    // 0, and -1 for an index, stand for all.
-    let number = |i: usize, all: i64| {
-        let value = args.get(i).and_then(Value::as_i64);
-        value.filter(|n| *n != all)
-    };
     let mode = args.get(4).and_then(Value::as_text).unwrap_or_default();
-    let wanted = Wanted {
-        object: number(1, 0),
-        index: number(2, -1),
-        partition: number(3, 0),
-        scan: match mode.to_ascii_uppercase().as_str() {
-            "" | "DEFAULT" | "LIMITED" => Scan::Limited,
-            "SAMPLED" => Scan::Sampled,
-            "DETAILED" => Scan::Detailed,
-            _ => return Err(SqlError::new(&messages::DBCC_WRONG_PARAMETER, &[&5])),
-        },
+    let scan = match mode.to_ascii_uppercase().as_str() {
+        "" | "DEFAULT" | "LIMITED" => Scan::Limited,
+        "SAMPLED" => Scan::Sampled,
+        "DETAILED" => Scan::Detailed,
+        _ => return Err(SqlError::new(&messages::DBCC_WRONG_PARAMETER, &[&5])),
     };
-    let database = number(0, 0);
-    let mut found = Vec::new();
-    for d in cx.instance.databases.all() {
-        if database.is_some_and(|id| id != i64::from(d.db.id.0)) {
-            continue;
-        }
-        for table in d.catalog.snapshot()?.tables.values() {
-            if wanted.object.is_some_and(|id| id != i64::from(table.id.0)) {
-                continue;
-            }
-            of_table(&d, table, &wanted, &mut found)?;
-        }
-    }
-    Ok(found)
+    let mut rows = Vec::new();
+    rowsets::each(cx, args, |found| of_rowset(found, scan, &mut rows))?;
+    Ok(rows)
 }
 
-fn of_table(d: &OpenDb, table: &TableDef, wanted: &Wanted, found: &mut Vec<Row>) -> SqlResult<()> {
-    let heap = table.is_heap();
-    let data = table.indexes.iter().find(|i| i.clustered);
-    let mut all: Vec<(Option<&IndexDef>, &[std::sync::Arc<RowsetDef>])> =
-        vec![(data, table.data_rowsets())];
-    let others = table
-        .indexes
-        .iter()
-        .filter(|i| !i.clustered && !i.options.disabled);
-    all.extend(others.map(|i| (Some(i), i.rowsets())));
-    for (index, rowsets) in all {
-        let id = index.map_or(0, |i| i64::from(i.id));
-        if wanted.index.is_some_and(|n| n != id) {
-            continue;
-        }
-        let kind = match index {
+fn of_rowset(found: &Found<'_>, scan: Scan, rows: &mut Vec<Row>) -> SqlResult<()> {
+    let rowset = found.db.db.rowset(found.def);
+    let depth = rowset.depth()?;
+    let line = |level: Level, pages: u64, large: bool| Source {
+        database: found.db.db.id.0 as i16,
+        object: found.table.id.0,
+        index: found.index_id(),
+        partition: found.partition,
+        kind: match found.index {
             None => "HEAP",
             Some(i) if i.clustered => "CLUSTERED INDEX",
             Some(_) => "NONCLUSTERED INDEX",
-        };
-        for (n, def) in rowsets.iter().enumerate() {
-            let partition = n as i32 + 1;
-            if wanted.partition.is_some_and(|p| p != i64::from(partition)) {
-                continue;
-            }
-            let rowset = d.db.rowset(def);
-            let depth = rowset.depth()?;
-            let line = |level: Level, pages: u64, large: bool| Source {
-                database: d.db.id.0 as i16,
-                object: table.id.0,
-                index: id as i32,
-                partition,
-                kind,
-                large,
-                depth: if large { 1 } else { depth },
-                level,
-                pages,
-                heap: heap && id == 0,
-                hobt: def.rowset.0,
-            };
-            for level in rowset.physical(wanted.scan)? {
-                let pages = level.pages();
-                found.push(row(&line(level, pages, false)));
-            }
-            if let Some(lob) = def.lob_au {
-                let pages = large_pages(d, lob)?;
-                if pages > 0 {
-                    found.push(row(&line(Level::default(), pages, true)));
-                }
-            }
+        },
+        large,
+        depth: if large { 1 } else { depth },
+        level,
+        pages,
+        heap: found.index.is_none(),
+        hobt: found.def.rowset.0,
+    };
+    for level in rowset.physical(scan)? {
+        let pages = level.pages();
+        rows.push(row(&line(level, pages, false)));
+    }
+    if let Some(lob) = found.def.lob_au {
+        let pages = found.db.db.pages_about(lob)?;
+        if pages > 0 {
+            rows.push(row(&line(Level::default(), pages, true)));
         }
     }
     Ok(())
-}
-
-fn large_pages(d: &OpenDb, unit: AllocUnitId) -> SqlResult<u64> {
-    d.db.pages_about(unit)
 }

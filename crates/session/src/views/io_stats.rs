@@ -33,7 +33,7 @@ columns! { Source;
     "io_stall_queued_write_ms", T::BIGINT, NOT_NULL, |_| big(0);
     "io_stall", T::BIGINT, NOT_NULL, |s| big(s.io.read_stall_ms + s.io.write_stall_ms);
     "size_on_disk_bytes", T::BIGINT, NOT_NULL, |s| big(s.size);
-    "file_handle", T::varbinary(8), NOT_NULL, |_| Value::Binary(vec![0; 8]);
+    "file_handle", T::varbinary(8), NOT_NULL, |s| Value::Binary(s.io.handle.to_be_bytes().to_vec());
 }
 
 pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, rows);

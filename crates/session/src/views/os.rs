@@ -53,6 +53,21 @@ mod info {
         committed: u64,
         target: u64,
         workers: i64,
+        /// Sockets, and of each its cores and logical processors.
+        sockets: (u32, u32, u32),
+        /// Milliseconds of processors in the kernel and in the program; all of them in the program, where nobody tells.
+        times: (u64, u64),
+    }
+
+    fn times() -> (u64, u64) {
+        let all = time::process_cpu().as_millis() as u64;
+        machine::process_times().map_or((0, all), |t| (t.kernel_ms, t.user_ms))
+    }
+
+    /// Where nobody tells, one socket with what the process may use.
+    fn sockets() -> (u32, u32, u32) {
+        let all = u32::try_from(processors()).unwrap_or(1);
+        machine::processor().map_or((1, all, all), |p| (p.sockets, p.cores, p.threads))
     }
 
     columns! { Source;
@@ -60,7 +75,7 @@ mod info {
         "cpu_ticks", T::BIGINT, NOT_NULL, |_| big(time::now().nanos());
         "ms_ticks", T::BIGINT, NOT_NULL, |_| big(ticks());
         "cpu_count", T::INT, NOT_NULL, |_| int(processors());
-        "hyperthread_ratio", T::INT, NOT_NULL, |_| int(1);
+        "hyperthread_ratio", T::INT, NOT_NULL, |s| int(s.sockets.2);
         "physical_memory_kb", T::BIGINT, NOT_NULL, |_| big(machine::memory_bytes() / KB);
         // 47 bits of addresses.
         "virtual_memory_kb", T::BIGINT, NOT_NULL, |_| big(137_438_953_344);
@@ -79,8 +94,8 @@ mod info {
         "sqlserver_start_time", T::DATETIME, NOT_NULL, |s| s.started.clone();
         "affinity_type", T::INT, NOT_NULL, |_| int(2);
         "affinity_type_desc", DESC, NOT_NULL, |_| text("AUTO");
-        "process_kernel_time_ms", T::BIGINT, NOT_NULL, |_| big(0);
-        "process_user_time_ms", T::BIGINT, NOT_NULL, |_| big(time::process_cpu().as_millis() as u64);
+        "process_kernel_time_ms", T::BIGINT, NOT_NULL, |s| big(s.times.0);
+        "process_user_time_ms", T::BIGINT, NOT_NULL, |s| big(s.times.1);
         "time_source", T::INT, NOT_NULL, |_| int(0);
         "time_source_desc", DESC, NOT_NULL, |_| text("QUERY_PERFORMANCE_COUNTER");
         // Nobody asks the hypervisor.
@@ -91,8 +106,8 @@ mod info {
         "process_physical_affinity", T::nvarchar(3072), NOT_NULL, |_| text("");
         "sql_memory_model", T::INT, NOT_NULL, |_| int(1);
         "sql_memory_model_desc", DESC, NOT_NULL, |_| text("CONVENTIONAL");
-        "socket_count", T::INT, NOT_NULL, |_| int(1);
-        "cores_per_socket", T::INT, NOT_NULL, |_| int(processors());
+        "socket_count", T::INT, NOT_NULL, |s| int(s.sockets.0);
+        "cores_per_socket", T::INT, NOT_NULL, |s| int(s.sockets.1);
         "numa_node_count", T::INT, NOT_NULL, |_| int(1);
         "container_type", T::INT, NOT_NULL, |_| int(0);
         "container_type_desc", DESC, NOT_NULL, |_| text("NONE");
@@ -108,6 +123,8 @@ mod info {
             target: pool.frames * 8,
             // SQL Server's rule for 64-bit machines.
             workers: 512 + (processors() - 4).max(0) * 16,
+            sockets: sockets(),
+            times: times(),
         })])
     });
 }
@@ -379,6 +396,7 @@ mod clerks {
 }
 
 pub use buffers::BUFFERS;
+pub(super) use buffers::kind as page_kind;
 
 mod buffers {
     use duramen_storage::BufferedPage;
@@ -386,7 +404,7 @@ mod buffers {
     use super::*;
 
     /// `page_type`, by the number in a page's header.
-    fn kind(n: u8) -> &'static str {
+    pub(in crate::views) fn kind(n: u8) -> &'static str {
         match n {
             1 => "DATA_PAGE",
             2 => "INDEX_PAGE",

@@ -28,7 +28,7 @@ columns! { Source;
     "io_completion_routine_address", ADDRESS, NULL, |_| Value::Null;
     "io_user_data_address", ADDRESS, NULL, |_| Value::Null;
     "scheduler_address", ADDRESS, NOT_NULL, |_| nowhere();
-    "io_handle", ADDRESS, NULL, |_| Value::Null;
+    "io_handle", ADDRESS, NULL, |s| Value::Binary(s.io.handle.to_be_bytes().to_vec());
     "io_offset", T::BIGINT, NOT_NULL, |s| big(s.io.offset);
     "io_handle_path", T::nvarchar(256), NULL, |s| text_or_null(s.path.as_deref());
 }

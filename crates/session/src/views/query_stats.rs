@@ -27,16 +27,16 @@ fn time(nanos: i64) -> Value {
 }
 
 /// What a key of the plan cache says: the id of the database, a procedure's object id.
-struct Origin {
-    database: Option<u16>,
-    procedure: Option<i32>,
+pub(super) struct Origin {
+    pub database: Option<u16>,
+    pub procedure: Option<i32>,
     /// The procedure's, when it was compiled.
     version: String,
     prepared: bool,
 }
 
 impl Origin {
-    fn of(cx: &Context, key: &str) -> Origin {
+    pub fn of(cx: &Context, key: &str) -> Origin {
         let key = key.rsplit_once('\u{2}').map_or(key, |(_, rest)| rest);
         let parts: Vec<&str> = key.splitn(4, '\u{1}').collect();
         let databases = &cx.instance.databases;
@@ -98,7 +98,7 @@ fn plan_handle(origin: &Origin, program: &Program) -> Value {
 }
 
 /// The number in a handle.
-fn program_of(handle: &Value) -> Option<u64> {
+pub(super) fn program_of(handle: &Value) -> Option<u64> {
     let Value::Binary(bytes) = handle else {
         return None;
     };
@@ -311,7 +311,7 @@ mod statements {
 }
 
 /// What is in the cache, for who has VIEW SERVER STATE: 300 for others.
-fn allowed(cx: &Context) -> SqlResult<Vec<Cached>> {
+pub(super) fn allowed(cx: &Context) -> SqlResult<Vec<Cached>> {
     match cx.who.server_may(&cx.instance, "VWSS")? {
         true => Ok(cx.instance.plans.all()),
         false => Ok(Vec::new()),

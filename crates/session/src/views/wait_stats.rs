@@ -1,4 +1,4 @@
-//! `sys.dm_os_wait_stats`, `sys.dm_os_latch_stats` and `sys.dm_os_waiting_tasks`.
+//! `sys.dm_os_wait_stats`, `sys.dm_exec_session_wait_stats`, `sys.dm_os_latch_stats` and `sys.dm_os_waiting_tasks`.
 
 use duramen_observe::{LatchStat, WaitStat};
 use duramen_types::SqlType as T;
@@ -17,6 +17,30 @@ columns! { WaitStat;
 pub const WAIT_STATS: View = View::new("dm_os_wait_stats", COLUMNS, |_, _| {
     Ok(duramen_observe::wait_stats().iter().map(row).collect())
 });
+
+mod sessions {
+    use super::*;
+
+    columns! { (u16, WaitStat);
+        "session_id", T::SMALLINT, NOT_NULL, |s| small(s.0);
+        "wait_type", DESC, NOT_NULL, |s| text(s.1.name);
+        "waiting_tasks_count", T::BIGINT, NOT_NULL, |s| big(s.1.waiting_tasks_count);
+        "wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.1.wait_time_ms);
+        "max_wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.1.max_wait_time_ms);
+        "signal_wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.1.signal_wait_time_ms);
+    }
+}
+
+/// What open sessions have waited for since they were opened or reset by a pool; those that the caller may see.
+pub const SESSION_WAIT_STATS: View =
+    View::new("dm_exec_session_wait_stats", sessions::COLUMNS, |cx, _| {
+        let mut rows = Vec::new();
+        for session in super::exec::visible_sessions(cx) {
+            let of = |stat| sessions::row(&(session.spid.0, stat));
+            rows.extend(session.waits.stats().into_iter().map(of));
+        }
+        Ok(rows)
+    });
 
 mod latches {
     use super::*;

@@ -39,6 +39,7 @@ use self::file::Folders;
 use self::running::{Running, Surroundings};
 use crate::databases::OpenDatabases;
 use crate::error_log::ErrorLog;
+use crate::health::Health;
 use crate::trace::DefaultTrace;
 
 /// How often the dispatcher looks.
@@ -78,6 +79,8 @@ pub(crate) struct Xe {
     asked: Mutex<Asked>,
     woken: Condvar,
     has_thread: AtomicBool,
+    /// Looked after by the same thread.
+    pub health: Health,
 }
 
 /// Changes of what is kept: id and statement, or that it is gone.
@@ -107,6 +110,7 @@ impl Xe {
             asked: Mutex::new(Asked::default()),
             woken: Condvar::new(),
             has_thread: AtomicBool::new(false),
+            health: Health::default(),
         })
     }
 
@@ -410,6 +414,7 @@ fn run(xe: &Weak<Xe>) {
     loop {
         let Some(xe) = xe.upgrade() else { return };
         xe.tick();
+        xe.health.tick();
         let mut asked = xe.asked.lock();
         if !asked.stop && !asked.room {
             xe.woken.wait_for(&mut asked, EVERY);

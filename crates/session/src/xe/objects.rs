@@ -6,8 +6,8 @@
 
 use duramen_observe::WaitType;
 use duramen_observe::events::{
-    ErrorCategory, ErrorDestination, EventId, FileIoMode, FileType, LockModes, LockOwnerType,
-    LockResourceType, Opcode, Outcome, PageSplitKind, ResourceOwnerType,
+    ConnectionReset, ErrorCategory, ErrorDestination, EventId, FileIoMode, FileType, LockModes,
+    LockOwnerType, LockResourceType, ObjectType, Opcode, Outcome, PageSplitKind, ResourceOwnerType,
 };
 use duramen_wal::record::{Lcx, Lop};
 
@@ -96,12 +96,16 @@ pub fn joined(event: EventId) -> &'static [Joined] {
         | EventId::DatabasesLogGrowth
         | EventId::DatabasesLogShrink
         | EventId::DatabasesLogFlush
+        | EventId::DatabasesLogFlushWait
+        | EventId::DatabasesLogFileSizeChanged
+        | EventId::DatabasesDataFileSizeChanged
         | EventId::LockAcquired
         | EventId::LockReleased
         | EventId::BlockedProcessReport => &[Joined::DatabaseName],
-        EventId::FileReadCompleted | EventId::FileWriteCompleted => {
-            &[Joined::FileGroup, Joined::Path]
-        }
+        EventId::FileRead
+        | EventId::FileWritten
+        | EventId::FileReadCompleted
+        | EventId::FileWriteCompleted => &[Joined::FileGroup, Joined::Path],
         EventId::Login
         | EventId::ObjectCreated
         | EventId::ObjectAltered
@@ -128,11 +132,36 @@ const STATEMENT: &[Collect] = &[Collect {
     field: "statement",
     default: true,
 }];
+/// No plan has such a handle: there is nothing to collect, and nothing that keeps it from being asked for.
+const SQL_STATEMENT: &[Collect] = &[
+    Collect {
+        name: "collect_parameterized_plan_handle",
+        field: "parameterized_plan_handle",
+        default: false,
+    },
+    Collect {
+        name: "collect_statement",
+        field: "statement",
+        default: true,
+    },
+];
 const PATH_OFF: &[Collect] = &[Collect {
     name: "collect_path",
     field: "path",
     default: false,
 }];
+const FILE_IO: &[Collect] = &[
+    Collect {
+        name: "collect_io_data",
+        field: "io_data",
+        default: false,
+    },
+    Collect {
+        name: "collect_path",
+        field: "path",
+        default: false,
+    },
+];
 const LOCK: &[Collect] = &[
     Collect {
         name: "collect_database_name",
@@ -158,10 +187,11 @@ pub fn customizable(event: EventId) -> &'static [Collect] {
         | EventId::ObjectDeleted
         | EventId::Login => NAME_OFF,
         EventId::LockAcquired | EventId::LockReleased => LOCK,
-        EventId::FileReadCompleted | EventId::FileWriteCompleted => PATH_OFF,
+        EventId::FileRead | EventId::FileWritten => PATH_OFF,
+        EventId::FileReadCompleted | EventId::FileWriteCompleted => FILE_IO,
         EventId::SqlBatchStarting | EventId::SqlBatchCompleted => BATCH_TEXT,
+        EventId::SqlStatementCompleted => SQL_STATEMENT,
         EventId::SqlStatementStarting
-        | EventId::SqlStatementCompleted
         | EventId::SpStatementStarting
         | EventId::SpStatementCompleted
         | EventId::RpcStarting
@@ -393,6 +423,12 @@ pub fn maps() -> Vec<Map> {
             "sqlserver",
             ResourceOwnerType::MAP.to_vec(),
         ),
+        ("object_type", "sqlserver", ObjectType::MAP.to_vec()),
+        (
+            "connection_reset_option",
+            "sqlserver",
+            ConnectionReset::MAP.to_vec(),
+        ),
         ("log_op", "sqlserver", operations.collect()),
         ("log_context", "sqlserver", contexts.collect()),
     ]
@@ -418,7 +454,7 @@ pub enum TypeClass {
 
 pub fn class_of(type_name: &str) -> TypeClass {
     match type_name {
-        "unicode_string" | "ansi_string" | "xml" | "guid" => TypeClass::Text,
+        "unicode_string" | "ansi_string" | "xml" | "guid" | "binary_data" => TypeClass::Text,
         _ => TypeClass::Number,
     }
 }

@@ -277,7 +277,8 @@ pub fn number(value: &EventValue) -> Option<i128> {
         EventValue::Signed(n) => Some(i128::from(*n)),
         EventValue::Boolean(b) => Some(i128::from(*b)),
         EventValue::Mapped(key, _) => Some(i128::from(*key)),
-        EventValue::Text(_) => None,
+        EventValue::Pointer(p) => Some(i128::from(*p)),
+        EventValue::Text(_) | EventValue::Binary(_) => None,
     }
 }
 

@@ -31,6 +31,7 @@ impl Fired {
     pub fn bytes(&self) -> usize {
         let text = |v: &EventValue| match v {
             EventValue::Text(t) => t.len(),
+            EventValue::Binary(b) => b.len(),
             _ => 0,
         };
         let values = self.values.iter().chain(&self.actions);
@@ -82,6 +83,8 @@ pub fn plain(value: &EventValue) -> String {
         EventValue::Boolean(b) => b.to_string(),
         EventValue::Mapped(key, _) => key.to_string(),
         EventValue::Text(t) => t.clone(),
+        EventValue::Pointer(p) => format!("0x{p:016x}"),
+        EventValue::Binary(b) => b.iter().map(|b| format!("{b:02X}")).collect(),
     }
 }
 

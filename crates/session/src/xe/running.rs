@@ -128,13 +128,14 @@ impl Running {
                 .map(|p| Predicate::bind(def.id, p))
                 .transpose()?;
             let at = match def.id {
-                EventId::WaitInfo => Some(0),
+                EventId::WaitInfo | EventId::WaitCompleted => Some(0),
                 EventId::WaitInfoExternal => Some(1),
                 _ => None,
             };
             if let Some(at) = at {
                 let least = bound.as_ref().map_or(Duration::ZERO, Predicate::shortest);
-                shortest[at] = Some(least);
+                let known: &mut Option<Duration> = &mut shortest[at];
+                *known = Some(known.map_or(least, |k| k.min(least)));
             }
             events.push(Wanted {
                 id: def.id,
@@ -324,7 +325,7 @@ impl Running {
             }
             ActionId::EventSequence => EventValue::Unsigned(self.fired.load(Relaxed) + 1),
             ActionId::ServerInstanceName => text(&self.server_name),
-            ActionId::IsSystem => EventValue::Boolean(who.is_none()),
+            ActionId::IsSystem => EventValue::Boolean(who.is_none() && event.session.is_none()),
             ActionId::SessionId => {
                 let spid = who.map_or_else(|| event.session.map_or(0, |s| s.0), |a| a.spid.0);
                 EventValue::Unsigned(u64::from(spid))
@@ -424,11 +425,23 @@ impl Listener for Running {
         self.shortest[usize::from(external)]
     }
 
+    fn wants_io_data(&self) -> bool {
+        self.definition.events.iter().any(|def| {
+            let of_file = matches!(
+                def.id,
+                EventId::FileReadCompleted | EventId::FileWriteCompleted
+            );
+            of_file && def.wants("io_data")
+        })
+    }
+
     fn event(&self, event: &Event) {
         let who = crate::origin::current();
         if !crate::origin::concerns(self.instance, who.as_deref()) {
             return;
         }
+        // What a packet has waited is told by whoever's thread lets it go.
+        let who = who.filter(|a| event.session.is_none_or(|s| s == a.spid));
         let who = who.as_deref();
         let Some(at) = self.events.iter().position(|e| e.id == event.id) else {
             return;

@@ -177,6 +177,7 @@ pub struct Connection {
 impl Connection {
     pub fn new(instance: &Instance, wire: &Arc<Wire>, session: Session, id: u64) -> Connection {
         let outlet = instance.databases.gate.outlet(id, session.deps());
+        let outlet = outlet.waiting_as(session.waits());
         Connection {
             session,
             wire: wire.clone(),

@@ -84,6 +84,9 @@ impl DiskFile for LiveFile {
     fn allocate(&self, _: u64, _: u64) -> Result<(), IoError> {
         Err(IoError::ReadOnly)
     }
+    fn handle(&self) -> u64 {
+        self.file.handle.handle()
+    }
     fn is_direct(&self) -> bool {
         false
     }

@@ -268,6 +268,10 @@ impl DiskFile for OverlayFile {
         map.len = map.len.max(offset + len);
         Ok(())
     }
+    /// Nobody has opened it.
+    fn handle(&self) -> u64 {
+        0
+    }
     fn is_direct(&self) -> bool {
         false
     }

@@ -7,7 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_observe::events::{DatabaseFileSizeChange, FileType, emit};
+use duramen_observe::events::{
+    DatabaseFileSizeChange, DatabasesDataFileSizeChanged, FileType, emit,
+};
 use duramen_observe::{LatchClass, WaitType};
 use duramen_os::{AlignedBuf, DiskFile, IoError, time};
 use duramen_txn::Transaction;
@@ -185,6 +187,10 @@ impl Database {
             is_automatic: automatic,
             total_size_kb: u64::from(size) * PAGE_BYTES as u64 / 1024,
             size_change_kb: (i64::from(size) - i64::from(old)) * PAGE_BYTES as i64 / 1024,
+        });
+        emit(|| DatabasesDataFileSizeChanged {
+            database_id: u64::from(self.id.0),
+            count: (i64::from(size) - i64::from(old)) * PAGE_BYTES as i64 / 1024,
         });
     }
 

@@ -76,6 +76,9 @@ impl DiskFile for Watched {
     fn allocate(&self, offset: u64, len: u64) -> Result<(), IoError> {
         self.file.allocate(offset, len)
     }
+    fn handle(&self) -> u64 {
+        self.file.handle()
+    }
     fn is_direct(&self) -> bool {
         self.file.is_direct()
     }

@@ -27,7 +27,8 @@ use crate::def::RowsetDef;
 use crate::format::PageBytes;
 use crate::format::layout::RowLayout;
 
-pub use page::dump;
+pub use online::PageInfo;
+pub use page::{MapState, Maps, dump, pfs_text};
 
 /// How much of a page is shown: the print options of DBCC PAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

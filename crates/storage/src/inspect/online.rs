@@ -6,12 +6,54 @@ use std::sync::atomic::Ordering;
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
 use duramen_os::{DiskFile, OpenOptions};
 
-use super::{Detail, Dump, Owner, Subject, dump};
+use super::{Detail, Dump, Maps, Owner, Subject, dump};
 use crate::engine::Database;
 use crate::format::PageBytes;
-use crate::format::page::seal;
+use crate::format::page::{PageRef, seal};
+
+/// A page of a data file and what the allocation maps say of it.
+#[derive(Debug)]
+pub struct PageInfo {
+    image: Box<PageBytes>,
+    pub maps: Maps,
+}
+
+impl PageInfo {
+    pub fn page(&self) -> PageRef<'_> {
+        PageRef::new(&self.image)
+    }
+}
 
 impl Database {
+    /// Whether there is a data file of this number.
+    pub fn has_data_file(&self, file: u16) -> bool {
+        self.store.file(file).is_some()
+    }
+
+    /// A page of a data file as it stands in memory, or on the disk where it is damaged. `None`: there is no such page.
+    pub fn page_info(&self, id: PageId) -> Option<PageInfo> {
+        let file_pages = self.store.file(id.file)?.size.load(Ordering::SeqCst);
+        if id.page >= file_pages {
+            return None;
+        }
+        let image = self.page_image(id)?;
+        let mut read = |n| self.neighbour(id, n, file_pages);
+        let maps = Maps::of(&mut Subject {
+            id,
+            page: &image,
+            file_pages,
+            read: &mut read,
+            owner: None,
+        });
+        Some(PageInfo { image, maps })
+    }
+
+    /// Another page of a data file.
+    fn neighbour(&self, id: PageId, n: u32, file_pages: u32) -> Option<Box<PageBytes>> {
+        let there = n < file_pages && self.has_data_file(id.file);
+        there.then(|| self.page_image(PageId::new(id.file, n)))?
+    }
+
     /// Shows a page of a data file, or the header page of a log file; `owner` finds whose allocation unit it is.
     /// `None`: there is no such page. A damaged page is read from the disk and shown as it is.
     pub fn inspect_page(
@@ -29,16 +71,12 @@ impl Database {
         let Some(page) = self.page_image(id) else {
             return Ok(None);
         };
-        let unit = crate::format::page::PageRef::new(&page).alloc_unit();
-        let in_data = self.store.file(id.file).is_some();
+        let unit = PageRef::new(&page).alloc_unit();
         let mut subject = Subject {
             id,
             page: &page,
             file_pages,
-            read: &mut |n| match in_data && n < file_pages {
-                true => self.page_image(PageId::new(id.file, n)),
-                false => None,
-            },
+            read: &mut |n| self.neighbour(id, n, file_pages),
             owner: owner(unit),
         };
         Ok(Some(dump(&mut subject, detail)))

@@ -95,23 +95,23 @@ fn problem(page: &PageBytes) -> Option<String> {
 }
 
 fn allocation(out: &mut Dump, subject: &mut Subject<'_>) {
-    let page = subject.id.page;
     let file = subject.id.file;
-    let mut states = Vec::new();
-    let mut bit = |name: &str, at: u32, set: &str, clear: &str| {
-        let state = map(subject, at).map(|map| {
-            let extent = page % GAM_INTERVAL / 8;
-            if bit_get(&map, extent) { set } else { clear }.to_owned()
-        });
-        states.push((format!("{name} ({file}:{at})"), state));
+    let maps = Maps::of(subject);
+    let bits = |name: &str, map: &MapState| {
+        let state = map.word().map(str::to_owned);
+        (format!("{name} ({file}:{})", map.page), state)
     };
-    bit("GAM", gam_page_of(page), "NOT ALLOCATED", "ALLOCATED");
-    bit("SGAM", sgam_page_of(page), "ALLOCATED", "NOT ALLOCATED");
-    bit("DIFF", diff_page_of(page), "CHANGED", "NOT CHANGED");
-    bit("ML", ml_page_of(page), "MIN_LOGGED", "NOT MIN_LOGGED");
-    let at = pfs_page_of(page);
-    let free = map(subject, at).map(|map| pfs_text(pfs_get(&map, page)));
-    states.insert(2, (format!("PFS ({file}:{at})"), free));
+    let free = maps
+        .pfs
+        .1
+        .map(|byte| format!("{byte:#x} {}", pfs_text(byte)));
+    let states = [
+        bits("GAM", &maps.gam),
+        bits("SGAM", &maps.sgam),
+        (format!("PFS ({file}:{})", maps.pfs.0), free),
+        bits("DIFF", &maps.diff),
+        bits("ML", &maps.ml),
+    ];
     if states.iter().all(|(_, state)| state.is_none()) {
         return;
     }
@@ -120,6 +120,68 @@ fn allocation(out: &mut Dump, subject: &mut Subject<'_>) {
         out.field(name, state.as_deref().unwrap_or("UNREADABLE"));
         if matches!(i, 1 | 3 | 4) {
             out.end_line();
+        }
+    }
+}
+
+/// What a bitmap says of a page's extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapState {
+    /// The map's own page.
+    pub page: u32,
+    /// Whether what the map tells is so; `None` when it cannot be read.
+    pub set: Option<bool>,
+    words: [&'static str; 2],
+}
+
+impl MapState {
+    /// The words of DBCC PAGE for it.
+    pub fn word(&self) -> Option<&'static str> {
+        self.set.map(|set| self.words[usize::from(set)])
+    }
+}
+
+/// What the allocation maps of a file say of one of its pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Maps {
+    /// Whether the extent is somebody's.
+    pub gam: MapState,
+    /// Whether it is a mixed extent with free pages.
+    pub sgam: MapState,
+    /// Whether it has changed since the last full backup.
+    pub diff: MapState,
+    /// Whether work in it was minimally logged since the last backup of the log.
+    pub ml: MapState,
+    /// The PFS page, and its byte for the page.
+    pub pfs: (u32, Option<u8>),
+}
+
+impl Maps {
+    pub(super) fn of(subject: &mut Subject<'_>) -> Maps {
+        let page = subject.id.page;
+        // A bit of the GAM stands for a free extent.
+        let mut bit = |at: u32, means: bool, words: [&'static str; 2]| {
+            let found = map(subject, at);
+            let set = found.map(|m| bit_get(&m, page % GAM_INTERVAL / 8) == means);
+            MapState {
+                page: at,
+                set,
+                words,
+            }
+        };
+        let allocated = ["NOT ALLOCATED", "ALLOCATED"];
+        let gam = bit(gam_page_of(page), false, allocated);
+        let sgam = bit(sgam_page_of(page), true, allocated);
+        let diff = bit(diff_page_of(page), true, ["NOT CHANGED", "CHANGED"]);
+        let ml = bit(ml_page_of(page), true, ["NOT MIN_LOGGED", "MIN_LOGGED"]);
+        let at = pfs_page_of(page);
+        let pfs = (at, map(subject, at).map(|m| pfs_get(&m, page)));
+        Maps {
+            gam,
+            sgam,
+            diff,
+            ml,
+            pfs,
         }
     }
 }
@@ -141,9 +203,9 @@ fn map(subject: &mut Subject<'_>, at: u32) -> Option<Box<PageBytes>> {
     expected.contains(&kind).then_some(found)
 }
 
-/// `0x70 IAM_PG MIXED_EXT ALLOCATED   0_PCT_FULL`
-fn pfs_text(byte: u8) -> String {
-    let mut words = format!("{byte:#x}");
+/// `IAM_PG MIXED_EXT ALLOCATED   0_PCT_FULL`
+pub fn pfs_text(byte: u8) -> String {
+    let mut words = String::new();
     for (bit, word) in [
         (pfs::IAM, "IAM_PG"),
         (pfs::HAS_GHOSTS, "HAS_GHOST"),
@@ -151,11 +213,11 @@ fn pfs_text(byte: u8) -> String {
         (pfs::ALLOCATED, "ALLOCATED"),
     ] {
         if byte & bit != 0 {
-            words += " ";
             words += word;
+            words += " ";
         }
     }
-    format!("{words} {}", fixed::fullness(byte))
+    words + fixed::fullness(byte)
 }
 
 /// The row-offset array, as it stands on the page: the last slot first.

@@ -160,10 +160,10 @@ impl Pool {
         let there = file.handle.len().map_err(fail)?.saturating_sub(at);
         let n = usize::try_from(there).unwrap_or(into.len()).min(into.len());
         into[n..].fill(0);
-        let transfer = file.begin_read(first);
+        let transfer = file.begin_read(first, n);
         file.handle.read_at(&mut into[..n], at).map_err(fail)?;
         if let Some(transfer) = transfer {
-            transfer.has_read(n as u64);
+            transfer.has_read(&into[..n]);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use duramen_base::{DbId, Lsn};
-use duramen_observe::{WaitType, record_wait};
+use duramen_observe::{SessionWaits, WaitType, record_wait};
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time::{self, Instant};
 use duramen_wal::{DurableState, Log};
@@ -37,6 +37,8 @@ type Deliver = Box<dyn Fn(Outcome) + Send + Sync>;
 struct Sealed {
     bytes: Vec<u8>,
     at: Instant,
+    /// Of the session that waits for it.
+    waits: Option<Arc<SessionWaits>>,
 }
 
 struct Attached {
@@ -129,11 +131,8 @@ impl GateHub {
             // The finished request was blocked from its last packet on; earlier ones it did not wait for.
             let last = released.get(n + 1).is_none_or(|next| next.0 != *connection);
             if last && !gate.is_holding(*connection) {
-                record_wait(
-                    WaitType::WRITELOG,
-                    now.since(sealed.at),
-                    std::time::Duration::ZERO,
-                );
+                let waited = now.since(sealed.at);
+                record_wait(WaitType::WRITELOG, waited, sealed.waits.as_ref());
             }
         }
         for (connection, sealed) in released {
@@ -170,7 +169,17 @@ impl GateHub {
         deps: Dependencies,
         bytes: Vec<u8>,
     ) -> Submit<Vec<u8>> {
-        let answer = self.pass(connection, deps, bytes);
+        self.pass_and_flush(connection, deps, bytes, None)
+    }
+
+    fn pass_and_flush(
+        &self,
+        connection: ConnectionId,
+        deps: Dependencies,
+        bytes: Vec<u8>,
+        waits: Option<&Arc<SessionWaits>>,
+    ) -> Submit<Vec<u8>> {
+        let answer = self.pass(connection, deps, bytes, waits);
         if let Submit::Held(unmet) = &answer {
             self.request_flush(unmet);
         }
@@ -182,10 +191,12 @@ impl GateHub {
         connection: ConnectionId,
         deps: Dependencies,
         bytes: Vec<u8>,
+        waits: Option<&Arc<SessionWaits>>,
     ) -> Submit<Vec<u8>> {
         let sealed = Sealed {
             bytes,
             at: time::now(),
+            waits: waits.cloned(),
         };
         match self.gate.lock().submit(connection, deps, sealed) {
             Submit::Released(sealed) => Submit::Released(sealed.bytes),
@@ -223,6 +234,7 @@ impl GateHub {
             hub: Arc::clone(self),
             deps: Arc::clone(deps),
             connection,
+            waits: None,
         }
     }
 }
@@ -255,12 +267,22 @@ pub struct Outlet {
     hub: Arc<GateHub>,
     deps: Arc<SessionDeps>,
     connection: ConnectionId,
+    waits: Option<Arc<SessionWaits>>,
 }
 
 impl Outlet {
+    /// The same, where what held packets wait is the session's, too.
+    pub fn waiting_as(self, waits: &Arc<SessionWaits>) -> Outlet {
+        Outlet {
+            waits: Some(Arc::clone(waits)),
+            ..self
+        }
+    }
+
     pub fn submit(&self, packet: Vec<u8>) -> Submit<Vec<u8>> {
         let deps = self.deps.seal();
-        self.hub.submit(self.connection, deps, packet)
+        self.hub
+            .pass_and_flush(self.connection, deps, packet, self.waits.as_ref())
     }
 
     /// The last packets of a reply: the session has nothing else to do until they have left.
@@ -275,7 +297,8 @@ impl Outlet {
     /// The same for a caller with something to do first: the flush that a held packet waits for is for it to make.
     pub fn submit_then_help(&self, packet: Vec<u8>) -> (Submit<Vec<u8>>, Option<Help>) {
         let deps = self.deps.seal();
-        let answer = self.hub.pass(self.connection, deps, packet);
+        let waits = self.waits.as_ref();
+        let answer = self.hub.pass(self.connection, deps, packet, waits);
         let help = match &answer {
             Submit::Held(unmet) => match unmet[..] {
                 [(db, lsn)] => {

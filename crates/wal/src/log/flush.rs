@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::Lsn;
-use duramen_observe::events::{DatabasesLogFlush, LogFlushComplete, LogFlushStart, emit};
+use duramen_observe::events::{DatabasesLogFlush, FileTime, LogFlushComplete, LogFlushStart, emit};
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
@@ -119,6 +119,12 @@ impl State {
     }
 }
 
+/// When a write began that has taken so long.
+fn started(took: Duration) -> FileTime {
+    let nanos = time::wall().unix_nanos() - took.as_nanos() as i128;
+    FileTime::of(time::WallTime(nanos))
+}
+
 impl Log {
     /// Writes and waits until `lsn` is durable.
     pub(super) fn flush_locked<'a>(
@@ -214,7 +220,7 @@ impl Log {
         let more = s.has_work() && s.writing < DEPTH;
         let second = if more { s.next_sleeper() } else { None };
         let more = more && second.is_none() && s.waiters > 0;
-        let pending_writes = s.writing as u64;
+        let (pending_writes, pending_bytes) = (s.writing as u64, s.flight_bytes);
         drop(s);
         if let Some(bell) = second {
             bell.ring(Call::Look);
@@ -228,14 +234,16 @@ impl Log {
             log_block_id,
             write_size,
             pending_writes,
+            pending_bytes,
         });
-        let transfer = io.begin(offset);
+        let transfer = io.begin_write(offset, write_size);
         let result = self.write_once(&*file, &buf, offset);
-        let took = transfer.has_written(write_size);
+        let took = transfer.has_written(&buf);
         emit(|| LogFlushComplete {
             database_id,
             log_block_id,
             duration: took.as_millis() as u64,
+            start_timestamp: started(took),
             write_size,
             pending_writes,
             error: result.as_ref().err().map_or(0, error_number),

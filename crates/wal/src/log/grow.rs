@@ -15,7 +15,8 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::FileId;
 use duramen_observe::events::{
-    DatabaseFileSizeChange, DatabasesLogGrowth, FileType, LogGrowthPrepared, LogGrowthWait, emit,
+    DatabaseFileSizeChange, DatabasesLogFileSizeChanged, DatabasesLogGrowth, FileType,
+    LogGrowthPrepared, LogGrowthWait, emit,
 };
 use duramen_observe::{DbCounter, WaitType, wait};
 use duramen_os::sync::MutexGuard;
@@ -247,6 +248,10 @@ impl Log {
                 is_automatic: event.automatic,
                 total_size_kb: event.new_bytes / 1024,
                 size_change_kb: (event.new_bytes - event.old_bytes) as i64 / 1024,
+            });
+            emit(|| DatabasesLogFileSizeChanged {
+                database_id: u64::from(self.cfg.db_id.0),
+                count: (event.new_bytes - event.old_bytes) as i64 / 1024,
             });
             if let Some(hook) = &self.cfg.on_grow {
                 drop(s);

@@ -59,7 +59,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::{FileId, Lsn};
-use duramen_observe::events::{LogTruncation, emit};
+use duramen_observe::events::{DatabasesLogFlushWait, LogFlushRequested, LogTruncation, emit};
 use duramen_observe::{DbCounter, DbCounters, FileIo, WaitType, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
@@ -253,7 +253,16 @@ impl Log {
             s.wanted = lsn;
             drop(s);
             self.work.notify_one();
+            self.tell_request(lsn);
         }
+    }
+
+    /// Somebody asks for what is not durable yet.
+    fn tell_request(&self, lsn: Lsn) {
+        emit(|| LogFlushRequested {
+            database_id: u64::from(self.cfg.db_id.0),
+            log_block_id: u64::from(lsn.vlf) << 32 | u64::from(lsn.block),
+        });
     }
 
     /// As [`Log::request_flush`], by a caller who has nothing else to do: writes a batch itself when nobody else writes,
@@ -292,6 +301,11 @@ impl Log {
         }
         self.counters.count(DbCounter::LogFlushWaits, 1);
         let wait = wait(WaitType::WRITELOG);
+        self.tell_request(lsn);
+        emit(|| DatabasesLogFlushWait {
+            database_id: u64::from(self.cfg.db_id.0),
+            count: 1,
+        });
         let result = self.flush_locked(s, lsn);
         let waited = wait.elapsed().as_millis() as u64;
         self.counters.count(DbCounter::LogFlushWaitTimeMs, waited);

@@ -216,9 +216,9 @@ pub(super) fn make_file(
     }
     let state = FileState {
         spec: spec.clone(),
+        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id, file.handle())),
         file,
         bytes: offset,
-        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id)),
         ahead: Ahead::default(),
     };
     Ok((state, vlfs))
@@ -309,9 +309,9 @@ fn open_file(
     }
     let state = FileState {
         spec: spec.clone(),
+        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id, file.handle())),
         file,
         bytes: at,
-        io: Arc::new(FileIo::new(cfg.db_id, spec.file_id)),
         ahead: Ahead::default(),
     };
     Ok((state, vlfs))

@@ -1,7 +1,9 @@
 //! Shrinking a log file: VLFs go from its end, as far as they are not in use and at least two stay in the log.
 
 use duramen_base::FileId;
-use duramen_observe::events::{DatabaseFileSizeChange, DatabasesLogShrink, FileType, emit};
+use duramen_observe::events::{
+    DatabaseFileSizeChange, DatabasesLogFileSizeChanged, DatabasesLogShrink, FileType, emit,
+};
 use duramen_os::time;
 
 use super::Log;
@@ -85,6 +87,10 @@ impl Log {
                 is_automatic: false,
                 total_size_kb: new_bytes / 1024,
                 size_change_kb: new_bytes as i64 / 1024 - old_bytes as i64 / 1024,
+            });
+            emit(|| DatabasesLogFileSizeChanged {
+                database_id: u64::from(self.cfg.db_id.0),
+                count: new_bytes as i64 / 1024 - old_bytes as i64 / 1024,
             });
         }
         Ok(LogShrink {
