@@ -29,11 +29,8 @@ impl Rowset {
         let mut exclusive = self.storage.latch.write();
         *exclusive += 1;
         let leaf = self.descend(key, true)?;
-        if self.fits(self.db.read_page(leaf)?.page(), len, true) {
-            return Ok(());
-        }
-        if self.expunge_ghosts(tx, leaf)? > 0
-            && self.fits(self.db.read_page(leaf)?.page(), len, true)
+        if self.has_room(leaf, key, len)?
+            || self.expunge_ghosts(tx, leaf)? > 0 && self.has_room(leaf, key, len)?
         {
             return Ok(());
         }
@@ -50,6 +47,15 @@ impl Rowset {
             *self.storage.roots.lock() = before;
         }
         result
+    }
+
+    /// Whether a row of `len` bytes with this key fits on the leaf. One that is there alone grows where it is: split off, it
+    /// would leave an empty page behind, and the parent two entries of one key.
+    fn has_room(&self, leaf: PageId, key: &[Value], len: usize) -> SqlResult<bool> {
+        let page = self.db.read_page(leaf)?;
+        let p = page.page();
+        let is_alone = p.slot_count() == 1 && self.leaf_slot(leaf, p, key, false)?.1;
+        Ok(is_alone || self.fits(p, len, true))
     }
 
     /// Removes the ghosts of ended transactions from a leaf, and says how many. The tree latch is held.

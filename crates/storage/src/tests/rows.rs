@@ -4,7 +4,7 @@ use duramen_os::sim::Simulation;
 use duramen_types::Value;
 
 use super::fixture::*;
-use crate::{LockHint, RowLocator, ScanSpec, StorageError};
+use crate::{Database, LockHint, RowLocator, Rowset, ScanSpec, StorageError};
 
 #[test]
 fn inserts_in_random_order_come_back_in_key_order() {
@@ -422,6 +422,44 @@ fn pages_know_how_many_ghosts_they_have() {
     });
 }
 
+/// The keys of a root above the leaves, but for the first.
+fn separators(db: &Database, table: &Rowset) -> Vec<i32> {
+    let root = db.read_page(table.root().unwrap()).unwrap();
+    let key = |slot| {
+        let row = root.page().expect_record(slot).unwrap();
+        i32::from_le_bytes(row[1..5].try_into().unwrap())
+    };
+    (1..root.page().slot_count()).map(key).collect()
+}
+
+/// A row that grows finds a ghost beside it, which goes; what is alone then has its page for itself. It was split off at
+/// its own separator once, which gave the parent two equal keys.
+#[test]
+fn a_row_that_is_alone_is_not_split_off() {
+    Simulation::new(11).run(|sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let db = create(&engine).unwrap();
+        let table = db.rowset(&clustered());
+        let tx = begin(&engine, 52);
+        for id in 0..8 {
+            table.insert(&tx, &row(id, 4000, None)).unwrap();
+        }
+        engine.commit(&tx, None).unwrap();
+        let at = |id| RowLocator::Key(vec![Value::Int(id)]);
+        let tx = begin(&engine, 52);
+        assert!(table.delete(&tx, &at(3)).unwrap());
+        engine.commit(&tx, None).unwrap();
+        let tx = begin(&engine, 52);
+        table.update(&tx, &at(2), &row(2, 6000, None)).unwrap();
+        engine.commit(&tx, None).unwrap();
+        assert_eq!(separators(&db, &table), [2, 4, 6]);
+        assert_eq!(table.check_tree().unwrap(), 7);
+        db.close().unwrap();
+        sound(&*env.disk);
+    });
+}
+
 /// Room that was kept for an undo on a page that has no row left: a split at its own separator gave the parent two equal keys.
 #[test]
 fn an_empty_page_keeps_room_for_nobody() {
@@ -451,14 +489,7 @@ fn an_empty_page_keeps_room_for_nobody() {
         let tx = begin(&engine, 52);
         table.insert(&tx, &row(2, 4000, None)).unwrap();
         engine.commit(&tx, None).unwrap();
-        let root = db.read_page(table.root().unwrap()).unwrap();
-        let node = |slot| root.page().expect_record(slot).unwrap()[1..5].to_vec();
-        let separators: Vec<Vec<u8>> = (1..root.page().slot_count()).map(node).collect();
-        assert_eq!(
-            separators,
-            [2_i32, 4, 6].map(|id| id.to_le_bytes().to_vec())
-        );
-        drop(root);
+        assert_eq!(separators(&db, &table), [2, 4, 6]);
         engine.commit(&older, None).unwrap();
         assert_eq!(table.check_tree().unwrap(), 7);
         db.close().unwrap();
