@@ -4,10 +4,12 @@
 //! result set (or several), then messages. The session sends the report and closes with message 2528. Names that SQL Server has and
 //! Duramen has not are in [`NOT_HERE`]: they are refused by name, and any other name is error 2526.
 
+mod cache;
 mod check;
 mod identity;
 mod log;
 pub(crate) mod page;
+mod session;
 mod space;
 mod statistics;
 mod tempdb;
@@ -41,6 +43,7 @@ pub enum Arg {
     Null,
     Number(i64),
     Text(String),
+    Binary(Vec<u8>),
 }
 
 /// A DBCC statement on its way.
@@ -131,10 +134,40 @@ const STATEMENTS: &[Statement] = &[
         run: page::database_info,
     },
     Statement {
+        name: "DROPCLEANBUFFERS",
+        args: (0, 0),
+        options: &[],
+        run: cache::drop_clean_buffers,
+    },
+    Statement {
         name: "ERRORLOG",
         args: (0, 0),
         options: &[],
         run: cycle_error_log,
+    },
+    Statement {
+        name: "FLUSHPROCINDB",
+        args: (1, 1),
+        options: &[],
+        run: cache::flush_database,
+    },
+    Statement {
+        name: "FREEPROCCACHE",
+        args: (0, 1),
+        options: &[],
+        run: cache::free_procedures,
+    },
+    Statement {
+        name: "FREESYSTEMCACHE",
+        args: (1, 2),
+        options: &["MARK_IN_USE_FOR_REMOVAL"],
+        run: cache::free_system,
+    },
+    Statement {
+        name: "INPUTBUFFER",
+        args: (1, 2),
+        options: &[],
+        run: session::input_buffer,
     },
     Statement {
         name: "LOG",
@@ -198,6 +231,12 @@ const STATEMENTS: &[Statement] = &[
         options: &[],
         run: trace::status,
     },
+    Statement {
+        name: "USEROPTIONS",
+        args: (0, 0),
+        options: &[],
+        run: session::user_options,
+    },
 ];
 
 /// Statements of SQL Server that are not here.
@@ -206,24 +245,19 @@ const NOT_HERE: &[&str] = &[
     "CLEANTABLE",
     "CLONEDATABASE",
     "DBREINDEX",
-    "DROPCLEANBUFFERS",
     "EXTENTINFO",
     "FILEHEADER",
     "FLUSHAUTHCACHE",
-    "FREEPROCCACHE",
     "FREESESSIONCACHE",
-    "FREESYSTEMCACHE",
     "HELP",
     "IND",
     "INDEXDEFRAG",
-    "INPUTBUFFER",
     "MEMORYSTATUS",
     "OUTPUTBUFFER",
     "PROCCACHE",
     "SHOWCONTIG",
     "SHRINKDATABASE",
     "UPDATEUSAGE",
-    "USEROPTIONS",
     "WRITEPAGE",
 ];
 
@@ -266,6 +300,7 @@ impl Call<'_> {
                     .and_then(|id| databases.get(DbId(id))),
                 SqlError::new(&messages::DBCC_DATABASE_ID_NOT_FOUND, &[id]).with_state(10),
             ),
+            Some(Arg::Binary(_)) => return Err(incorrect()),
         };
         found.ok_or(error)
     }

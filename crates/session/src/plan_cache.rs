@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use duramen_os::sync::Mutex;
 
@@ -53,6 +54,8 @@ struct State {
 #[derive(Default)]
 pub struct PlanCache {
     state: Mutex<State>,
+    /// How often somebody has asked for entries to be forgotten.
+    emptied: AtomicU64,
 }
 
 /// About how many bytes an entry takes: trees and plans are some twenty times as large as their text.
@@ -169,11 +172,27 @@ impl PlanCache {
         self.state.lock().bytes
     }
 
+    /// Forgets the entries whose key and program satisfy `wanted`; who runs one keeps it until it has ended. How many.
+    pub fn forget(&self, wanted: impl Fn(&str, &Program) -> bool) -> usize {
+        let mut state = self.state.lock();
+        self.emptied.fetch_add(1, Relaxed);
+        let before = state.entries.len();
+        state.entries.retain(|key, e| !wanted(key, &e.program));
+        state.bytes = state.entries.keys().map(|key| weight(key)).sum();
+        before - state.entries.len()
+    }
+
     /// Forgets everything.
     pub fn clear(&self) {
         let mut state = self.state.lock();
+        self.emptied.fetch_add(1, Relaxed);
         state.entries.clear();
         state.bytes = 0;
+    }
+
+    /// Goes up with every [`PlanCache::forget`] and [`PlanCache::clear`]: sessions let go of what they keep for themselves.
+    pub fn emptied(&self) -> u64 {
+        self.emptied.load(Relaxed)
     }
 
     #[cfg(test)]
@@ -209,6 +228,18 @@ mod tests {
         assert!(cache.find("k", 9, 1).is_some_and(|c| !c.fresh));
         assert!(cache.find("other", 9, 1).is_none());
         assert!(cache.find("k", 9, 2).is_none());
+    }
+
+    #[test]
+    fn what_is_wanted_is_forgotten_and_nothing_else() {
+        let cache = PlanCache::default();
+        for key in ["a", "bb", "c"] {
+            cache.keep(key, &callable("SELECT 1"), 1);
+        }
+        let bytes = cache.bytes();
+        assert_eq!(cache.forget(|key, _| key == "bb"), 1);
+        assert!(cache.find("bb", 9, 1).is_none() && cache.find("a", 9, 1).is_some());
+        assert_eq!(cache.bytes(), bytes - weight("bb"));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Callable {
 pub struct ProgramCache {
     entries: BTreeMap<String, (u64, Callable)>,
     clock: u64,
+    /// How often the server's cache had been emptied.
+    emptied: u64,
 }
 
 impl std::fmt::Debug for ProgramCache {
@@ -54,6 +56,14 @@ impl std::fmt::Debug for ProgramCache {
 }
 
 impl ProgramCache {
+    /// Forgets everything when the server's cache has been emptied since.
+    pub fn follow(&mut self, emptied: u64) {
+        if self.emptied != emptied {
+            self.entries.clear();
+            self.emptied = emptied;
+        }
+    }
+
     /// The program under that key, unless the schema, now at that version, may have changed what it was compiled to.
     pub fn take(&mut self, key: &str, version: u64) -> Option<Callable> {
         let (_, callable) = self.entries.remove(key)?;

@@ -39,7 +39,7 @@ mod pending_io;
 mod plan_attributes;
 mod principals;
 mod properties;
-mod query_stats;
+pub(crate) mod query_stats;
 mod recovery_status;
 mod ring_buffers;
 mod rowsets;

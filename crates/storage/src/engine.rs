@@ -118,6 +118,11 @@ impl Engine {
         self.pool.publish();
     }
 
+    /// Lets clean pages that nobody uses go: the next who wants them reads them from the disk. How many went.
+    pub fn drop_clean_pages(&self) -> u64 {
+        self.pool.drop_clean()
+    }
+
     /// Bytes the buffer pool may hold from now on (`max server memory`); what is above is given back in the background.
     pub fn set_memory_limit(&self, bytes: u64) {
         self.pool.set_limit(bytes);

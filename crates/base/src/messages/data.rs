@@ -363,6 +363,7 @@ messages! {
     PARTITION_DOES_NOT_EXIST = 7730, 16, "Alter %S_MSG statement failed because partition number %d does not exist in %S_MSG '%.*ls'.";
     INDEX_NOT_PARTITIONED = 7733, 16, "'%ls' statement failed. The %S_MSG '%.*ls' is partitioned while %S_MSG '%.*ls' is not partitioned.";
     REBUILD_NOT_PARTITIONED = 7735, 16, "Cannot specify partition number in alter %S_MSG statement to rebuild or reorganize a partition of %S_MSG '%.*ls' as %S_MSG is not partitioned.";
+    DBCC_INVALID_SPID = 7955, 16, "Invalid SPID %d specified.";
     OPENTRAN_DATABASE = 7968, 10, "Transaction information for database '%.*ls'.";
     NO_OPEN_TRANSACTIONS = 7969, 10, "No active open transactions.";
     OPENTRAN_OLDEST = 7970, 10, "%hsOldest active transaction:";

@@ -124,6 +124,7 @@ pub fn filegroup(call: &Call<'_>) -> SqlResult<Report> {
             let same = |g: &&duramen_storage::FilegroupInfo| g.name.eq_ignore_ascii_case(name);
             groups.find(same).map(|g| g.id)
         }
+        Some(Arg::Binary(_)) => None,
     };
     let Some(group) = wanted else {
         let name = match call.args.first() {
@@ -203,7 +204,7 @@ fn no_index(call: &Call<'_>, kind: Kind) -> SqlResult<bool> {
             }
             _ => Err(incorrect()),
         },
-        Some(Arg::Number(_)) => Err(incorrect()),
+        Some(Arg::Number(_) | Arg::Binary(_)) => Err(incorrect()),
     }
 }
 

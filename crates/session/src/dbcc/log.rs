@@ -75,7 +75,7 @@ pub fn records(call: &Call<'_>) -> SqlResult<Report> {
     let level = match call.args.get(1) {
         None | Some(Arg::Null) => 0,
         Some(Arg::Number(n)) => *n,
-        Some(Arg::Text(_)) => return Err(super::incorrect()),
+        Some(Arg::Text(_) | Arg::Binary(_)) => return Err(super::incorrect()),
     };
     let told = |name: &str| match level {
         ..=-2 | 5.. => false,

@@ -43,7 +43,7 @@ fn word(arg: &Arg) -> String {
     match arg {
         Arg::Text(t) => t.trim().to_ascii_lowercase(),
         Arg::Number(n) => n.to_string(),
-        Arg::Null => String::new(),
+        Arg::Null | Arg::Binary(_) => String::new(),
     }
 }
 

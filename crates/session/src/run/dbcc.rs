@@ -16,6 +16,7 @@ impl Run<'_> {
                 ast::DbccArg::Word(w) => Arg::Text(w.clone()),
                 ast::DbccArg::Value(e) => match self.constant(e)? {
                     Value::Null => Arg::Null,
+                    Value::Binary(bytes) => Arg::Binary(bytes),
                     v => match (v.as_i64(), v.as_text()) {
                         (Some(n), _) if !is_text(&v) => Arg::Number(n),
                         (_, text) => Arg::Text(text.unwrap_or_default()),

@@ -546,6 +546,7 @@ impl Session {
 
     /// A program that this session, or else another one, has compiled.
     pub(crate) fn known_program(&mut self, key: &str, version: u64) -> Option<Callable> {
+        self.state.programs.follow(self.instance.plans.emptied());
         let own = self.state.programs.take(key, version);
         own.or_else(|| self.shared_program(key, version))
     }

@@ -133,9 +133,19 @@ impl Run<'_> {
                 false => Err(SqlError::new(&messages::KILL_PERMISSION, &[])),
             },
             StatementKind::Dbcc(s) => {
-                let free = ["USEROPTIONS", "TRACESTATUS"].contains(&s.name.as_str());
-                let of_sysadmin =
-                    ["DBINFO", "PAGE", "TRACEON", "TRACEOFF"].contains(&s.name.as_str());
+                // INPUTBUFFER asks for itself.
+                let free = ["INPUTBUFFER", "USEROPTIONS", "TRACESTATUS"].contains(&s.name.as_str());
+                let of_sysadmin = [
+                    "DBINFO",
+                    "DROPCLEANBUFFERS",
+                    "FLUSHPROCINDB",
+                    "FREEPROCCACHE",
+                    "FREESYSTEMCACHE",
+                    "PAGE",
+                    "TRACEON",
+                    "TRACEOFF",
+                ]
+                .contains(&s.name.as_str());
                 let name = self.session.database.to_string();
                 match free || !of_sysadmin && self.owns(&name)? {
                     true => Ok(()),

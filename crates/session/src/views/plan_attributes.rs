@@ -56,7 +56,7 @@ fn hash_of(text: &str) -> i32 {
 }
 
 fn attributes(cx: &Context, cached: &Cached) -> Vec<Attribute> {
-    let origin = Origin::of(cx, &cached.key);
+    let origin = Origin::of(&cx.instance, &cached.key);
     let number = |name, n: i64, key| (name, T::INT, int(n), key);
     let program = &cached.program;
     let object = origin.procedure.unwrap_or_else(|| hash_of(&program.text));

@@ -14,6 +14,7 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use super::column::*;
 use crate::host::Context;
+use crate::instance::Instance;
 use crate::plan_cache::Cached;
 use crate::plan_xml::{self, Planned};
 use crate::program::Program;
@@ -27,7 +28,7 @@ fn time(nanos: i64) -> Value {
 }
 
 /// What a key of the plan cache says: the id of the database, a procedure's object id.
-pub(super) struct Origin {
+pub(crate) struct Origin {
     pub database: Option<u16>,
     pub procedure: Option<i32>,
     /// The procedure's, when it was compiled.
@@ -36,10 +37,10 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    pub fn of(cx: &Context, key: &str) -> Origin {
+    pub fn of(instance: &Instance, key: &str) -> Origin {
         let key = key.rsplit_once('\u{2}').map_or(key, |(_, rest)| rest);
         let parts: Vec<&str> = key.splitn(4, '\u{1}').collect();
-        let databases = &cx.instance.databases;
+        let databases = &instance.databases;
         match parts.as_slice() {
             [db, object, version, "true" | "false"] => Origin {
                 database: db.parse().ok(),
@@ -98,7 +99,7 @@ fn plan_handle(origin: &Origin, program: &Program) -> Value {
 }
 
 /// The number in a handle.
-pub(super) fn program_of(handle: &Value) -> Option<u64> {
+pub(crate) fn program_of(handle: &Value) -> Option<u64> {
     let Value::Binary(bytes) = handle else {
         return None;
     };
@@ -134,7 +135,7 @@ fn version_of(cx: &Context, origin: Option<&Origin>, program: &Program) -> u64 {
 
 /// `query_plan_hash` of a step; `key`: of the program, when it is in the cache. It is found out once for a plan.
 fn plan_hash(cx: &Context, key: Option<&str>, program: &Program, at: usize) -> Option<u64> {
-    let origin = key.map(|k| Origin::of(cx, k));
+    let origin = key.map(|k| Origin::of(&cx.instance, k));
     let version = version_of(cx, origin.as_ref(), program);
     let stats = program.stats.step(program.steps.len(), at)?;
     if let Some(known) = stats.plan()
@@ -165,7 +166,7 @@ impl AtStatement {
     pub fn of(cx: &Context, program: &Program, at: Option<usize>) -> AtStatement {
         let cached = cx.instance.plans.program(program.stats.id);
         let key = cached.as_ref().map(|(c, _)| c.key.as_str());
-        let is_procedure = key.is_some_and(|k| Origin::of(cx, k).procedure.is_some());
+        let is_procedure = key.is_some_and(|k| Origin::of(&cx.instance, k).procedure.is_some());
         let span = at.and_then(|at| program.steps.get(at)).map(|s| s.span);
         let place = |at: usize| int(offset(&program.text, at));
         AtStatement {
@@ -293,7 +294,7 @@ mod statements {
     pub const QUERY_STATS: View = View::new("dm_exec_query_stats", COLUMNS, |cx, _| {
         let mut out = Vec::new();
         for cached in allowed(cx)? {
-            let origin = Origin::of(cx, &cached.key);
+            let origin = Origin::of(&cx.instance, &cached.key);
             for (at, stats) in cached.program.stats.statements() {
                 let span = cached.program.steps.get(at).map_or((0, 0), |s| s.span);
                 out.push(row(&Source {
@@ -383,7 +384,7 @@ mod procedures {
 
     fn sources(cx: &Context, kind: ObjectKind) -> SqlResult<impl Iterator<Item = Source>> {
         let source = move |cached: Cached| {
-            let origin = Origin::of(cx, &cached.key);
+            let origin = Origin::of(&cx.instance, &cached.key);
             let (database, object) = origin.database.zip(origin.procedure)?;
             (origin.module(cx) == Some(kind)).then_some(Source {
                 program: cached.program,
@@ -454,7 +455,7 @@ mod plans {
 
     pub const CACHED_PLANS: View = View::new("dm_exec_cached_plans", COLUMNS, |cx, _| {
         let source = |cached: Cached| {
-            let origin = Origin::of(cx, &cached.key);
+            let origin = Origin::of(&cx.instance, &cached.key);
             row(&Source {
                 kind: origin.kind(cx),
                 origin,
@@ -483,7 +484,7 @@ mod texts {
         let cached = allowed(cx)?;
         if let Some(found) = cached.into_iter().find(|c| c.program.stats.id == id) {
             return Ok(Some(Source {
-                origin: Some(Origin::of(cx, &found.key)),
+                origin: Some(Origin::of(&cx.instance, &found.key)),
                 text: found.program.text.clone(),
                 plan: None,
             }));

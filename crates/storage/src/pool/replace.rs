@@ -206,6 +206,20 @@ impl Pool {
         }
     }
 
+    /// Frees the frames of clean pages that nobody uses at the moment (DBCC DROPCLEANBUFFERS). How many.
+    pub fn drop_clean(&self) -> u64 {
+        let mut dropped = 0;
+        for i in 0..self.made() {
+            let f = self.frame(i);
+            let key = f.key.load(Ordering::SeqCst);
+            if key != 0 && !f.dirty.load(Ordering::SeqCst) && self.take_out(i, key, false) {
+                self.put_free(i);
+                dropped += 1;
+            }
+        }
+        dropped
+    }
+
     fn next_hand(&self) -> u32 {
         let r = &self.replacer;
         let made = self.made().max(1);
