@@ -517,18 +517,30 @@ impl Database {
             .to_vec();
         let new_page = crate::format::page::PageRef::new(&copy);
         let new = new_page.expect_record(0).map_err(|e| self.corrupt(id, e))?;
-        let (offset, before, after) = crate::change::difference(&old, new);
+        self.replace_record(tx, id, &mut page, (0, &old, new), Lcx::BOOT_PAGE)
+    }
+
+    /// Puts `new` in the place of a record, by a change of the bytes that differ; does nothing when none does.
+    pub(crate) fn replace_record(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        (slot, old, new): (u16, &[u8], &[u8]),
+        context: Lcx,
+    ) -> SqlResult<()> {
+        let (offset, before, after) = crate::change::difference(old, new);
         if before.is_empty() && after.is_empty() {
             return Ok(());
         }
         let op = PageOp::Modify {
-            slot: 0,
+            slot,
             offset,
             before,
             after,
             key: &[],
         };
-        self.change(tx, id, &mut page, &op, Lcx::BOOT_PAGE, Role::Normal)?;
+        self.change(tx, id, page, &op, context, Role::Normal)?;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use duramen_types::Value;
 use duramen_wal::record::Lcx;
 
 use crate::btree::lock_info;
-use crate::change::{PageOp, Role, difference};
+use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
 use crate::engine::Storage;
 use crate::format::page::{BODY_BYTES, kind_of, page_type, record_kind};
@@ -376,19 +376,8 @@ impl Rowset {
         if growth > 0 && !self.fits(page.page(), growth, false) {
             return Ok(false);
         }
-        let (offset, before, after) = difference(&old, new);
-        if before.is_empty() && after.is_empty() {
-            return Ok(true);
-        }
-        let op = PageOp::Modify {
-            slot,
-            offset,
-            before,
-            after,
-            key: &[],
-        };
         self.db
-            .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;
+            .replace_record(tx, id, &mut page, (slot, &old, new), Lcx::HEAP)?;
         let shrunk = old.len().saturating_sub(new.len());
         if shrunk > 0 {
             self.reserve(tx, &mut page, shrunk);

@@ -52,14 +52,20 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         state.add(&columns, batch.rows(), cx)?;
     }
     drop(input);
-    let mut work = Vec::new();
-    let groups = state.finish(&mut work)?;
-    Ok(Box::new(Output {
-        plan,
-        groups,
-        work,
-        whose: Whose::All,
-    }))
+    state.into_output(plan)
+}
+
+/// Input, keys and aggregates of a grouping; `None` of another plan.
+fn parts_of(plan: &Plan) -> Option<(&Plan, &[Expr], &[Aggregate])> {
+    match &plan.node {
+        Node::Aggregate {
+            input,
+            groups,
+            aggregates,
+            ..
+        } => Some((input, groups, aggregates)),
+        _ => None,
+    }
 }
 
 /// The groups' keys, then every aggregate's arguments.
@@ -156,21 +162,12 @@ pub(super) fn partials(
     cx: &mut Cx<'_>,
     give: Give<'_, Option<Partial>>,
 ) -> SqlResult<()> {
-    let Node::Aggregate {
-        input,
-        groups,
-        aggregates,
-        ..
-    } = &plan.node
-    else {
+    let Some((input, groups, aggregates)) = parts_of(plan) else {
         return Ok(());
     };
     let exprs = BatchExpr::all(inputs(groups, aggregates));
     let mut rows = super::open(input, &below(plan, needed), cx)?;
-    let fresh = |cx: &Cx<'_>| Grouping {
-        whose: Whose::Own,
-        ..Grouping::new(groups, aggregates, (0, 0), cx)
-    };
+    let fresh = |cx: &Cx<'_>| Grouping::new(groups, aggregates, (0, 0), cx).of(Whose::Own);
     let (mut state, mut part) = (fresh(cx), None);
     while let Some(batch) = rows.next(cx)? {
         if by_part && let Some(before) = part.replace(cx.part).filter(|p| *p != cx.part) {
@@ -193,10 +190,7 @@ pub(super) fn together<'p>(
     mut crew: Crew<Option<Partial>>,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Option<Boxed<'p>>> {
-    let Node::Aggregate {
-        groups, aggregates, ..
-    } = &plan.node
-    else {
+    let Some((_, groups, aggregates)) = parts_of(plan) else {
         return Ok(None);
     };
     let mut state = Grouping::new(groups, aggregates, (0, 0), cx);
@@ -211,14 +205,7 @@ pub(super) fn together<'p>(
     drop(crew);
     parts.sort_by_key(|p| p.part);
     parts.into_iter().try_for_each(|p| state.join(p))?;
-    let mut work = Vec::new();
-    let groups = state.finish(&mut work)?;
-    Ok(Some(Box::new(Output {
-        plan,
-        groups,
-        work,
-        whose: Whose::All,
-    })))
+    Ok(Some(state.into_output(plan)?))
 }
 
 /// Sends what a grouping takes from the rows that this thread gets to the threads of the groups' keys.
@@ -228,13 +215,7 @@ pub(super) fn send(
     mut out: Outgoing,
     cx: &mut Cx<'_>,
 ) -> SqlResult<()> {
-    let Node::Aggregate {
-        input,
-        groups,
-        aggregates,
-        ..
-    } = &plan.node
-    else {
+    let Some((input, groups, aggregates)) = parts_of(plan) else {
         return out.end(Ok(()));
     };
     let exprs = BatchExpr::all(inputs(groups, aggregates));
@@ -261,28 +242,14 @@ pub(super) fn received<'p>(
     mut from: Incoming,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
-    let Node::Aggregate {
-        groups, aggregates, ..
-    } = &plan.node
-    else {
+    let Some((_, groups, aggregates)) = parts_of(plan) else {
         return Ok(Box::new(from));
     };
-    let whose = Whose::Keys;
-    let mut state = Grouping {
-        whose,
-        ..Grouping::new(groups, aggregates, (0, 0), cx)
-    };
+    let mut state = Grouping::new(groups, aggregates, (0, 0), cx).of(Whose::Keys);
     while let Some(batch) = from.next(cx)? {
         state.add(batch.columns(), batch.rows(), cx)?;
     }
-    let mut work = Vec::new();
-    let groups = state.finish(&mut work)?;
-    Ok(Box::new(Output {
-        plan,
-        groups,
-        work,
-        whose,
-    }))
+    state.into_output(plan)
 }
 
 impl<'p> Grouping<'p> {
@@ -314,6 +281,11 @@ impl<'p> Grouping<'p> {
             state.grow(1);
         }
         state
+    }
+
+    fn of(mut self, whose: Whose) -> Self {
+        self.whose = whose;
+        self
     }
 
     fn grow(&mut self, groups: usize) {
@@ -439,6 +411,19 @@ impl<'p> Grouping<'p> {
         }
     }
 
+    /// Every group, those of rows that had to wait included.
+    fn into_output(self, plan: &'p Plan) -> SqlResult<Boxed<'p>> {
+        let whose = self.whose;
+        let mut work = Vec::new();
+        let groups = self.finish(&mut work)?;
+        Ok(Box::new(Output {
+            plan,
+            groups,
+            work,
+            whose,
+        }))
+    }
+
     /// The groups that are there; what had to wait is added to `work`.
     pub fn finish(self, work: &mut Vec<(Reader, u32)>) -> SqlResult<Groups> {
         let mut order: Vec<u32> = (0..self.groups as u32).collect();
@@ -509,10 +494,7 @@ impl BatchOperator for Output<'_> {
             let Some((mut reader, round)) = self.work.pop() else {
                 return Ok(None);
             };
-            let mut state = Grouping {
-                whose: self.whose,
-                ..Grouping::new(groups, aggregates, (*kept, round), cx)
-            };
+            let mut state = Grouping::new(groups, aggregates, (*kept, round), cx).of(self.whose);
             while let Some(batch) = reader.next()? {
                 cx.check_cancelled()?;
                 state.add(batch.columns(), batch.rows(), cx)?;

@@ -23,6 +23,25 @@ pub fn all(session: &mut Session, batches: &[&str]) {
     }
 }
 
+/// A new disk, and an instance on it that has done these batches.
+pub fn done(seed: u64, batches: &[&str]) -> (Arc<SimDisk>, Started) {
+    let disk = SimDisk::new(seed);
+    let instance = start(&disk.env());
+    all(&mut login(&instance), batches);
+    (disk, instance)
+}
+
+/// The state of the database `b`.
+pub fn state(s: &mut Session) -> String {
+    run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
+}
+
+/// A check finds nothing in the database `b`.
+pub fn is_sound(s: &mut Session) {
+    let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
+    assert_eq!(found, Vec::<String>::new());
+}
+
 pub fn bytes_of(env: &Env, path: &str) -> Vec<u8> {
     let file = env
         .disk

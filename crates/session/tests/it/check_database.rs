@@ -61,6 +61,40 @@ fn made(env: &Env) -> Alone {
     s
 }
 
+/// Nothing is reported of a database while these sessions do their batches again and again, nor when they have ended; and
+/// they are told of no error.
+fn nothing_while(
+    s: &mut Session,
+    database: &str,
+    writers: impl Iterator<Item = (Session, String)>,
+) {
+    // They go on as long as it is looked at, however slow that is.
+    let enough = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = writers
+        .map(|(mut s, work)| {
+            let enough = enough.clone();
+            duramen_os::thread::spawn("writer", move || {
+                let mut told = Vec::new();
+                loop {
+                    told.extend(run(&mut s, &work));
+                    if enough.load(Ordering::Acquire) {
+                        return told;
+                    }
+                }
+            })
+        })
+        .collect();
+    for n in 0..CHECKS {
+        assert_eq!(check(s, database), Vec::<String>::new(), "check {n}");
+    }
+    assert!(writers.iter().all(|w| !w.is_finished()));
+    enough.store(true, Ordering::Release);
+    for w in writers {
+        assert_eq!(w.join().unwrap(), Vec::<String>::new());
+    }
+    assert_eq!(check(s, database), Vec::<String>::new());
+}
+
 #[test]
 fn healthy_databases_are_never_reported() {
     let env = SimDisk::new(3).env();
@@ -109,15 +143,12 @@ fn healthy_databases_are_never_reported() {
 fn nothing_is_reported_while_eight_sessions_write() {
     let env = SimDisk::new(9).env();
     let mut s = made(&env);
-    // They go on as long as it is looked at, however slow that is.
-    let enough = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..8)
-        .map(|n| {
-            let (mut s, enough) = (login(&s.instance), enough.clone());
-            duramen_os::thread::spawn("writer", move || {
-                quiet(&mut s, "USE w");
-                let work = format!(
-                    "SET NOCOUNT ON; SET DEADLOCK_PRIORITY LOW; DECLARE @i int = 0, @k int;
+    let instance = s.instance.clone();
+    let writers = (0..8).map(|n| {
+        let mut writer = login(&instance);
+        quiet(&mut writer, "USE w");
+        let work = format!(
+            "SET NOCOUNT ON; SET DEADLOCK_PRIORITY LOW; DECLARE @i int = 0, @k int;
 WHILE @i < 30 BEGIN
   SET @k = @i * 8 + {n};
   BEGIN TRY
@@ -139,26 +170,10 @@ WHILE @i < 30 BEGIN
   IF {n} = 3 AND @i % 10 = 5 CHECKPOINT;
   SET @i += 1;
 END"
-                );
-                let mut told = Vec::new();
-                loop {
-                    told.extend(run(&mut s, &work));
-                    if enough.load(Ordering::Acquire) {
-                        return told;
-                    }
-                }
-            })
-        })
-        .collect();
-    for n in 0..CHECKS {
-        assert_eq!(check(&mut s, "w"), Vec::<String>::new(), "check {n}");
-    }
-    assert!(writers.iter().all(|w| !w.is_finished()));
-    enough.store(true, Ordering::Release);
-    for w in writers {
-        assert_eq!(w.join().unwrap(), Vec::<String>::new());
-    }
-    assert_eq!(check(&mut s, "w"), Vec::<String>::new());
+        );
+        (writer, work)
+    });
+    nothing_while(&mut s, "w", writers);
 }
 
 /// What a user sees of damage: the table's findings in its place, then the sums, and how to repair it.
@@ -253,14 +268,9 @@ fn a_check_tells_how_far_it_is_and_an_attention_ends_it() {
 fn nothing_is_reported_of_tempdb_while_sessions_use_it() {
     let env = SimDisk::new(10).env();
     let instance = start(&env);
-    let mut s = login(&instance);
-    let enough = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..4)
-        .map(|n| {
-            let (mut s, enough) = (login(&instance), enough.clone());
-            duramen_os::thread::spawn("writer", move || {
-                let work = format!(
-                    "SET NOCOUNT ON; DECLARE @i int = 0;
+    let writers = (0..4).map(|n| {
+        let work = format!(
+            "SET NOCOUNT ON; DECLARE @i int = 0;
 CREATE TABLE #kept (id int IDENTITY PRIMARY KEY, n int, word varchar(40), pad varchar(max));
 CREATE INDEX i_n ON #kept (n DESC, word);
 CREATE TABLE #heap (id int, pad varchar(3000));
@@ -279,24 +289,8 @@ WHILE @i < 25 BEGIN
   SET @i += 1;
 END;
 DROP TABLE #kept; DROP TABLE #heap"
-                );
-                let mut told = Vec::new();
-                loop {
-                    told.extend(run(&mut s, &work));
-                    if enough.load(Ordering::Acquire) {
-                        return told;
-                    }
-                }
-            })
-        })
-        .collect();
-    for n in 0..CHECKS {
-        assert_eq!(check(&mut s, "tempdb"), Vec::<String>::new(), "check {n}");
-    }
-    assert!(writers.iter().all(|w| !w.is_finished()));
-    enough.store(true, Ordering::Release);
-    for w in writers {
-        assert_eq!(w.join().unwrap(), Vec::<String>::new());
-    }
-    assert_eq!(check(&mut s, "tempdb"), Vec::<String>::new());
+        );
+        (login(&instance), work)
+    });
+    nothing_while(&mut login(&instance), "tempdb", writers);
 }

@@ -1,6 +1,6 @@
 //! RESTORE DATABASE ... PAGE and FILE, from the damage to the clean check, and with the power failing on the way.
 
-use super::backups::all;
+use super::backups::{all, is_sound, state};
 use super::suspect_pages::{damage, listed, prepared};
 use super::*;
 
@@ -29,10 +29,6 @@ fn from_full(page: u32) -> String {
     format!("RESTORE DATABASE b PAGE = '1:{page}' FROM DISK = '/data/full.bak' WITH NORECOVERY")
 }
 
-fn state(s: &mut Session) -> String {
-    run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
-}
-
 fn number(s: &mut Session, sql: &str) -> Option<u32> {
     let lines = run(s, sql);
     let number = |l: &String| l.strip_prefix("Msg ")?.split(',').next()?.parse().ok();
@@ -41,8 +37,7 @@ fn number(s: &mut Session, sql: &str) -> Option<u32> {
 
 fn is_whole(s: &mut Session) {
     assert_eq!(run(s, COUNTS)[1], EXPECTED);
-    let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
-    assert_eq!(found, Vec::<String>::new());
+    is_sound(s);
 }
 
 #[test]
@@ -212,7 +207,7 @@ mod files {
 
     use duramen_os::Disk;
 
-    use super::super::backups::all;
+    use super::super::backups::{all, done, is_sound, state};
     use super::super::*;
 
     const FILE: &str = "/data/b2.ndf";
@@ -223,11 +218,8 @@ mod files {
 
     /// A file that has grown since its backup: rows one by one, and rows of which the log has only the pages' numbers.
     fn prepared(seed: u64) -> Arc<SimDisk> {
-        let disk = SimDisk::new(seed);
-        let instance = start(&disk.env());
-        let mut s = login(&instance);
-        all(
-            &mut s,
+        let (disk, instance) = done(
+            seed,
             &[
                 MAKE,
                 "ALTER DATABASE b SET RECOVERY BULK_LOGGED",
@@ -243,7 +235,6 @@ mod files {
                 "DELETE b.dbo.loaded WHERE id % 2 = 0; USE b; EXEC sys.sp_flush_log",
             ],
         );
-        drop(s);
         instance.shutdown().expect("a clean shutdown");
         disk
     }
@@ -263,12 +254,7 @@ mod files {
         let told = run(s, ROWS);
         let [rows, loaded] = expected();
         assert!(told.contains(&rows) && told.contains(&loaded), "{told:?}");
-        let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
-        assert_eq!(found, Vec::<String>::new());
-    }
-
-    fn state(s: &mut Session) -> String {
-        run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
+        is_sound(s);
     }
 
     #[test]

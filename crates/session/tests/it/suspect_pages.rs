@@ -5,16 +5,13 @@ use std::path::Path;
 use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, Fault};
 
-use super::backups::all;
+use super::backups::{all, done};
 use super::*;
 
 /// A database `b` with full log, 200 rows of which row 77 is on the page returned, and a full backup of it.
 pub fn prepared(seed: u64) -> (Arc<SimDisk>, u32) {
-    let disk = SimDisk::new(seed);
-    let instance = start(&disk.env());
-    let mut s = login(&instance);
-    all(
-        &mut s,
+    let (disk, instance) = done(
+        seed,
         &[
             "CREATE DATABASE b ON PRIMARY (NAME = b, FILENAME = '/data/b.mdf', SIZE = 4MB) LOG ON (NAME = b_log, FILENAME = '/data/b.ldf', SIZE = 2MB)",
             "ALTER DATABASE b SET RECOVERY FULL",
@@ -23,7 +20,6 @@ pub fn prepared(seed: u64) -> (Arc<SimDisk>, u32) {
             "BACKUP DATABASE b TO DISK = '/data/full.bak'",
         ],
     );
-    drop(s);
     instance.shutdown().expect("a clean shutdown");
     let page = page_with(&disk, b"row-77-");
     (disk, page)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use duramen_os::Disk;
 
-use super::backups::{MAKE, all};
+use super::backups::{MAKE, all, done, is_sound, state};
 use super::*;
 
 const TAIL: &str = "BACKUP LOG b TO DISK = '/data/tail.trn' WITH NO_TRUNCATE";
@@ -12,11 +12,8 @@ const ROWS: &str = "SELECT COUNT(*), SUM(n) FROM b.dbo.t";
 
 /// A database with a full backup, a log backup, and work behind that; power fails.
 fn prepared(seed: u64, shutdown: bool) -> Arc<SimDisk> {
-    let disk = SimDisk::new(seed);
-    let instance = start(&disk.env());
-    let mut s = login(&instance);
-    all(
-        &mut s,
+    let (disk, instance) = done(
+        seed,
         &[
             MAKE,
             "ALTER DATABASE b SET RECOVERY FULL",
@@ -28,15 +25,10 @@ fn prepared(seed: u64, shutdown: bool) -> Arc<SimDisk> {
             "INSERT b.dbo.t (n) SELECT 3 FROM GENERATE_SERIES(1, 100); USE b; EXEC sys.sp_flush_log",
         ],
     );
-    drop(s);
     if shutdown {
         instance.shutdown().expect("a clean shutdown");
     }
     disk.crash(seed)
-}
-
-fn state(s: &mut Session) -> String {
-    run(s, "SELECT state_desc FROM sys.databases WHERE name = 'b'")[1].clone()
 }
 
 /// The chain with the tail at its end has every row.
@@ -53,8 +45,7 @@ fn comes_back(s: &mut Session) {
         ],
     );
     assert_eq!(run(s, ROWS)[1], "300 | 600");
-    let found = run(s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
-    assert_eq!(found, Vec::<String>::new());
+    is_sound(s);
     // The chain goes on.
     all(
         s,
@@ -109,11 +100,8 @@ fn the_tail_of_a_database_that_is_damaged() {
 
 #[test]
 fn a_tail_with_minimally_logged_work_is_refused() {
-    let disk = SimDisk::new(63);
-    let instance = start(&disk.env());
-    let mut s = login(&instance);
-    all(
-        &mut s,
+    let (disk, _open) = done(
+        63,
         &[
             MAKE,
             "ALTER DATABASE b SET RECOVERY BULK_LOGGED",
@@ -122,7 +110,6 @@ fn a_tail_with_minimally_logged_work_is_refused() {
             "USE b; EXEC sys.sp_flush_log",
         ],
     );
-    drop(s);
     let disk = disk.crash(3);
     disk.remove(Path::new("/data/b.mdf")).expect("removed");
     let instance = start(&disk.env());
@@ -217,26 +204,21 @@ fn a_tail_with_norecovery_makes_room_for_a_restore() {
             ],
         );
         assert_eq!(run(&mut s, ROWS)[1], "300 | 600");
-        let found = run(&mut s, "DBCC CHECKDB('b') WITH NO_INFOMSGS");
-        assert_eq!(found, Vec::<String>::new());
+        is_sound(&mut s);
     }
 }
 
 /// Nothing of the log is wanted: SIMPLE, or STOPAT.
 #[test]
 fn a_broken_database_without_a_chain_is_restored_over() {
-    let disk = SimDisk::new(68);
-    let instance = start(&disk.env());
-    let mut s = login(&instance);
-    all(
-        &mut s,
+    let (disk, instance) = done(
+        68,
         &[
             MAKE,
             "CREATE TABLE b.dbo.t (n int); INSERT b.dbo.t VALUES (1)",
             "BACKUP DATABASE b TO DISK = '/data/b.bak'",
         ],
     );
-    drop(s);
     instance.shutdown().expect("a clean shutdown");
     disk.remove(Path::new("/data/b.mdf")).expect("removed");
     let instance = start(&disk.env());

@@ -16,7 +16,7 @@ use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
 use super::{DataFile, FileGrowth};
-use crate::change::{PageOp, Role, difference};
+use crate::change::{PageOp, Role};
 use crate::engine::{Database, Engine};
 use crate::format::alloc::{GAM_INTERVAL, PFS_INTERVAL};
 use crate::format::boot::FileHeader;
@@ -208,19 +208,7 @@ impl Database {
         f(&mut header);
         let old = p.page().expect_record(0).map_err(fail)?.to_vec();
         let new = header.changed_row(p.bytes()).map_err(fail)?;
-        let (offset, before, after) = difference(&old, &new);
-        if before.is_empty() && after.is_empty() {
-            return Ok(());
-        }
-        let op = PageOp::Modify {
-            slot: 0,
-            offset,
-            before,
-            after,
-            key: &[],
-        };
-        self.change(sys, id, &mut p, &op, Lcx::FILE_HEADER, Role::Normal)?;
-        Ok(())
+        self.replace_record(sys, id, &mut p, (0, &old, &new), Lcx::FILE_HEADER)
     }
 
     /// Formats an allocation map of its interval.

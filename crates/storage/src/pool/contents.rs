@@ -22,6 +22,13 @@ pub struct BufferedPage {
     pub dirty: bool,
 }
 
+/// Makes of a page's copy what a write would put on the disk: what nobody has formatted stays zeros.
+pub(super) fn seal_copy(copy: &mut PageBytes) {
+    if copy.iter().any(|b| *b != 0) {
+        seal(copy);
+    }
+}
+
 impl Pool {
     /// Copies a page as a write of it would put it on the disk, if it is in memory and nobody changes it just now. Its log
     /// may not be durable yet. It counts as no use of the page: a backup must not keep anything in memory.
@@ -42,10 +49,7 @@ impl Pool {
             None => return false,
         }
         drop(data);
-        // What nobody has formatted stays zeros, as on the disk.
-        if into.iter().any(|b| *b != 0) {
-            seal(into);
-        }
+        seal_copy(into);
         true
     }
 

@@ -10,6 +10,7 @@ use duramen_observe::events::{self, EventId, PhysicalPageWrite, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::{DiskFile, IoError, time};
 
+use super::contents::seal_copy;
 use super::{Pin, Pool, db_of, key_of, page_of, shard_of};
 use crate::doublewrite::Batch;
 use crate::error::io_error;
@@ -189,9 +190,7 @@ impl Pool {
             };
             if let Some(bytes) = guard.page.as_deref().filter(|_| guard.valid) {
                 into.copy_from_slice(bytes);
-                if into.iter().any(|b| *b != 0) {
-                    seal(into);
-                }
+                seal_copy(into);
                 return Ok(());
             }
         }

@@ -6,9 +6,9 @@ use duramen_base::PageId;
 use duramen_os::sim::SimDisk;
 
 use super::fixture::*;
+use crate::RowLocator;
 use crate::check::{Request, check_live};
 use crate::format::page::PageRef;
-use crate::{LockHint, RowLocator, ScanSpec};
 
 fn request() -> Request {
     Request {
@@ -97,16 +97,7 @@ fn the_class_of_a_page_is_right_after_undo_in_another_order() {
     let engine = super::fixture::engine(&disk.env(), 8 << 20);
     let db = open(&engine).unwrap();
     let tx = begin(&engine, 51);
-    let mut cursor = db
-        .rowset(&heap())
-        .scan(&tx, ScanSpec::all(LockHint::Read))
-        .unwrap();
-    let mut found = 0;
-    while cursor.next(&tx).unwrap().is_some() {
-        found += 1;
-    }
-    assert_eq!(found, 3);
-    drop(cursor);
+    assert_eq!(all(&db.rowset(&heap()), &tx).len(), 3);
     engine.rollback(&tx, None).unwrap();
     db.close().unwrap();
     sound(&*disk.env().disk);
