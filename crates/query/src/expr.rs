@@ -396,64 +396,6 @@ impl Expr {
 }
 
 impl Expr {
-    /// Calls `f` for each direct child; stops at the first error.
-    pub(crate) fn try_for_each_child(
-        &mut self,
-        f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>,
-    ) -> SqlResult<()> {
-        match &mut self.kind {
-            Kind::Const(_)
-            | Kind::Aggregate(_)
-            | Kind::Window(_)
-            | Kind::Column { .. }
-            | Kind::Variable(_)
-            | Kind::Global(_)
-            | Kind::Scalar(_)
-            | Kind::Exists(_) => Ok(()),
-            Kind::Arithmetic(_, l, r) | Kind::Compare(_, l, r) => {
-                f(l)?;
-                f(r)
-            }
-            Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => f(e),
-            Kind::IsNull { input, .. }
-            | Kind::InQuery { item: input, .. }
-            | Kind::Quantified { item: input, .. } => f(input),
-            Kind::Convert { input, style, .. } => {
-                f(input)?;
-                style.as_mut().map_or(Ok(()), |s| f(s))
-            }
-            Kind::Case {
-                branches,
-                otherwise,
-            } => {
-                for (when, then) in branches {
-                    f(when)?;
-                    f(then)?;
-                }
-                otherwise.as_mut().map_or(Ok(()), |e| f(e))
-            }
-            Kind::Function { args, .. }
-            | Kind::Session { args, .. }
-            | Kind::User { args, .. }
-            | Kind::And(args)
-            | Kind::Or(args) => args.iter_mut().try_for_each(f),
-            Kind::In { item, list, .. } => {
-                f(item)?;
-                list.iter_mut().try_for_each(f)
-            }
-            Kind::Like {
-                input,
-                pattern,
-                escape,
-                ..
-            } => {
-                f(input)?;
-                f(pattern)?;
-                escape.as_mut().map_or(Ok(()), |e| f(e))
-            }
-        }
-    }
-
     /// The columns of its own row that it reads.
     pub fn columns_read(&self) -> std::collections::BTreeSet<usize> {
         let mut read = std::collections::BTreeSet::new();

@@ -7,6 +7,7 @@
 mod aggregate;
 mod batch;
 pub mod bind;
+mod children;
 mod cx;
 pub mod dml;
 mod exec;

@@ -17,10 +17,11 @@ use duramen_txn::IsolationLevel;
 use duramen_types::TypeId;
 
 use crate::batch::{builds_left, is_wide_scan};
+use crate::children::{each_expr, each_input, each_subquery, with_inputs};
 use crate::expr::{Expr, Kind};
 use crate::host::Parallelism;
 use crate::locking::{LockGrain, LockIntent};
-use crate::optimize::columns::{each_expr, each_input, each_subquery, is_volatile, with_inputs};
+use crate::optimize::columns::is_volatile;
 use crate::optimize::estimate::estimate;
 use crate::plan::{Aggregate, AggregateKind, Node, Plan};
 use crate::seek_join::{FEW_ROWS, SeekJoin};

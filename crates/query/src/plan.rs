@@ -283,6 +283,15 @@ impl PartialEq for Plan {
 }
 
 impl Plan {
+    /// One row without columns; also what stands where a plan was taken away.
+    pub(crate) fn one_row() -> Plan {
+        Plan {
+            node: Node::OneRow,
+            columns: Default::default(),
+            correlated: false,
+        }
+    }
+
     /// Opens the plan's operators.
     pub fn start<'p>(&'p self, cx: &mut Cx<'_>) -> SqlResult<exec::Operator<'p>> {
         exec::open(self, cx)

@@ -1,13 +1,15 @@
 //! Looking through bound expressions.
 
+use duramen_base::SqlResult;
 use duramen_types::{BinaryOp, Value};
 
 use crate::expr::{Expr, Kind};
 
-impl Expr {
-    /// Calls `f` for each direct child. Plans of subqueries are not looked into.
-    pub(crate) fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
-        match &self.kind {
+/// Calls `$f` with every direct child of an expression, read or changed as the kind is; `$or` after each call, `?` where
+/// they may fail. The one place that knows them.
+macro_rules! children {
+    ($kind:expr, $f:ident, $($or:tt)?) => {
+        match $kind {
             Kind::Const(_)
             | Kind::Aggregate(_)
             | Kind::Window(_)
@@ -17,17 +19,17 @@ impl Expr {
             | Kind::Scalar(_)
             | Kind::Exists(_) => {}
             Kind::Arithmetic(_, l, r) | Kind::Compare(_, l, r) => {
-                f(l);
-                f(r);
+                $f(l)$($or)?;
+                $f(r)$($or)?;
             }
-            Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => f(e),
+            Kind::Negate(e) | Kind::BitNot(e) | Kind::Not(e) => $f(e)$($or)?,
             Kind::IsNull { input, .. }
             | Kind::InQuery { item: input, .. }
-            | Kind::Quantified { item: input, .. } => f(input),
+            | Kind::Quantified { item: input, .. } => $f(input)$($or)?,
             Kind::Convert { input, style, .. } => {
-                f(input);
+                $f(input)$($or)?;
                 if let Some(s) = style {
-                    f(s);
+                    $f(s)$($or)?;
                 }
             }
             Kind::Case {
@@ -35,21 +37,27 @@ impl Expr {
                 otherwise,
             } => {
                 for (when, then) in branches {
-                    f(when);
-                    f(then);
+                    $f(when)$($or)?;
+                    $f(then)$($or)?;
                 }
                 if let Some(e) = otherwise {
-                    f(e);
+                    $f(e)$($or)?;
                 }
             }
             Kind::Function { args, .. }
             | Kind::Session { args, .. }
             | Kind::User { args, .. }
             | Kind::And(args)
-            | Kind::Or(args) => args.iter().for_each(f),
+            | Kind::Or(args) => {
+                for e in args {
+                    $f(e)$($or)?;
+                }
+            }
             Kind::In { item, list, .. } => {
-                f(item);
-                list.iter().for_each(f);
+                $f(item)$($or)?;
+                for e in list {
+                    $f(e)$($or)?;
+                }
             }
             Kind::Like {
                 input,
@@ -57,13 +65,29 @@ impl Expr {
                 escape,
                 ..
             } => {
-                f(input);
-                f(pattern);
+                $f(input)$($or)?;
+                $f(pattern)$($or)?;
                 if let Some(e) = escape {
-                    f(e);
+                    $f(e)$($or)?;
                 }
             }
         }
+    };
+}
+
+impl Expr {
+    /// Calls `f` for each direct child. Plans of subqueries are not looked into.
+    pub(crate) fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        children!(&self.kind, f,);
+    }
+
+    /// The same to be changed; stops at the first error.
+    pub(crate) fn try_for_each_child(
+        &mut self,
+        f: &mut dyn FnMut(&mut Expr) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        children!(&mut self.kind, f, ?);
+        Ok(())
     }
 
     /// Whether `f` holds for the expression or one within it.

@@ -16,9 +16,9 @@ use duramen_os::thread::{self, JoinHandle};
 use duramen_types::{ConvertCtx, Value};
 
 use super::built::{Build, Built};
+use crate::children::each_input;
 use crate::cx::{Cx, cancelled};
 use crate::host::{Bounds, Part, WorkerHost};
-use crate::optimize::columns::each_input;
 use crate::plan::{Plan, Row};
 use crate::profile::Profile;
 

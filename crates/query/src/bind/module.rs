@@ -139,14 +139,9 @@ impl Binder<'_> {
         let row = ScopeSource::new(PARAMETERS, columns.clone(), 0);
         let correlated = outside.correlated.get();
         let width = columns.len();
-        let one_row = Plan {
-            node: Node::OneRow,
-            columns: Columns::default(),
-            correlated: false,
-        };
         let left = Plan {
             node: Node::Project {
-                input: Box::new(one_row),
+                input: Box::new(Plan::one_row()),
                 exprs,
             },
             columns,

@@ -29,11 +29,7 @@ impl Binder<'_> {
                 Some(left) => join(left, right, JoinKind::Inner, None, false),
             });
         }
-        Ok(plan.unwrap_or(Plan {
-            node: Node::OneRow,
-            columns: Columns::default(),
-            correlated: false,
-        }))
+        Ok(plan.unwrap_or_else(Plan::one_row))
     }
 
     /// One source, added to `scope`. What it computes sees `outer`: enclosing queries, and the left side of an APPLY.

@@ -10,11 +10,12 @@ use duramen_types::Value;
 use duramen_types::batch::Batch;
 
 use crate::batch::{BatchOperator, Keeper, Kept};
+use crate::children::{each_expr, each_input};
 use crate::cx::Cx;
 use crate::exec::Operator;
 use crate::expr::{Expr, Kind};
 use crate::host::Table;
-use crate::optimize::columns::{each_expr, each_input, is_volatile};
+use crate::optimize::columns::is_volatile;
 use crate::plan::{Node, Plan, Row};
 use crate::spill::Grant;
 

@@ -148,7 +148,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         }
     }
     for input in &mut inputs {
-        let raw = std::mem::replace(&mut input.plan, super::nothing());
+        let raw = std::mem::replace(&mut input.plan, Plan::one_row());
         input.plan = push(raw, input.own.clone(), &Want::default(), hints);
         let e = estimate(&input.plan);
         (input.rows, input.cost, input.bytes) = (e.rows.max(1.0), e.cost, e.bytes);
@@ -167,7 +167,7 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
 fn as_written(inputs: Vec<Input>, parts: Vec<Expr>, columns: Columns, correlated: bool) -> Plan {
     let plans = inputs.into_iter().map(|i| i.plan);
     let joined = plans.reduce(|l, r| crate::bind::join(l, r, JoinKind::Inner, None, false));
-    let mut plan = joined.unwrap_or_else(super::nothing);
+    let mut plan = joined.unwrap_or_else(Plan::one_row);
     plan.columns = columns;
     plan.correlated = correlated;
     filtered(plan, parts)
@@ -456,7 +456,7 @@ fn build(
     let mut plans: Vec<Option<Plan>> = Vec::new();
     let mut inputs = inputs;
     for input in &mut inputs {
-        plans.push(Some(std::mem::replace(&mut input.plan, super::nothing())));
+        plans.push(Some(std::mem::replace(&mut input.plan, Plan::one_row())));
     }
     let mut current: Option<Plan> = None;
     // The block's column at each place of the current row.
@@ -506,7 +506,7 @@ fn build(
         let join = inner_join(l, r, super::all_of(parts), false, known(&places));
         current = Some(super::merge::decided(join, hints));
     }
-    (current.unwrap_or_else(super::nothing), places)
+    (current.unwrap_or_else(Plan::one_row), places)
 }
 
 fn place(places: &[usize], column: usize) -> usize {

@@ -109,7 +109,7 @@ fn in_order(plan: &mut Box<Plan>, keys: Vec<Expr>) {
     if is_in_order(plan, &keys) {
         return;
     }
-    let input = std::mem::replace(&mut **plan, super::nothing());
+    let input = std::mem::replace(&mut **plan, Plan::one_row());
     let one = |expr| SortKey {
         expr,
         descending: false,

@@ -36,6 +36,7 @@ use duramen_types::Value;
 
 use self::access::Want;
 use self::columns::{is_movable, moved};
+use crate::children::with_inputs;
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::plan::{AggregateKind, JoinKind, Node, Plan};
 
@@ -110,15 +111,6 @@ fn over(plan: Plan, node: impl FnOnce(Box<Plan>) -> Node) -> Plan {
     crate::bind::wrap(plan, node)
 }
 
-/// A plan that stands where another was taken away.
-fn nothing() -> Plan {
-    Plan {
-        node: Node::OneRow,
-        columns: Default::default(),
-        correlated: false,
-    }
-}
-
 /// No rows.
 fn empty(plan: Plan) -> Plan {
     Plan {
@@ -129,10 +121,6 @@ fn empty(plan: Plan) -> Plan {
 
 fn sub(plan: Plan, hints: &Hints) -> Plan {
     push(plan, Vec::new(), &Want::default(), hints)
-}
-
-fn boxed(plan: Box<Plan>, hints: &Hints) -> Box<Plan> {
-    Box::new(sub(*plan, hints))
 }
 
 /// The best plan for `plan` under a condition in parts, over its columns.
@@ -236,11 +224,10 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
             })
         }
         Node::Top {
-            input,
-            count,
+            ref count,
             percent,
-            fetch,
-            ties,
+            ref ties,
+            ..
         } => {
             let limit = match (&count.kind, percent) {
                 (Kind::Const(v), false) => v.as_i64().map(|n| n as f64),
@@ -250,68 +237,29 @@ fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Pla
                 limit: limit.filter(|_| ties.is_empty()),
                 order: Vec::new(),
             };
-            let input = Box::new(push(*input, Vec::new(), &below, hints));
-            let node = Node::Top {
-                input,
-                count,
-                percent,
-                fetch,
-                ties,
-            };
+            let node = with_inputs(node, &mut |p| push(p, Vec::new(), &below, hints));
             filtered(made(node), condition)
         }
-        Node::Skip { input, count } => {
-            let input = boxed(input, hints);
-            filtered(made(Node::Skip { input, count }), condition)
-        }
-        Node::Distinct { input } => {
+        Node::Distinct { .. } | Node::Concat(_) => {
             let (down, stay): (Vec<Expr>, Vec<Expr>) = condition.into_iter().partition(is_movable);
-            let input = Box::new(push(*input, down, &Want::default(), hints));
-            filtered(made(Node::Distinct { input }), stay)
+            let want = Want::default();
+            let node = with_inputs(node, &mut |p| push(p, down.clone(), &want, hints));
+            filtered(made(node), stay)
         }
-        Node::Concat(inputs) => {
-            let (down, stay): (Vec<Expr>, Vec<Expr>) = condition.into_iter().partition(is_movable);
-            let inputs = inputs.into_iter();
-            let inputs = inputs.map(|p| push(p, down.clone(), &Want::default(), hints));
-            filtered(made(Node::Concat(inputs.collect())), stay)
-        }
-        Node::SetOperation {
-            left,
-            right,
-            keep_common,
-        } => {
-            let node = Node::SetOperation {
-                left: boxed(left, hints),
-                right: boxed(right, hints),
-                keep_common,
-            };
-            filtered(made(node), condition)
-        }
-        Node::Window { input, calls } => {
-            let input = boxed(input, hints);
-            filtered(made(Node::Window { input, calls }), condition)
-        }
-        Node::Assign { input, targets } => {
-            let input = Box::new(push(*input, Vec::new(), want, hints));
-            made(Node::Assign { input, targets })
-        }
-        Node::Recursive {
-            anchor,
-            members,
-            id,
-            limit,
-        } => {
-            let node = Node::Recursive {
-                anchor: boxed(anchor, hints),
-                members: members.into_iter().map(|m| sub(m, hints)).collect(),
-                id,
-                limit,
-            };
-            filtered(made(node), condition)
-        }
+        Node::Assign { .. } => made(with_inputs(node, &mut |p| {
+            push(p, Vec::new(), want, hints)
+        })),
+        Node::Skip { .. }
+        | Node::SetOperation { .. }
+        | Node::Window { .. }
+        | Node::Recursive { .. }
+        | Node::OneRow
+        | Node::Values(_)
+        | Node::Virtual { .. }
+        | Node::WorkTable { .. }
         // Zones are marked in plans that are done.
-        Node::Parallel { .. } => filtered(made(node), condition),
-        Node::OneRow | Node::Values(_) | Node::Virtual { .. } | Node::WorkTable { .. } => {
+        | Node::Parallel { .. } => {
+            let node = with_inputs(node, &mut |p| sub(p, hints));
             filtered(made(node), condition)
         }
     }
@@ -437,7 +385,7 @@ fn outer_join(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         ..
     } = node
     else {
-        return nothing();
+        return Plan::one_row();
     };
     let width = left.columns.len();
     // A condition that no row made up by the join can meet: then none needs to be made up.

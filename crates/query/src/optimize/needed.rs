@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::columns::{outer_of, read_by};
+use crate::children::{each_expr, each_input_mut};
 use crate::plan::{Node, Plan};
 
 type Columns = BTreeSet<usize>;
@@ -11,7 +12,7 @@ type Columns = BTreeSet<usize>;
 pub fn note(plan: &mut Plan, wanted: &Columns) {
     let mut own = Columns::new();
     let mut below = wanted.clone();
-    super::columns::each_expr(plan, &mut |e| read_by(e, &mut own));
+    each_expr(plan, &mut |e| read_by(e, &mut own));
     match &mut plan.node {
         Node::Scan { table, .. } => {
             // A scan for rows to change gives out whole rows.
@@ -84,29 +85,14 @@ pub fn note(plan: &mut Plan, wanted: &Columns) {
             note(left, &sides.0);
             note(right, &sides.1);
         }
-        Node::Recursive {
-            anchor, members, ..
-        } => {
-            let all = |p: &Plan| (0..p.columns.len()).collect::<Columns>();
-            let columns = all(anchor);
-            note(anchor, &columns);
-            members.iter_mut().for_each(|m| {
-                let columns = all(m);
-                note(m, &columns);
-            });
-        }
         // Zones are marked in plans that are done.
         Node::Parallel { .. } => {}
-        Node::Distinct { input } => {
-            let columns = (0..input.columns.len()).collect();
-            note(input, &columns);
-        }
         Node::Concat(inputs) => inputs.iter_mut().for_each(|p| note(p, &below)),
-        Node::SetOperation { left, right, .. } => {
-            for side in [left, right] {
-                let columns = (0..side.columns.len()).collect();
-                note(side, &columns);
-            }
+        node @ (Node::Recursive { .. } | Node::Distinct { .. } | Node::SetOperation { .. }) => {
+            each_input_mut(node, &mut |p| {
+                let columns = (0..p.columns.len()).collect();
+                note(p, &columns);
+            });
         }
     }
 }

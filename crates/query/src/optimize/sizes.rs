@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::columns::{each_expr, each_input};
+use crate::children::{each_expr, each_input};
 use crate::expr::{Expr, Kind};
 use crate::host::Table;
 use crate::plan::{Node, Plan};

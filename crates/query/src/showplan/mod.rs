@@ -20,10 +20,10 @@ pub use xml::{PlannedStatement, Took, Waited, document};
 
 use std::sync::Arc;
 
+use crate::children::each_subquery;
 use crate::expr::{Expr, Kind};
 use crate::host::{Parallelism, Table, TableSource};
 use crate::optimize::answered;
-use crate::optimize::columns::each_subquery;
 use crate::optimize::estimate::{Estimate, estimate};
 use crate::parallel;
 use crate::plan::{Node, Plan, SortKey, WindowKind};
@@ -119,16 +119,11 @@ pub fn lines_of(plan: &Plan, variables: &[String], allowed: Option<Parallelism>)
 
 /// The operators behind an expression over no row: IF EXISTS (...), SET @x = (SELECT ...).
 pub fn of_expression(e: Expr, variables: &[String]) -> Vec<PlanLine> {
-    let row = Plan {
-        node: Node::OneRow,
-        columns: Default::default(),
-        correlated: false,
-    };
     let plan = Plan {
         columns: Default::default(),
         correlated: false,
         node: Node::Project {
-            input: Box::new(row),
+            input: Box::new(Plan::one_row()),
             exprs: vec![e],
         },
     };
