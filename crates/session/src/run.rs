@@ -9,9 +9,11 @@ mod dbcc;
 mod define;
 mod describe;
 mod describe_parameters;
+mod done;
 mod error_log;
 mod event_sessions;
 mod exec;
+mod failed;
 mod grants;
 mod insert_exec;
 mod into;
@@ -53,6 +55,7 @@ use duramen_types::{SqlType, Value};
 pub(crate) use self::bind::Bound;
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
+use self::done::command;
 pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::query::REBINDS;
 pub(crate) use self::schemabound::is_schema_bound;
@@ -60,10 +63,9 @@ pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 pub(crate) use self::trigger::{Firing, fired_by};
-use crate::outcome::{self, Reach};
 use crate::program::{Op, Program};
 use crate::session::{CancelToken, Session};
-use crate::sink::{Done, ResultSink, Scope};
+use crate::sink::ResultSink;
 use crate::statement_stats::{Collected, Running, has_plan};
 
 /// Where to go on.
@@ -92,20 +94,6 @@ pub struct Place {
     pub procedure: Option<String>,
     /// Somewhere outside a TRY block is open: errors go there.
     pub caught_outside: bool,
-}
-
-/// Command numbers of DONE tokens.
-mod command {
-    pub const SELECT: u16 = 0xC1;
-    pub const INSERT: u16 = 0xC3;
-    pub const DELETE: u16 = 0xC4;
-    pub const UPDATE: u16 = 0xC5;
-    pub const SET: u16 = 0xBE;
-    pub const BEGIN: u16 = 0xD4;
-    pub const COMMIT: u16 = 0xD5;
-    pub const ROLLBACK: u16 = 0xD2;
-    pub const EXECUTE: u16 = 0xE0;
-    pub const OTHER: u16 = 0xFD;
 }
 
 pub struct Run<'r> {
@@ -236,160 +224,6 @@ impl<'r> Run<'r> {
         crate::usage::put_back(outside);
         self.program.stats.ran(&whole);
         ended
-    }
-
-    /// An error that no statement of a program raised.
-    pub(crate) fn tell_error(&mut self, error: &SqlError) {
-        self.session.state.error = error.number;
-        outcome::report(self.sink, error);
-        self.done(None, command::EXECUTE, true);
-    }
-
-    /// As the end of a batch, but the edge tells of a call's end itself.
-    pub(crate) fn end_of_call(&mut self) {
-        self.reported = true;
-        self.end_of_batch();
-    }
-
-    fn end_of_batch(&mut self) {
-        self.session.instance.admission.leave(self.session.spid);
-        if self
-            .session
-            .transaction
-            .as_ref()
-            .is_some_and(|t| t.is_doomed())
-        {
-            let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]).at_line(1);
-            let rolled = self.session.rollback_transaction(None, self.sink);
-            outcome::report(self.sink, &rolled.err().unwrap_or(error));
-            self.done(None, 0, true);
-        } else if !self.reported {
-            self.done(None, 0, false);
-        }
-        self.session.drop_temporaries(u32::MAX);
-    }
-
-    fn done(&mut self, rows: Option<u64>, command: u16, error: bool) {
-        let scope = match self.session.state.nesting {
-            0 => Scope::Batch,
-            _ => Scope::Inside,
-        };
-        self.done_in(scope, rows, command, error);
-    }
-
-    /// The end of an EXECUTE: inside a procedure it is a statement like others.
-    fn done_call(&mut self, status: Option<i32>) {
-        let scope = match self.session.state.nesting {
-            0 => Scope::Call(status),
-            _ => Scope::Inside,
-        };
-        self.done_in(scope, None, command::EXECUTE, false);
-    }
-
-    fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
-        self.tell_forgiven();
-        self.reported = true;
-        let quiet = self.session.options.nocount;
-        self.sink.done(&Done {
-            scope,
-            quiet,
-            rows: rows.filter(|_| !quiet),
-            command,
-            error,
-            in_transaction: self.session.in_transaction(),
-        });
-    }
-
-    /// An error at a step: what it ends, and where to go on.
-    fn failed(&mut self, at: usize, error: SqlError) -> Next {
-        let line = self.program.steps[at].line as i32;
-        let before = std::mem::take(&mut self.before);
-        let inside = std::mem::take(&mut self.from_inside);
-        let thrown = std::mem::take(&mut self.thrown);
-        // An error of a call itself has line 0 of the procedure.
-        let mut error = match inside && error.procedure.is_some() {
-            true => error,
-            false => error.at_line(line),
-        };
-        if !inside && error.procedure.is_none() {
-            error.procedure = self.place.procedure.clone();
-        }
-        if error.number == 0 && self.cancel.is_set() {
-            return Next::End(Ended::Stopped);
-        }
-        self.session.state.error = error.number;
-        self.session.state.rowcount = 0;
-        let reach = match outcome::reach(&error, self.session.options.xact_abort) {
-            Reach::Statement if thrown && self.session.options.xact_abort => {
-                Reach::BatchAndTransaction
-            }
-            // ANSI_WARNINGS OFF with ARITHABORT ON: an error of arithmetic ends the batch.
-            Reach::Statement
-                if !self.session.options.ansi_warnings
-                    && duramen_types::lenient::is_arithmetic(&error) =>
-            {
-                Reach::BatchAndTransaction
-            }
-            reach => reach,
-        };
-        if outcome::catchable(&error, inside)
-            && let Some((catch, caught)) = self.tries.pop()
-        {
-            // An error within a CATCH block ends the handling of the one before.
-            self.session.state.caught.truncate(caught);
-            if reach == Reach::BatchAndTransaction
-                && let Some(t) = &self.session.transaction
-            {
-                t.doom();
-            }
-            self.session.state.caught.push(error);
-            return Next::To(catch);
-        }
-        if self.place.caught_outside && outcome::catchable(&error, true) {
-            return Next::End(Ended::Thrown(error));
-        }
-        for mut first in before {
-            first.procedure = error.procedure.clone();
-            outcome::report(self.sink, &first.at_line(line));
-        }
-        outcome::report(self.sink, &error);
-        self.worst = self.worst.max(error.severity);
-        if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
-            if let Err(e) = self.session.rollback_told(self.sink) {
-                outcome::report(self.sink, &e);
-            }
-        } else if outcome::says_terminated(&error, reach) && self.writes(at) {
-            self.sink.info(
-                &SqlError::new(&messages::STATEMENT_TERMINATED, &[])
-                    .with_state(0)
-                    .at_line(line),
-            );
-        }
-        self.done(None, self.command_of(at), true);
-        match reach {
-            Reach::Statement if thrown => Next::End(Ended::Stopped),
-            Reach::Statement => Next::To(at + 1),
-            Reach::Batch => Next::End(Ended::Done(None)),
-            Reach::BatchAndTransaction | Reach::Connection => Next::End(Ended::Stopped),
-        }
-    }
-
-    fn writes(&self, at: usize) -> bool {
-        let kind = &self.program.steps[at].op;
-        matches!(
-            kind,
-            Op::Run(StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_))
-        )
-    }
-
-    fn command_of(&self, at: usize) -> u16 {
-        match &self.program.steps[at].op {
-            Op::Run(StatementKind::Select(_)) => command::SELECT,
-            Op::Run(StatementKind::Insert(_)) => command::INSERT,
-            Op::Run(StatementKind::Update(_)) => command::UPDATE,
-            Op::Run(StatementKind::Delete(_)) => command::DELETE,
-            _ => command::OTHER,
-        }
     }
 
     fn measured_or_not(&mut self, at: usize) -> SqlResult<Next> {

@@ -24,6 +24,7 @@
 
 mod catalog;
 mod data;
+mod entries;
 mod facts;
 mod finding;
 mod live;

@@ -24,6 +24,7 @@ mod helper;
 mod intents;
 mod mode;
 mod owner;
+mod release;
 mod resource;
 mod table;
 mod told;
@@ -33,8 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
-use duramen_observe::events::{LockEscalation, emit};
+use duramen_base::{RowsetId, SessionId, SqlError};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::{Mutex, MutexGuard};
 use duramen_os::time;
@@ -329,23 +329,6 @@ impl LockManager {
         self.ranges.load(Ordering::SeqCst) > 0
     }
 
-    /// Gives back what went from its owner's list.
-    fn give_back(&self, held: &mut owner::Held, owner: &LockOwner, key: &Key, lock: &HeldLock) {
-        if told::releases_are_wanted() {
-            told::released(owner, &key.resource, lock);
-        }
-        held.changed(&key.resource, Some(lock.mode), None);
-        if lock.mode.is_range() {
-            self.ranges.fetch_sub(1, Ordering::SeqCst);
-        }
-        if !lock.private {
-            self.partition(key).release(key, owner);
-        }
-        if lock.strong {
-            self.intents.withdraw(key);
-        }
-    }
-
     fn lock_slow(
         &self,
         owner: &LockOwner,
@@ -467,155 +450,6 @@ impl LockManager {
                 self.report_blocked(owner, key, waiter, &mut reported);
             }
         }
-    }
-
-    /// Gives back one lock taken with outcome `New` before the transaction ends (read committed, a row that did not
-    /// qualify). Nothing happens when the owner meanwhile holds another mode.
-    pub fn unlock(&self, owner: &LockOwner, resource: &Resource, mode: LockMode) {
-        let key = Key::of(resource);
-        let mut held = owner.0.held.lock();
-        let Some(lock) = held.locks.get(&key).copied() else {
-            return;
-        };
-        if lock.mode != mode || lock.session.is_some() {
-            return;
-        }
-        held.locks.remove(&key);
-        if lock.entity.object.0 != 0 && resource.is_fine() {
-            held.uncount_fine(resource.db(), lock.entity.object);
-        }
-        self.give_back(&mut held, owner, &key, &lock);
-    }
-
-    /// Gives back what the session holds beyond its transactions on `resource`; what the running transaction needs of
-    /// it stays until its end.
-    pub fn unlock_session(&self, owner: &LockOwner, resource: &Resource, in_transaction: bool) {
-        let key = Key::of(resource);
-        let mut held = owner.0.held.lock();
-        let Some(lock) = held.locks.get_mut(&key) else {
-            return;
-        };
-        if lock.session.take().is_none() || in_transaction {
-            return;
-        }
-        if let Some(lock) = held.locks.remove(&key) {
-            self.give_back(&mut held, owner, &key, &lock);
-        }
-    }
-
-    /// The end of a transaction: everything goes but what the session keeps.
-    pub fn release_all(&self, owner: &LockOwner) {
-        let mut held = owner.0.held.lock();
-        held.clear_counts();
-        if held.locks.is_empty() || owner.kept_for_ever().is_some() {
-            return;
-        }
-        let mut locks = std::mem::take(&mut held.locks);
-        locks.drain(|key, lock| {
-            let Some(mode) = lock.session else {
-                self.give_back(&mut held, owner, &key, &lock);
-                return None;
-            };
-            if mode != lock.mode {
-                held.changed(&key.resource, Some(lock.mode), Some(mode));
-                self.partition(&key).demote(&key, owner, mode);
-            }
-            Some(HeldLock { mode, ..lock })
-        });
-        held.locks = locks;
-    }
-
-    /// What `owner` holds stays held until the process ends: what it protects is in doubt, and only a restart can tell.
-    /// Whoever waits for any of it, and who comes to wait, gets `why` as the error.
-    pub fn keep_for_ever(&self, owner: &LockOwner, why: &SqlError) {
-        let _ = owner.0.for_ever.set(why.clone());
-        let held: Vec<Key> = owner.0.held.lock().locks.iter().map(|l| *l.0).collect();
-        for key in held {
-            self.partition(&key).refuse_waiters(&key);
-        }
-    }
-
-    /// The end of a session.
-    pub fn release_session(&self, owner: &LockOwner) {
-        let mut held = owner.0.held.lock();
-        held.clear_counts();
-        if owner.kept_for_ever().is_some() {
-            return;
-        }
-        let mut locks = std::mem::take(&mut held.locks);
-        locks.drain(|key, lock| {
-            self.give_back(&mut held, owner, &key, &lock);
-            None
-        });
-    }
-
-    /// The point to which a rollback to a savepoint may give locks back.
-    pub fn mark(&self, owner: &LockOwner) -> LockMark {
-        LockMark(owner.0.held.lock().sequence)
-    }
-
-    /// Gives back locks that were first taken after `mark`. Conversions of older locks stay.
-    pub fn release_to(&self, owner: &LockOwner, mark: LockMark) {
-        self.release_some(&mut owner.0.held.lock(), owner, |_, lock| {
-            lock.sequence > mark.0 && lock.session.is_none()
-        });
-    }
-
-    /// Trades the owner's row and page locks of a table for one lock on the table (X when one of them is stronger
-    /// than S). False, and nothing changed, when another owner is in the way: the caller goes on with fine locks.
-    pub fn escalate(&self, owner: &LockOwner, db: DbId, object: ObjectId) -> bool {
-        let mine = |resource: &Resource, lock: &HeldLock| {
-            resource.is_fine() && resource.db() == db && lock.entity.object == object
-        };
-        let mode = {
-            let held = owner.0.held.lock();
-            let write = held
-                .locks
-                .iter()
-                .any(|(k, l)| mine(&k.resource, l) && !LockMode::S.covers_below(l.mode));
-            if write { LockMode::X } else { LockMode::S }
-        };
-        let table = Resource::Object(db, object);
-        let granted = self.try_lock_in(
-            owner,
-            &Entity::default(),
-            &table,
-            mode,
-            LockDuration::Normal,
-        );
-        if granted.is_none() {
-            return false;
-        }
-        let traded = self.release_some(&mut owner.0.held.lock(), owner, |resource, lock| {
-            mine(resource, lock) && lock.session.is_none()
-        });
-        self.escalations.fetch_add(1, Ordering::Relaxed);
-        count(Counter::TableLockEscalations, 1);
-        emit(|| LockEscalation {
-            database_id: u64::from(db.0),
-            object_id: u64::from(object.0.unsigned_abs()),
-            escalated_lock_count: traded as u64,
-        });
-        true
-    }
-
-    fn release_some(
-        &self,
-        held: &mut owner::Held,
-        owner: &LockOwner,
-        which: impl Fn(&Resource, &HeldLock) -> bool,
-    ) -> usize {
-        let going: Vec<(Key, HeldLock)> = held
-            .locks
-            .iter()
-            .filter(|(key, lock)| which(&key.resource, lock))
-            .map(|(key, lock)| (*key, *lock))
-            .collect();
-        for (key, lock) in &going {
-            held.locks.remove(key);
-            self.give_back(held, owner, key, lock);
-        }
-        going.len()
     }
 
     /// Enters a granted request into the owner's list.

@@ -2,8 +2,10 @@
 
 mod aggregate;
 mod collation;
+mod condition;
 mod exists;
 mod expr;
+mod groups;
 mod hints;
 mod literal;
 pub(crate) mod located;

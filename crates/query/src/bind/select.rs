@@ -6,10 +6,11 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
-use super::window::Windows;
+use super::groups::{Groups, aggregate, over_groups};
+use super::window::{Windows, call_exprs, window_columns, windowed};
 use super::{Aggregates, Binder, Scope, literal, same_name, unsupported};
 use crate::expr::{Expr, Kind};
-use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey, WindowCall};
+use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
 /// A select list, bound.
 struct Item {
@@ -19,6 +20,18 @@ struct Item {
     updatable: bool,
     /// `@x = expr`
     slot: Option<usize>,
+}
+
+impl Item {
+    fn column(&self) -> OutColumn {
+        OutColumn {
+            name: self.name.clone(),
+            ty: self.expr.ty,
+            nullable: self.expr.nullable,
+            identity: self.identity,
+            updatable: self.updatable,
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -505,14 +518,7 @@ impl Binder<'_> {
         if items.iter().any(|i| i.slot.is_some()) {
             return Err(SqlError::new(&messages::SYNTAX_NEAR, &[&"="]));
         }
-        let column = |i: &Item| OutColumn {
-            name: i.name.clone(),
-            ty: i.expr.ty,
-            nullable: i.expr.nullable,
-            identity: i.identity,
-            updatable: i.updatable,
-        };
-        let columns = items.iter().map(column).collect();
+        let columns = items.iter().map(Item::column).collect();
         Ok((items.into_iter().map(|i| i.expr).collect(), columns))
     }
 
@@ -566,31 +572,6 @@ impl Binder<'_> {
             });
         }
         Ok(sorted(plan, keys))
-    }
-
-    fn groups(&mut self, spec: &ast::QuerySpec, scope: &Scope<'_>) -> SqlResult<Vec<Expr>> {
-        let mut groups = Vec::new();
-        let Some(by) = &spec.group_by else {
-            return Ok(groups);
-        };
-        if by.all || by.with.is_some() {
-            return Err(unsupported(
-                "GROUP BY ALL, WITH ROLLUP and WITH CUBE",
-                spec.line,
-            ));
-        }
-        for item in &by.items {
-            match item {
-                ast::GroupItem::Expr(e) => {
-                    let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
-                    let group = self.expr(e, scope, &mut none)?;
-                    super::types::check_order(&group.ty)?;
-                    groups.push(group);
-                }
-                _ => return Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
-            }
-        }
-        Ok(groups)
     }
 }
 
@@ -661,16 +642,7 @@ fn project(plan: Plan, items: Vec<Item>) -> Plan {
             correlated,
         };
     }
-    let columns = items
-        .iter()
-        .map(|i| OutColumn {
-            name: i.name.clone(),
-            ty: i.expr.ty,
-            nullable: i.expr.nullable,
-            identity: i.identity,
-            updatable: i.updatable,
-        })
-        .collect();
+    let columns = items.iter().map(Item::column).collect();
     let correlated = plan.correlated;
     let exprs = items.into_iter().map(|i| i.expr).collect();
     Plan {
@@ -680,103 +652,5 @@ fn project(plan: Plan, items: Vec<Item>) -> Plan {
         },
         columns,
         correlated,
-    }
-}
-
-/// What the row of a group holds: `kept` columns of one of its input rows, the keys, the aggregates.
-struct Groups {
-    by: Vec<Expr>,
-    kept: usize,
-}
-
-fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
-    let out = OutColumn::unnamed;
-    let Groups { by, kept } = groups;
-    let mut columns: Vec<OutColumn> = plan.columns[..kept].to_vec();
-    columns.extend(by.iter().map(|g| out(g.ty, g.nullable)));
-    columns.extend(aggregates.iter().map(|a| out(a.ty, true)));
-    let correlated = plan.correlated;
-    Plan {
-        node: Node::Aggregate {
-            input: Box::new(plan),
-            groups: by,
-            aggregates,
-            kept,
-            ordered: false,
-        },
-        columns: columns.into(),
-        correlated,
-    }
-}
-
-/// The expressions of a window function.
-fn call_exprs(call: &mut WindowCall) -> impl Iterator<Item = &mut Expr> {
-    let order = call.order.iter_mut().map(|k| &mut k.expr);
-    call.args.iter_mut().chain(&mut call.partition).chain(order)
-}
-
-/// Window functions in an expression become the columns that the window node appends.
-fn window_columns(e: &mut Expr, width: usize) {
-    if let Kind::Window(i) = e.kind {
-        e.kind = Kind::Column {
-            depth: 0,
-            index: width + i,
-        };
-    }
-    let _ = e.try_for_each_child(&mut |child| {
-        window_columns(child, width);
-        Ok(())
-    });
-}
-
-fn windowed(plan: Plan, calls: Vec<WindowCall>) -> Plan {
-    let own = plan.columns.iter().cloned();
-    let columns = own
-        .chain(calls.iter().map(|c| OutColumn::unnamed(c.ty, true)))
-        .collect();
-    let correlated = plan.correlated;
-    Plan {
-        node: Node::Window {
-            input: Box::new(plan),
-            calls,
-        },
-        columns,
-        correlated,
-    }
-}
-
-/// Rewrites an expression over the sources into one over the groups.
-fn over_groups(
-    e: &mut Expr,
-    groups: &Groups,
-    scope: &Scope<'_>,
-    message: &'static messages::Message,
-) -> SqlResult<()> {
-    if let Some(i) = groups.by.iter().position(|g| g.kind == e.kind) {
-        let index = groups.kept + i;
-        e.kind = Kind::Column { depth: 0, index };
-        return Ok(());
-    }
-    match &mut e.kind {
-        Kind::Aggregate(i) => {
-            e.kind = Kind::Column {
-                depth: 0,
-                index: groups.kept + groups.by.len() + *i,
-            };
-            Ok(())
-        }
-        Kind::Column { depth: 0, index } => {
-            let index = *index;
-            let source = scope.sources.iter().rev().find(|s| s.offset <= index);
-            let (table, column) = source.map_or((String::new(), String::new()), |s| {
-                (
-                    s.alias.clone(),
-                    s.columns[index - s.offset].name.to_string(),
-                )
-            });
-            Err(SqlError::new(message, &[&table, &column]))
-        }
-        Kind::Const(Value::Null) => Ok(()),
-        _ => e.try_for_each_child(&mut |child| over_groups(child, groups, scope, message)),
     }
 }

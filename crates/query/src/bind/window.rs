@@ -1,4 +1,4 @@
-//! Binding of functions with OVER.
+//! Binding of functions with OVER, and the node that computes them.
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
@@ -8,7 +8,9 @@ use super::aggregate::{aggregate_kind, aggregate_type};
 use super::expr::is_null;
 use super::{Aggregates, Binder, Scope, same_name, unsupported};
 use crate::expr::{Expr, Kind};
-use crate::plan::{AggregateKind, FrameEdge, SortKey, WindowCall, WindowFrame, WindowKind};
+use crate::plan::{
+    AggregateKind, FrameEdge, Node, OutColumn, Plan, SortKey, WindowCall, WindowFrame, WindowKind,
+};
 
 /// What window functions may do where an expression stands.
 #[derive(Debug, Default)]
@@ -259,5 +261,41 @@ impl Binder<'_> {
             ast::FrameBound::Preceding(e) => FrameEdge::Preceding(counted(e)?),
             ast::FrameBound::Following(e) => FrameEdge::Following(counted(e)?),
         })
+    }
+}
+
+/// The expressions of a window function.
+pub(super) fn call_exprs(call: &mut WindowCall) -> impl Iterator<Item = &mut Expr> {
+    let order = call.order.iter_mut().map(|k| &mut k.expr);
+    call.args.iter_mut().chain(&mut call.partition).chain(order)
+}
+
+/// Window functions in an expression become the columns that the window node appends.
+pub(super) fn window_columns(e: &mut Expr, width: usize) {
+    if let Kind::Window(i) = e.kind {
+        e.kind = Kind::Column {
+            depth: 0,
+            index: width + i,
+        };
+    }
+    let _ = e.try_for_each_child(&mut |child| {
+        window_columns(child, width);
+        Ok(())
+    });
+}
+
+pub(super) fn windowed(plan: Plan, calls: Vec<WindowCall>) -> Plan {
+    let own = plan.columns.iter().cloned();
+    let columns = own
+        .chain(calls.iter().map(|c| OutColumn::unnamed(c.ty, true)))
+        .collect();
+    let correlated = plan.correlated;
+    Plan {
+        node: Node::Window {
+            input: Box::new(plan),
+            calls,
+        },
+        columns,
+        correlated,
     }
 }

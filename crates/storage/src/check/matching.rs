@@ -10,9 +10,9 @@ use duramen_types::convert::to_display;
 use duramen_types::{SqlType, Value};
 
 use super::catalog::page;
+use super::entries::entries;
 use super::facts::{Facts, Rid};
 use super::finding::Finding;
-use super::rows::entries;
 use super::schema::{Schema, Shape, Source};
 use super::source::DataFile;
 use crate::def::RowLocator;

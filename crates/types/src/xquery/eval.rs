@@ -6,7 +6,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 
 use super::Tree;
 use super::doc::{Doc, Kind, NodeId, ROOT};
-use super::parse::{Axis, Expr, Math, Op, Step, Test, names};
+use super::tree::{Axis, Expr, Math, Op, Step, Test, names};
 
 /// Nodes and values.
 #[derive(Clone, PartialEq, Debug)]

@@ -16,6 +16,7 @@
 pub mod doc;
 mod eval;
 mod parse;
+mod tree;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use std::sync::Arc;
 use duramen_base::{SqlError, SqlResult, messages};
 
 pub use self::eval::{Item, shown};
-pub use self::parse::{Outside, Query, parse};
+pub use self::parse::parse;
+pub use self::tree::{Outside, Query};
 
 use self::doc::{Doc, Kind, NodeId, ROOT};
 use self::eval::Eval;

@@ -1,0 +1,102 @@
+//! GROUP BY: the keys, and what becomes of expressions over the sources when they stand over the groups.
+
+use duramen_base::{SqlError, SqlResult, messages};
+use duramen_tsql::ast;
+use duramen_types::Value;
+
+use super::{Aggregates, Binder, Scope, unsupported};
+use crate::expr::{Expr, Kind};
+use crate::plan::{Aggregate, Node, OutColumn, Plan};
+
+impl Binder<'_> {
+    pub(super) fn groups(
+        &mut self,
+        spec: &ast::QuerySpec,
+        scope: &Scope<'_>,
+    ) -> SqlResult<Vec<Expr>> {
+        let mut groups = Vec::new();
+        let Some(by) = &spec.group_by else {
+            return Ok(groups);
+        };
+        if by.all || by.with.is_some() {
+            return Err(unsupported(
+                "GROUP BY ALL, WITH ROLLUP and WITH CUBE",
+                spec.line,
+            ));
+        }
+        for item in &by.items {
+            match item {
+                ast::GroupItem::Expr(e) => {
+                    let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
+                    let group = self.expr(e, scope, &mut none)?;
+                    super::types::check_order(&group.ty)?;
+                    groups.push(group);
+                }
+                _ => return Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
+            }
+        }
+        Ok(groups)
+    }
+}
+
+/// What the row of a group holds: `kept` columns of one of its input rows, the keys, the aggregates.
+pub(super) struct Groups {
+    pub by: Vec<Expr>,
+    pub kept: usize,
+}
+
+pub(super) fn aggregate(plan: Plan, groups: Groups, aggregates: Vec<Aggregate>) -> Plan {
+    let out = OutColumn::unnamed;
+    let Groups { by, kept } = groups;
+    let mut columns: Vec<OutColumn> = plan.columns[..kept].to_vec();
+    columns.extend(by.iter().map(|g| out(g.ty, g.nullable)));
+    columns.extend(aggregates.iter().map(|a| out(a.ty, true)));
+    let correlated = plan.correlated;
+    Plan {
+        node: Node::Aggregate {
+            input: Box::new(plan),
+            groups: by,
+            aggregates,
+            kept,
+            ordered: false,
+        },
+        columns: columns.into(),
+        correlated,
+    }
+}
+
+/// Rewrites an expression over the sources into one over the groups.
+pub(super) fn over_groups(
+    e: &mut Expr,
+    groups: &Groups,
+    scope: &Scope<'_>,
+    message: &'static messages::Message,
+) -> SqlResult<()> {
+    if let Some(i) = groups.by.iter().position(|g| g.kind == e.kind) {
+        let index = groups.kept + i;
+        e.kind = Kind::Column { depth: 0, index };
+        return Ok(());
+    }
+    match &mut e.kind {
+        Kind::Aggregate(i) => {
+            e.kind = Kind::Column {
+                depth: 0,
+                index: groups.kept + groups.by.len() + *i,
+            };
+            Ok(())
+        }
+        Kind::Column { depth: 0, index } => {
+            let index = *index;
+            let source = scope.sources.iter().rev().find(|s| s.offset <= index);
+            let (table, column) = source.map_or((String::new(), String::new()), |s| {
+                (
+                    s.alias.clone(),
+                    s.columns[index - s.offset].name.to_string(),
+                )
+            });
+            Err(SqlError::new(message, &[&table, &column]))
+        }
+        Kind::Const(Value::Null) => Ok(()),
+        _ => e.try_for_each_child(&mut |child| over_groups(child, groups, scope, message)),
+    }
+}

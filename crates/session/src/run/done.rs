@@ -1,0 +1,97 @@
+//! How statements and batches tell that they have ended: DONE tokens, with the rows counted and the command's number.
+
+use duramen_base::{SqlError, messages};
+use duramen_tsql::ast::StatementKind;
+
+use super::Run;
+use crate::outcome;
+use crate::program::Op;
+use crate::sink::{Done, Scope};
+
+/// Command numbers of DONE tokens.
+pub(super) mod command {
+    pub const SELECT: u16 = 0xC1;
+    pub const INSERT: u16 = 0xC3;
+    pub const DELETE: u16 = 0xC4;
+    pub const UPDATE: u16 = 0xC5;
+    pub const SET: u16 = 0xBE;
+    pub const BEGIN: u16 = 0xD4;
+    pub const COMMIT: u16 = 0xD5;
+    pub const ROLLBACK: u16 = 0xD2;
+    pub const EXECUTE: u16 = 0xE0;
+    pub const OTHER: u16 = 0xFD;
+}
+
+impl Run<'_> {
+    /// An error that no statement of a program raised.
+    pub(crate) fn tell_error(&mut self, error: &SqlError) {
+        self.session.state.error = error.number;
+        outcome::report(self.sink, error);
+        self.done(None, command::EXECUTE, true);
+    }
+
+    /// As the end of a batch, but the edge tells of a call's end itself.
+    pub(crate) fn end_of_call(&mut self) {
+        self.reported = true;
+        self.end_of_batch();
+    }
+
+    pub(super) fn end_of_batch(&mut self) {
+        self.session.instance.admission.leave(self.session.spid);
+        if self
+            .session
+            .transaction
+            .as_ref()
+            .is_some_and(|t| t.is_doomed())
+        {
+            let error = SqlError::new(&messages::UNCOMMITTABLE_AT_BATCH_END, &[]).at_line(1);
+            let rolled = self.session.rollback_transaction(None, self.sink);
+            outcome::report(self.sink, &rolled.err().unwrap_or(error));
+            self.done(None, 0, true);
+        } else if !self.reported {
+            self.done(None, 0, false);
+        }
+        self.session.drop_temporaries(u32::MAX);
+    }
+
+    pub(super) fn done(&mut self, rows: Option<u64>, command: u16, error: bool) {
+        let scope = match self.session.state.nesting {
+            0 => Scope::Batch,
+            _ => Scope::Inside,
+        };
+        self.done_in(scope, rows, command, error);
+    }
+
+    /// The end of an EXECUTE: inside a procedure it is a statement like others.
+    pub(super) fn done_call(&mut self, status: Option<i32>) {
+        let scope = match self.session.state.nesting {
+            0 => Scope::Call(status),
+            _ => Scope::Inside,
+        };
+        self.done_in(scope, None, command::EXECUTE, false);
+    }
+
+    pub(super) fn done_in(&mut self, scope: Scope, rows: Option<u64>, command: u16, error: bool) {
+        self.tell_forgiven();
+        self.reported = true;
+        let quiet = self.session.options.nocount;
+        self.sink.done(&Done {
+            scope,
+            quiet,
+            rows: rows.filter(|_| !quiet),
+            command,
+            error,
+            in_transaction: self.session.in_transaction(),
+        });
+    }
+
+    pub(super) fn command_of(&self, at: usize) -> u16 {
+        match &self.program.steps[at].op {
+            Op::Run(StatementKind::Select(_)) => command::SELECT,
+            Op::Run(StatementKind::Insert(_)) => command::INSERT,
+            Op::Run(StatementKind::Update(_)) => command::UPDATE,
+            Op::Run(StatementKind::Delete(_)) => command::DELETE,
+            _ => command::OTHER,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Errors of a run's steps: what each ends, who is told, and where to go on.
+
+use duramen_base::{SqlError, messages};
+use duramen_tsql::ast::StatementKind;
+
+use super::{Ended, Next, Run};
+use crate::outcome::{self, Reach};
+use crate::program::Op;
+
+impl Run<'_> {
+    /// An error at a step: what it ends, and where to go on.
+    pub(super) fn failed(&mut self, at: usize, error: SqlError) -> Next {
+        let line = self.program.steps[at].line as i32;
+        let before = std::mem::take(&mut self.before);
+        let inside = std::mem::take(&mut self.from_inside);
+        let thrown = std::mem::take(&mut self.thrown);
+        // An error of a call itself has line 0 of the procedure.
+        let mut error = match inside && error.procedure.is_some() {
+            true => error,
+            false => error.at_line(line),
+        };
+        if !inside && error.procedure.is_none() {
+            error.procedure = self.place.procedure.clone();
+        }
+        if error.number == 0 && self.cancel.is_set() {
+            return Next::End(Ended::Stopped);
+        }
+        self.session.state.error = error.number;
+        self.session.state.rowcount = 0;
+        let reach = match outcome::reach(&error, self.session.options.xact_abort) {
+            Reach::Statement if thrown && self.session.options.xact_abort => {
+                Reach::BatchAndTransaction
+            }
+            // ANSI_WARNINGS OFF with ARITHABORT ON: an error of arithmetic ends the batch.
+            Reach::Statement
+                if !self.session.options.ansi_warnings
+                    && duramen_types::lenient::is_arithmetic(&error) =>
+            {
+                Reach::BatchAndTransaction
+            }
+            reach => reach,
+        };
+        if outcome::catchable(&error, inside)
+            && let Some((catch, caught)) = self.tries.pop()
+        {
+            // An error within a CATCH block ends the handling of the one before.
+            self.session.state.caught.truncate(caught);
+            if reach == Reach::BatchAndTransaction
+                && let Some(t) = &self.session.transaction
+            {
+                t.doom();
+            }
+            self.session.state.caught.push(error);
+            return Next::To(catch);
+        }
+        if self.place.caught_outside && outcome::catchable(&error, true) {
+            return Next::End(Ended::Thrown(error));
+        }
+        for mut first in before {
+            first.procedure = error.procedure.clone();
+            outcome::report(self.sink, &first.at_line(line));
+        }
+        outcome::report(self.sink, &error);
+        self.worst = self.worst.max(error.severity);
+        if reach == Reach::BatchAndTransaction || reach == Reach::Connection {
+            if let Err(e) = self.session.rollback_told(self.sink) {
+                outcome::report(self.sink, &e);
+            }
+        } else if outcome::says_terminated(&error, reach) && self.writes(at) {
+            self.sink.info(
+                &SqlError::new(&messages::STATEMENT_TERMINATED, &[])
+                    .with_state(0)
+                    .at_line(line),
+            );
+        }
+        self.done(None, self.command_of(at), true);
+        match reach {
+            Reach::Statement if thrown => Next::End(Ended::Stopped),
+            Reach::Statement => Next::To(at + 1),
+            Reach::Batch => Next::End(Ended::Done(None)),
+            Reach::BatchAndTransaction | Reach::Connection => Next::End(Ended::Stopped),
+        }
+    }
+
+    fn writes(&self, at: usize) -> bool {
+        let kind = &self.program.steps[at].op;
+        matches!(
+            kind,
+            Op::Run(StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_))
+        )
+    }
+}
