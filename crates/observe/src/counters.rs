@@ -20,6 +20,8 @@ pub enum CounterKind {
     Bulk,
     /// A dividend, to be read with its base: 1073874176.
     Average,
+    /// A part, to be read with its base, as percent: 537003264 (PERF_LARGE_RAW_FRACTION).
+    Fraction,
     /// The base of an average or a fraction: 1073939712.
     Base,
     /// A sum of 100 ns that is read with its base, as seconds each: 805438464 (PERF_AVERAGE_TIMER).
@@ -37,6 +39,7 @@ impl CounterKind {
             CounterKind::Raw => 65_792,
             CounterKind::Bulk => 272_696_576,
             CounterKind::Average => 1_073_874_176,
+            CounterKind::Fraction => 537_003_264,
             CounterKind::Base => 1_073_939_712,
             CounterKind::AverageTimer => 805_438_464,
             CounterKind::TimerBase => 1_073_939_458,

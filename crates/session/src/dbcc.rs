@@ -7,6 +7,7 @@
 mod cache;
 mod check;
 mod identity;
+mod index;
 mod log;
 pub(crate) mod page;
 mod session;
@@ -164,6 +165,12 @@ const STATEMENTS: &[Statement] = &[
         run: cache::free_system,
     },
     Statement {
+        name: "IND",
+        args: (3, 4),
+        options: &["TABLERESULTS"],
+        run: index::pages,
+    },
+    Statement {
         name: "INPUTBUFFER",
         args: (1, 2),
         options: &[],
@@ -250,7 +257,6 @@ const NOT_HERE: &[&str] = &[
     "FLUSHAUTHCACHE",
     "FREESESSIONCACHE",
     "HELP",
-    "IND",
     "INDEXDEFRAG",
     "MEMORYSTATUS",
     "OUTPUTBUFFER",

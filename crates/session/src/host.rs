@@ -390,7 +390,7 @@ impl Host for HostView<'_> {
 
     fn parallelism(&self) -> Parallelism {
         match self.depth {
-            0 => self.session.instance.parallelism(),
+            0 => self.session.parallelism(),
             _ => Parallelism::NONE,
         }
     }

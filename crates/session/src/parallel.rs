@@ -19,12 +19,25 @@ use duramen_types::{CollationId, SqlType, Value};
 
 use crate::host::Context;
 use crate::instance::Instance;
-use crate::session::CancelToken;
+use crate::session::{CancelToken, Session};
 use crate::settings::option;
 use crate::usage::{self, Noted};
 
+impl Session {
+    /// How many threads a statement may use here: the database's MAXDOP goes before the server's.
+    pub(crate) fn parallelism(&self) -> Parallelism {
+        let mut allowed = self.instance.parallelism();
+        let db = self.instance.databases.find(&self.database);
+        match db.map_or(0, |d| d.db.max_degree()) {
+            0 => {}
+            own => allowed.max_degree = u64::from(own),
+        }
+        allowed
+    }
+}
+
 impl Instance {
-    /// How many threads a statement may use.
+    /// How many threads a statement may use where no database says otherwise.
     pub(crate) fn parallelism(&self) -> Parallelism {
         let setting = |id| self.settings.holding(id);
         Parallelism {

@@ -8,13 +8,14 @@ mod configurations;
 mod constraints;
 mod counters;
 mod database_files;
-mod database_scoped_configurations;
+pub(crate) mod database_scoped_configurations;
 mod databases;
 pub(crate) mod dblog;
 pub(crate) mod dump_dblog;
 mod event_files;
 mod event_sessions;
 mod exec;
+mod file_space;
 mod index_operations;
 mod index_physical;
 mod index_usage;
@@ -31,6 +32,7 @@ mod messages;
 mod no_rows;
 mod objects;
 mod os;
+mod page_allocations;
 mod page_info;
 mod page_resource;
 mod parameters;
@@ -42,7 +44,7 @@ mod properties;
 pub(crate) mod query_stats;
 mod recovery_status;
 mod ring_buffers;
-mod rowsets;
+pub(crate) mod rowsets;
 mod server_registry;
 mod spaces;
 mod stats;
@@ -128,6 +130,7 @@ const VIEWS: &[&View] = &[
     &database_files::MASTER_FILES,
     &wait_stats::LATCH_STATS,
     &wait_stats::WAITING_TASKS,
+    &file_space::VIEW,
     &log_space::VIEW,
     &counters::VIEW,
     &locks::VIEW,
@@ -251,6 +254,7 @@ const FUNCTIONS: &[&View] = &[
     &no_rows::DRIVES,
     &no_rows::FILE_STATS,
     &index_physical::VIEW,
+    &page_allocations::VIEW,
     &index_operations::VIEW,
     &stats_values::PROPERTIES,
     &stats_values::HISTOGRAM,

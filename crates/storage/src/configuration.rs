@@ -1,5 +1,5 @@
-//! What a database is told about itself with ALTER DATABASE SCOPED CONFIGURATION: when its commits go on, and whose rules
-//! its log follows. Both stand in the boot page, so that they go where the database goes; changes are logged there.
+//! What a database is told about itself with ALTER DATABASE SCOPED CONFIGURATION: when its commits go on, whose rules
+//! its log follows, how many threads its queries may use. All stand in the boot page, so that they go where the database goes; changes are logged there.
 
 use duramen_base::{DbId, SqlResult};
 use duramen_txn::{CommitWait, Transaction};
@@ -9,6 +9,9 @@ use crate::engine::Database;
 
 /// `OwnBoot::options`: COMMIT_WAIT = STATEMENT.
 const STATEMENT_WAIT: u64 = 1;
+/// `OwnBoot::options`: MAXDOP, 16 bits from here on; 0 leaves it to the server.
+const MAX_DEGREE_AT: u32 = 16;
+const MAX_DEGREE: u64 = 0xffff << MAX_DEGREE_AT;
 
 /// What COMMIT_WAIT is where nobody has said anything: the versions we follow wait at each COMMIT.
 pub fn default_commit_wait(profile: LogProfile) -> CommitWait {
@@ -64,6 +67,21 @@ impl Database {
         })?;
         self.follow_configuration();
         Ok(())
+    }
+
+    /// MAXDOP: threads that a query of this database may use; 0 leaves it to the server's setting.
+    pub fn max_degree(&self) -> u16 {
+        let options = self.boot.lock().own.as_ref().map_or(0, |o| o.options);
+        ((options & MAX_DEGREE) >> MAX_DEGREE_AT) as u16
+    }
+
+    pub fn set_max_degree(&self, tx: &Transaction, degree: u16) -> SqlResult<()> {
+        self.update_boot(tx, |b| {
+            if let Some(own) = &mut b.own {
+                own.options &= !MAX_DEGREE;
+                own.options |= u64::from(degree) << MAX_DEGREE_AT;
+            }
+        })
     }
 
     /// The version whose rules the log follows.

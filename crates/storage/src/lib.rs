@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod alloc;
+mod allocated;
 mod anchor;
 pub mod backup;
 mod btree;
@@ -42,6 +43,7 @@ mod def;
 mod doublewrite;
 mod engine;
 mod error;
+mod file_space;
 mod files;
 pub mod format;
 mod free_space;
@@ -69,6 +71,7 @@ mod truncation;
 mod undo;
 mod versioned;
 
+pub use allocated::{AllocatedPage, PageHead};
 pub use anchor::SYSALLOCUNITS;
 pub use configuration::default_commit_wait;
 pub use counts::PageCounts;
@@ -77,6 +80,7 @@ pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
 pub use engine::{Database, Engine, EngineConfig, StorageRoots};
 pub use error::{StorageError, StorageResult};
+pub use file_space::FileSpace;
 pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };

@@ -230,7 +230,11 @@ impl Ddl<'_> {
         let Some(index) = table.index(name).cloned() else {
             return Ok(table);
         };
-        let (given, existing) = options_of(&stmt.options, index.unique)?;
+        let (given, existing) = match stmt.action {
+            // Its options are its own.
+            AlterIndexAction::Reorganize => Default::default(),
+            _ => options_of(&stmt.options, index.unique)?,
+        };
         if existing {
             return Err(refuse("DROP_EXISTING in ALTER INDEX", line));
         }

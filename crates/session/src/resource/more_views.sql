@@ -11,18 +11,6 @@ FROM sys.partitions AS p
     LEFT JOIN sys.allocation_units AS r ON r.container_id = p.hobt_id AND r.type = 1
     LEFT JOIN sys.allocation_units AS l ON l.container_id = p.hobt_id AND l.type = 2
 GO
--- Versions of rows are in memory, what operators spill is beside tempdb: neither takes pages of a file.
-CREATE VIEW sys.dm_db_file_space_usage AS
-SELECT CONVERT(int, d.database_id) AS database_id, CONVERT(smallint, f.file_id) AS file_id,
-    CONVERT(smallint, f.data_space_id) AS filegroup_id, CONVERT(bigint, f.size) AS total_page_count,
-    CONVERT(bigint, FILEPROPERTY(f.name, 'SpaceUsed')) AS allocated_extent_page_count,
-    CONVERT(bigint, f.size) - CONVERT(bigint, FILEPROPERTY(f.name, 'SpaceUsed')) AS unallocated_extent_page_count,
-    CONVERT(bigint, 0) AS version_store_reserved_page_count, CONVERT(bigint, NULL) AS user_object_reserved_page_count,
-    CONVERT(bigint, 0) AS internal_object_reserved_page_count, CONVERT(bigint, NULL) AS mixed_extent_page_count,
-    CONVERT(bigint, NULL) AS modified_extent_page_count
-FROM sys.database_files AS f JOIN sys.databases AS d ON d.name = DB_NAME()
-WHERE f.type = 0
-GO
 -- The system is no Windows: sys.dm_os_host_info says which it is.
 CREATE VIEW sys.dm_os_windows_info AS
 SELECT CONVERT(nvarchar(256), NULL) AS windows_release, CONVERT(nvarchar(256), NULL) AS windows_service_pack_level,

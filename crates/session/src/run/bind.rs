@@ -104,7 +104,7 @@ impl Run<'_> {
         if !reads {
             return;
         }
-        let allowed = self.session.instance.parallelism();
+        let allowed = self.session.parallelism();
         let (steps, version) = (self.program.steps.len(), self.version());
         self.program.stats.bound(steps, at, version, || {
             plan_xml::of_bound(bound, &self.program.variable_names(), allowed)

@@ -141,6 +141,7 @@ impl Run<'_> {
                     "FLUSHPROCINDB",
                     "FREEPROCCACHE",
                     "FREESYSTEMCACHE",
+                    "IND",
                     "PAGE",
                     "TRACEON",
                     "TRACEOFF",

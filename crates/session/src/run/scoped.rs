@@ -1,31 +1,43 @@
-//! ALTER DATABASE SCOPED CONFIGURATION, of the current database. The two configurations are ours: COMMIT_WAIT =
-//! STATEMENT | PACKET and LOG_PROFILE = 2012 | 2014 | 2019 | 2022 | native. Other names are refused.
+//! ALTER DATABASE SCOPED CONFIGURATION, of the current database.
+//!
+//! Followed are MAXDOP, CLEAR PROCEDURE_CACHE and two that are ours: COMMIT_WAIT = STATEMENT | PACKET and LOG_PROFILE =
+//! 2012 | 2014 | 2019 | 2022 | native. SQL Server's others have their default, which may be set; any other value is refused,
+//! so that nobody relies on it. <https://learn.microsoft.com/sql/t-sql/statements/alter-database-scoped-configuration-transact-sql>
+
+use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_tsql::ast::{OptionValue, ScopedConfiguration};
 use duramen_txn::{CommitWait, TxnKind};
+use duramen_types::Value;
 use duramen_wal::LogProfile;
 
 use super::{Run, command, not_supported};
+use crate::databases::OpenDb;
+use crate::views::database_scoped_configurations::{Held, default_of};
+use crate::views::query_stats::{Origin, program_of};
 
 /// What the statement asks for.
 enum Change {
     CommitWait(CommitWait),
     LogProfile(LogProfile),
+    MaxDegree(u16),
+    /// What the configuration has anyway.
+    Nothing,
+    /// The plans of the database, or the one with this number.
+    ClearPlans(Option<u64>),
 }
 
 impl Change {
     fn of(stmt: &ScopedConfiguration) -> SqlResult<Change> {
         let name = stmt.option.name.to_ascii_uppercase();
-        if stmt.clear {
-            return Err(not_supported(&format!(
-                "ALTER DATABASE SCOPED CONFIGURATION CLEAR {name}"
-            )));
-        }
         if stmt.for_secondary {
             return Err(not_supported(
                 "ALTER DATABASE SCOPED CONFIGURATION FOR SECONDARY",
             ));
+        }
+        if stmt.clear {
+            return Change::clear(&name, stmt.option.value.as_ref());
         }
         let value = match &stmt.option.value {
             Some(OptionValue::Word(w)) => w.clone(),
@@ -36,7 +48,20 @@ impl Change {
         let change = match name.as_str() {
             "COMMIT_WAIT" => CommitWait::parse(&value).map(Change::CommitWait),
             "LOG_PROFILE" => LogProfile::parse(&value).map(Change::LogProfile),
-            _ => None,
+            "MAXDOP" => {
+                let degree = value.parse().ok().filter(|n| *n <= 32_767);
+                degree.map(Change::MaxDegree)
+            }
+            _ => match default_of(&name) {
+                Some(Held::Bit(on))
+                    if value.eq_ignore_ascii_case(if on { "ON" } else { "OFF" }) =>
+                {
+                    Some(Change::Nothing)
+                }
+                Some(Held::Number(n)) if value == n.to_string() => Some(Change::Nothing),
+                Some(Held::Word(w)) if value.eq_ignore_ascii_case(w) => Some(Change::Nothing),
+                _ => None,
+            },
         };
         change.ok_or_else(|| {
             not_supported(&format!(
@@ -44,6 +69,24 @@ impl Change {
             ))
         })
     }
+
+    fn clear(name: &str, value: Option<&OptionValue>) -> SqlResult<Change> {
+        let handle = match value {
+            None => every_plan(name),
+            Some(OptionValue::Binary(bytes)) if name == "PROCEDURE_CACHE" => {
+                program_of(&Value::Binary(bytes.clone())).map(Some)
+            }
+            Some(_) => None,
+        };
+        handle.map(Change::ClearPlans).ok_or_else(|| {
+            not_supported(&format!("ALTER DATABASE SCOPED CONFIGURATION CLEAR {name}"))
+        })
+    }
+}
+
+/// All plans, where the cache of procedures is meant.
+fn every_plan(name: &str) -> Option<Option<u64>> {
+    (name == "PROCEDURE_CACHE").then_some(None)
 }
 
 impl Run<'_> {
@@ -51,32 +94,51 @@ impl Run<'_> {
         self.outside_transaction("ALTER DATABASE SCOPED CONFIGURATION")?;
         let change = Change::of(stmt)?;
         let current = self.session.database.clone();
-        let instance = self.session.instance.clone();
-        let db = instance
-            .databases
+        let databases = &self.session.instance.databases;
+        let db = databases
             .find(&current)
             .ok_or_else(|| SqlError::new(&messages::DATABASE_DOES_NOT_EXIST, &[&current]))?;
-        if db.db.id == DbId::TEMPDB {
-            // Nothing in tempdb is ever hardened for anybody.
-            return Err(not_supported(
-                "ALTER DATABASE SCOPED CONFIGURATION in tempdb",
-            ));
+        match change {
+            Change::Nothing => {}
+            Change::ClearPlans(one) => self.clear_plans(&db, one),
+            // Nothing in tempdb is ever hardened for anybody, and its boot page lives to the next start.
+            _ if db.db.id == DbId::TEMPDB => {
+                return Err(not_supported(
+                    "ALTER DATABASE SCOPED CONFIGURATION in tempdb",
+                ));
+            }
+            _ => self.change_boot_page(&db, &change)?,
         }
+        self.done(None, command::OTHER, false);
+        Ok(())
+    }
+
+    fn change_boot_page(&mut self, db: &Arc<OpenDb>, change: &Change) -> SqlResult<()> {
+        let instance = self.session.instance.clone();
         let tx = self
             .session
             .new_transaction(TxnKind::Autocommit, "ALTER DATABASE");
         let done = match change {
-            Change::CommitWait(wait) => db.db.set_commit_wait(&tx, wait),
-            Change::LogProfile(profile) => db.db.set_log_profile(&tx, profile),
+            Change::CommitWait(wait) => db.db.set_commit_wait(&tx, *wait),
+            Change::LogProfile(profile) => db.db.set_log_profile(&tx, *profile),
+            Change::MaxDegree(degree) => db.db.set_max_degree(&tx, *degree),
+            Change::Nothing | Change::ClearPlans(_) => Ok(()),
         };
         match done {
-            Ok(()) => self.session.finish(&tx, None)?,
+            Ok(()) => self.session.finish(&tx, None),
             Err(e) => {
                 instance.rollback(&tx, None)?;
-                return Err(e);
+                Err(e)
             }
         }
-        self.done(None, command::OTHER, false);
-        Ok(())
+    }
+
+    /// CLEAR PROCEDURE_CACHE: the plans of this database, or one of them.
+    fn clear_plans(&self, db: &Arc<OpenDb>, one: Option<u64>) {
+        let (instance, id) = (&self.session.instance, Some(db.db.id.0));
+        instance.plans.forget(|key, program| {
+            one.is_none_or(|wanted| program.stats.id == wanted)
+                && Origin::of(instance, key).database == id
+        });
     }
 }

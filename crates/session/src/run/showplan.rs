@@ -145,11 +145,11 @@ impl Run<'_> {
             .collect();
         Ok(match compiled {
             Compiled::Select(plan) => {
-                let allowed = self.session.instance.parallelism();
+                let allowed = self.session.parallelism();
                 plan_xml::of_plan(&plan, &names, allowed)
             }
             Compiled::Change(change) => {
-                let allowed = self.session.instance.parallelism();
+                let allowed = self.session.parallelism();
                 plan_xml::of_change(&change, &names, allowed)
             }
             Compiled::Value(e) if e.reads_tables() => (of_expression(e, &names), None),
@@ -263,7 +263,7 @@ impl Run<'_> {
         let Some((_, bound)) = &self.bound[at] else {
             return Ok(());
         };
-        let allowed = self.session.instance.parallelism();
+        let allowed = self.session.parallelism();
         let (mut lines, degree) = plan_xml::of_bound(bound, &names, allowed);
         if lines.is_empty() {
             return Ok(());

@@ -2,6 +2,8 @@
 //!
 //! Names are padded with blanks, as `nchar(128)` is; names in `.../sec` hold totals, of which scripts take differences.
 
+mod gauges;
+
 use std::collections::BTreeMap;
 
 use duramen_base::DbId;
@@ -93,30 +95,16 @@ fn sizes(cx: &Context, db: DbId) -> Vec<CounterValue> {
     all
 }
 
-/// What the buffer pool holds.
-fn memory(cx: &Context) -> Vec<CounterValue> {
-    let pool = cx.instance.databases.engine.pool_stats();
-    let raw = |name, pages: u64| CounterValue {
-        object: "Memory Manager",
-        name,
-        kind: CounterKind::Raw,
-        value: pages as i64 * 8,
-    };
-    vec![
-        raw("Database Cache Memory (KB)", pool.used),
-        raw("Free Memory (KB)", pool.committed.saturating_sub(pool.used)),
-    ]
-}
-
 pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| {
     cx.instance.databases.engine.publish_counters();
     let mut rows: Vec<Vec<Value>> = duramen_observe::counters()
         .into_iter()
-        .chain(memory(cx))
-        .map(|counter| {
+        .map(|counter| (counter, instance(&counter)))
+        .chain(gauges::all(cx))
+        .map(|(counter, instance)| {
             row(&Source {
                 counter,
-                instance: instance(&counter).to_owned(),
+                instance: instance.to_owned(),
             })
         })
         .collect();

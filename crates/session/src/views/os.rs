@@ -182,7 +182,8 @@ mod memory {
             };
             "page_fault_count", T::BIGINT, NOT_NULL, |_| big(0);
             "memory_utilization_percentage", T::INT, NOT_NULL, |s| {
-                int((s.resident * 100).checked_div(machine::memory_bytes()).unwrap_or(0).min(100) as i64)
+                // Of what is committed, in the working set: this system tells what is in memory alone.
+                int(i64::from(s.resident > 0) * 100)
             };
             "available_commit_limit_kb", T::BIGINT, NOT_NULL, |_| big(machine::available_bytes() / KB);
             "process_physical_memory_low", T::BIT, NOT_NULL, |s| bit(s.low);

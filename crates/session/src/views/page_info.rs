@@ -65,7 +65,7 @@ fn state(map: &MapState) -> Value {
     map.set.map_or(Value::Null, bit)
 }
 
-fn percent(byte: u8) -> i64 {
+pub(super) fn percent(byte: u8) -> i64 {
     match byte & pfs::FULLNESS {
         0 => 0,
         1 => 50,

@@ -12,6 +12,7 @@ use duramen_types::Value;
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::instance::Instance;
 
 /// One partition of a heap or index.
 pub struct Found<'a> {
@@ -35,6 +36,15 @@ impl Found<'_> {
 pub fn each(
     cx: &Context,
     args: &[Value],
+    f: impl FnMut(&Found<'_>) -> SqlResult<()>,
+) -> SqlResult<()> {
+    each_of(&cx.instance, args, f)
+}
+
+/// The same without a statement around it.
+pub fn each_of(
+    instance: &Instance,
+    args: &[Value],
     mut f: impl FnMut(&Found<'_>) -> SqlResult<()>,
 ) -> SqlResult<()> {
     let asked = |i: usize, all: i64| {
@@ -44,7 +54,7 @@ pub fn each(
     let (database, object) = (asked(0, 0), asked(1, 0));
     let (index, partition) = (asked(2, -1), asked(3, 0));
     let is = |asked: Option<i64>, id: i64| asked.is_none_or(|n| n == id);
-    for db in cx.instance.databases.all() {
+    for db in instance.databases.all() {
         if !is(database, i64::from(db.db.id.0)) {
             continue;
         }

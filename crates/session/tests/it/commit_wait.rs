@@ -117,8 +117,8 @@ fn a_failed_log_write_ends_a_waiting_commit_with_9001() {
     });
 }
 
-const LISTED: &str =
-    "SELECT name, value, is_value_default FROM sys.database_scoped_configurations ORDER BY name";
+const LISTED: &str = "SELECT name, value, is_value_default FROM sys.database_scoped_configurations \
+     WHERE name IN ('COMMIT_WAIT', 'LOG_PROFILE') ORDER BY name";
 
 #[test]
 fn it_is_listed_kept_and_refused_where_it_means_nothing() {
@@ -132,8 +132,9 @@ fn it_is_listed_kept_and_refused_where_it_means_nothing() {
     let set = "ALTER DATABASE SCOPED CONFIGURATION SET ";
     assert!(run(&mut s, &format!("{set}COMMIT_WAIT = STATEMENT")).is_empty());
     assert!(run(&mut s, &format!("{set}LOG_PROFILE = 2014")).is_empty());
+    assert!(run(&mut s, &format!("{set}MAXDOP = 3")).is_empty());
     for refused in [
-        "MAXDOP = 1",
+        "LEGACY_CARDINALITY_ESTIMATION = ON",
         "COMMIT_WAIT = SOMETIMES",
         "LOG_PROFILE = 1997",
     ] {
@@ -155,6 +156,8 @@ fn it_is_listed_kept_and_refused_where_it_means_nothing() {
         run(&mut s, LISTED)[1..3],
         ["COMMIT_WAIT | STATEMENT | 1", "LOG_PROFILE | 2014 | 0"]
     );
+    let degree = LISTED.replace("'COMMIT_WAIT'", "'MAXDOP'");
+    assert!(run(&mut s, &degree).contains(&"MAXDOP | 3 | 0".to_owned()));
 }
 
 #[test]

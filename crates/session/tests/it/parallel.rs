@@ -85,6 +85,21 @@ const QUERIES: [&str; 30] = [
     "SELECT COUNT(*), SUM(n) FROM (SELECT v, g, COUNT(*) AS n FROM tree GROUP BY v, g) AS x",
 ];
 
+/// MAXDOP of ALTER DATABASE SCOPED CONFIGURATION goes before the server's, and only where the session is.
+#[test]
+fn a_database_has_a_degree_of_its_own() {
+    let mut s = world();
+    let sql = "SELECT COUNT(*), SUM(v) FROM d.dbo.heap";
+    assert!(plan(&mut s, sql).contains("Parallelism("));
+    run(&mut s, "ALTER DATABASE SCOPED CONFIGURATION SET MAXDOP = 1");
+    assert!(!plan(&mut s, sql).contains("Parallelism("));
+    run(&mut s, "USE master");
+    assert!(plan(&mut s, sql).contains("Parallelism("));
+    run(&mut s, "USE d");
+    run(&mut s, "ALTER DATABASE SCOPED CONFIGURATION SET MAXDOP = 0");
+    assert!(plan(&mut s, sql).contains("Parallelism("));
+}
+
 #[test]
 fn answers_are_those_of_one_thread() {
     let mut s = world();

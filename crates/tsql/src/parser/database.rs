@@ -44,7 +44,12 @@ const BARE_VALUE_SETTINGS: &[&str] = &[
 impl Parser<'_> {
     pub(super) fn create_database(&mut self) -> SqlResult<StatementKind> {
         let line = self.line();
-        if self.is_any(&["AUDIT", "SCOPED", "ENCRYPTION"]) && !self.is_word_at(1, "ON") {
+        let pairs = [
+            ["AUDIT", "SPECIFICATION"],
+            ["SCOPED", "CREDENTIAL"],
+            ["ENCRYPTION", "KEY"],
+        ];
+        if pairs.iter().any(|pair| self.is_words(pair)) {
             return Err(self.not_supported(&format!(
                 "CREATE DATABASE {}",
                 self.text(0).to_ascii_uppercase()
