@@ -380,13 +380,7 @@ fn command(args: &[String]) -> String {
 fn stamp() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let seconds = since.map_or(0, |d| d.as_secs());
-    let (days, rest) = ((seconds / 86_400) as i32, seconds % 86_400);
-    // Dates count from 0001-01-01.
-    let (year, month, day) = duramen_types::Date(719_162 + days).ymd();
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
+    let ((year, month, day), [hour, minute, second]) =
+        duramen_types::temporal::ymd_hms(seconds as i64);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }

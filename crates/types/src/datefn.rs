@@ -18,8 +18,9 @@ use crate::compare::instant;
 use crate::convert::{ConvertCtx, convert};
 use crate::dateparse::{Family, parse};
 use crate::temporal::{
-    DAYS_TO_1753, DAYS_TO_1900, MAX_DAYS, TICKS_PER_DAY, UNITS_PER_DAY, UNITS_PER_SECOND,
-    day_of_year, days_from_ymd, days_in_month, round_units, weekday, ymd_from_days,
+    DAYS_TO_1753, DAYS_TO_1900, DAYS_TO_1970, MAX_DAYS, TICKS_PER_DAY, UNITS_PER_DAY,
+    UNITS_PER_SECOND, day_of_year, days_from_ymd, days_in_month, round_units, weekday,
+    ymd_from_days,
 };
 use crate::{
     Date, DateTime, DateTime2, DateTimeOffset, SmallDateTime, SqlType, Time, TypeId, Value,
@@ -499,10 +500,9 @@ pub fn isdate(text: &str, ctx: &ConvertCtx) -> bool {
 /// The clock of the machine as SYSDATETIME, GETDATE and SYSDATETIMEOFFSET show it. `nanos` counts from 1970-01-01 UTC;
 /// `offset` is the machine's, in minutes.
 pub fn wall_clock(nanos: i128, offset: i16) -> Option<DateTimeOffset> {
-    const DAYS_TO_1970: i128 = 719_162;
     let units = nanos.div_euclid(100);
     let day = UNITS_PER_DAY as i128;
-    let days = i32::try_from(DAYS_TO_1970 + units.div_euclid(day)).ok()?;
+    let days = i32::try_from(i128::from(DAYS_TO_1970) + units.div_euclid(day)).ok()?;
     (0..=MAX_DAYS).contains(&days).then_some(DateTimeOffset {
         days,
         time: units.rem_euclid(day) as u64,

@@ -2,6 +2,8 @@
 
 /// Days since 0001-01-01 of 1900-01-01, the zero of datetime.
 pub const DAYS_TO_1900: i32 = 693_595;
+/// Days since 0001-01-01 of 1970-01-01, the zero of the machine's clock.
+pub const DAYS_TO_1970: i32 = 719_162;
 /// Days since 0001-01-01 of 9999-12-31, the last date.
 pub const MAX_DAYS: i32 = 3_652_058;
 /// Days since 0001-01-01 of 1753-01-01, the first datetime.
@@ -104,6 +106,14 @@ pub fn ymd_from_days(days: i32) -> (i32, u32, u32) {
     let month = if mp < 10 { mp + 3 } else { mp - 9 } as u32;
     let year = yoe + era * 400 + (month <= 2) as i32;
     (year, month, day)
+}
+
+/// Year, month and day, and hour, minute and second of a moment in seconds since 1970.
+pub fn ymd_hms(unix_seconds: i64) -> ((i32, u32, u32), [u32; 3]) {
+    let days = unix_seconds.div_euclid(86_400) as i32;
+    let second = unix_seconds.rem_euclid(86_400) as u32;
+    let time = [second / 3600, second / 60 % 60, second % 60];
+    (ymd_from_days(days + DAYS_TO_1970), time)
 }
 
 /// Sunday 0 to Saturday 6.

@@ -95,9 +95,8 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         return source::from_rows(plan, needed, cx);
     };
     let reads = Reads::of(needed, left.columns.len(), hash, on.as_ref());
-    let sides = (&**left, &**right);
     if let Some((build_left, build, probe)) = cx.take_incoming(plan) {
-        let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
+        let mut join = HashJoin::new(plan, &reads, build_left)?;
         join.start(Feed::Streams(build), Feed::Streams(probe), 0, cx)?;
         return Ok(Box::new(join));
     }
@@ -109,7 +108,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
             Built::All(build) => probed(plan, &reads, (build, false), cx),
             Built::Parted(built) => {
                 let probe = side_feed(plan, &reads, !build_left, cx)?;
-                let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
+                let mut join = HashJoin::new(plan, &reads, build_left)?;
                 join.part_probed(built, probe, 0, cx)?;
                 Ok(Box::new(join))
             }
@@ -149,7 +148,7 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
         true => (left_feed, right_feed),
         false => (right_feed, left_feed),
     };
-    let mut join = HashJoin::new(sides, (hash, on.as_ref(), *kind), &reads, build_left);
+    let mut join = HashJoin::new(plan, &reads, build_left)?;
     join.start(build_feed, probe_feed, 0, cx)?;
     Ok(Box::new(join))
 }
@@ -167,19 +166,8 @@ pub(super) fn shared(
     build_left: bool,
     cx: &mut Cx<'_>,
 ) -> SqlResult<Built> {
-    let Node::Join {
-        left,
-        right,
-        kind,
-        hash,
-        on,
-        ..
-    } = &plan.node
-    else {
-        return Err(internal());
-    };
     let feed = side_feed(plan, reads, build_left, cx)?;
-    let join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
+    let join = HashJoin::new(plan, reads, build_left)?;
     join.build(feed, (0, join.build_side.outer), cx)
 }
 
@@ -246,20 +234,9 @@ fn probed<'p>(
     (build, shared): (Arc<Build>, bool),
     cx: &mut Cx<'_>,
 ) -> SqlResult<Boxed<'p>> {
-    let Node::Join {
-        left,
-        right,
-        kind,
-        hash,
-        on,
-        ..
-    } = &plan.node
-    else {
-        return Err(internal());
-    };
     let build_left = build.left;
     let probe = side_feed(plan, reads, !build_left, cx)?;
-    let mut join = HashJoin::new((left, right), (hash, on.as_ref(), *kind), reads, build_left);
+    let mut join = HashJoin::new(plan, reads, build_left)?;
     join.pair = Some(join.pair_of(build, probe, shared));
     Ok(Box::new(join))
 }
@@ -366,12 +343,18 @@ struct Pair<'p> {
 
 impl<'p> HashJoin<'p> {
     /// A join that has no rows yet.
-    fn new(
-        (left, right): (&'p Plan, &'p Plan),
-        (hash, on, kind): (&'p [(Expr, Expr)], Option<&'p Expr>, JoinKind),
-        reads: &Reads,
-        build_left: bool,
-    ) -> HashJoin<'p> {
+    fn new(plan: &'p Plan, reads: &Reads, build_left: bool) -> SqlResult<HashJoin<'p>> {
+        let Node::Join {
+            left,
+            right,
+            kind,
+            hash,
+            on,
+            ..
+        } = &plan.node
+        else {
+            return Err(internal());
+        };
         let left_side = Side {
             columns: &left.columns,
             carried: reads.left_carried().to_vec(),
@@ -390,16 +373,16 @@ impl<'p> HashJoin<'p> {
             true => l.ty,
             false => r.ty,
         };
-        HashJoin {
+        Ok(HashJoin {
             build_side,
             build_left,
             probe_side,
             collations: hash.iter().map(|(l, _)| l.ty.collation).collect(),
             key_types: hash.iter().map(keys).collect(),
-            on: on.map(BatchExpr::new),
+            on: on.as_ref().map(BatchExpr::new),
             work: Vec::new(),
             pair: None,
-        }
+        })
     }
 
     /// Reads a built side; joins it with the probed one, or parts both for later.

@@ -4,10 +4,8 @@
 //! own, a line within a text that looks like one is set in by a tabulator.
 
 use duramen_os::time::WallTime;
-use duramen_types::temporal::{days_from_ymd, ymd_from_days};
+use duramen_types::temporal::{DAYS_TO_1970, days_from_ymd, ymd_hms};
 
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAYS: i32 = 719_162;
 /// Bytes of the time and the blank behind it.
 const TIME: usize = 23;
 /// Bytes of the source and the blank behind it, unless the source is longer.
@@ -60,16 +58,9 @@ impl Entry {
 }
 
 fn stamp(at: WallTime) -> String {
-    let seconds = at.unix_seconds();
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-        at.subsec_nanos() / 10_000_000
-    )
+    let ((year, month, day), [hour, minute, second]) = ymd_hms(at.unix_seconds());
+    let hundredth = at.subsec_nanos() / 10_000_000;
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{hundredth:02}")
 }
 
 /// The time that a line begins with.
@@ -88,7 +79,7 @@ fn moment(line: &[u8]) -> Option<WallTime> {
     }
     let [year, month, day, hour, minute, second, hundredth] = numbers;
     let days = days_from_ymd(year as i32, month as u32, day as u32)?;
-    let days = i128::from(days - UNIX_EPOCH_DAYS);
+    let days = i128::from(days - DAYS_TO_1970);
     let seconds = days * 86_400 + hour * 3600 + minute * 60 + second;
     Some(WallTime(seconds * 1_000_000_000 + hundredth * 10_000_000))
 }

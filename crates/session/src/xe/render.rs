@@ -4,13 +4,10 @@ use std::fmt::Write as _;
 
 use duramen_observe::events::EventValue;
 use duramen_os::time::WallTime;
-use duramen_types::temporal::ymd_from_days;
+use duramen_types::temporal::ymd_hms;
 
 use super::definition::EventDef;
 use super::objects;
-
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAYS: i32 = 719_162;
 
 /// An event that a session has taken.
 #[derive(Clone, Debug)]
@@ -45,16 +42,9 @@ impl Fired {
 
 /// `2025-08-04T14:57:03.862Z`
 pub fn timestamp(at: WallTime) -> String {
-    let seconds = at.unix_seconds();
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-        at.subsec_nanos() / 1_000_000
-    )
+    let ((year, month, day), [hour, minute, second]) = ymd_hms(at.unix_seconds());
+    let milli = at.subsec_nanos() / 1_000_000;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
 /// A text within an element or an attribute; characters that XML 1.0 does not have become `?`.

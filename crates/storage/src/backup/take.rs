@@ -9,7 +9,7 @@ use duramen_base::{
 };
 use duramen_observe::WaitType;
 use duramen_os::time;
-use duramen_types::temporal::ymd_from_days;
+use duramen_types::temporal::ymd_hms;
 use duramen_wal::{BlockRange, Log, LogError};
 
 use super::copy::{Bad, EXTENT_BYTES, Filled, Pieces, Reader};
@@ -31,8 +31,6 @@ const WRITERS: usize = 2;
 /// Bytes of a stripe beside pages and log.
 const HEADERS: u64 = 1 << 20;
 const LOG_PIECE: usize = 1 << 20;
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAYS: i32 = 719_162;
 /// Body of an MSTL block, as long as in sets of SQL Server.
 const MSTL_BYTES: usize = 592 - COMMON_BYTES;
 
@@ -86,17 +84,9 @@ pub struct Backed {
 
 /// A moment in the form of the tape format.
 pub(super) fn now() -> TapeTime {
-    let seconds = time::wall().unix_seconds();
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = ymd_from_days(days as i32 + UNIX_EPOCH_DAYS);
-    TapeTime::new(
-        year as u16,
-        month as u8,
-        day as u8,
-        (rest / 3600) as u8,
-        (rest / 60 % 60) as u8,
-        (rest % 60) as u8,
-    )
+    let ((year, month, day), time) = ymd_hms(time::wall().unix_seconds());
+    let [hour, minute, second] = time.map(|n| n as u8);
+    TapeTime::new(year as u16, month as u8, day as u8, hour, minute, second)
 }
 
 /// What a log error is inside a backup.

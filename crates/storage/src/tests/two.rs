@@ -1,5 +1,7 @@
 //! Transactions over two databases, and pages that have gone bad.
 
+use std::sync::Arc;
+
 use duramen_os::IoError;
 use duramen_os::sim::{DiskOp, Fault, SimDisk, Simulation};
 
@@ -7,28 +9,32 @@ use super::fixture::*;
 use crate::{LockHint, RowLocator};
 use duramen_types::Value;
 
+/// A disk whose power went after so many changes while a transaction over two databases, a row in each, was committed.
+fn committing(seed: u64, changes: u64) -> Arc<SimDisk> {
+    Simulation::new(seed).run(move |sim| {
+        let env = duramen_os::Env::with_disk(sim.disk());
+        let engine = engine(&env, 4 << 20);
+        let first = create_as(&engine, 5, "t").unwrap();
+        let second = create_as(&engine, 6, "u").unwrap();
+        first.checkpoint().unwrap();
+        second.checkpoint().unwrap();
+        let tx = begin(&engine, 52);
+        for db in [&first, &second] {
+            let table = db.rowset(&clustered());
+            table.insert(&tx, &row(1, 10, None)).unwrap();
+        }
+        sim.disk().power_off_after(changes);
+        let _ = engine.commit(&tx, None);
+        sim.disk()
+    })
+}
+
 /// Power is lost after every possible number of disk changes during the commit: both databases have the row, or none.
 #[test]
 fn a_transaction_over_two_databases_is_atomic_over_a_crash() {
     let (mut both, mut none) = (0, 0);
     for n in 0..24u64 {
-        let disk = Simulation::new(n).run(move |sim| {
-            let env = duramen_os::Env::with_disk(sim.disk());
-            let engine = engine(&env, 4 << 20);
-            let first = create_as(&engine, 5, "t").unwrap();
-            let second = create_as(&engine, 6, "u").unwrap();
-            first.checkpoint().unwrap();
-            second.checkpoint().unwrap();
-            let tx = begin(&engine, 52);
-            for db in [&first, &second] {
-                db.rowset(&clustered())
-                    .insert(&tx, &row(1, 10, None))
-                    .unwrap();
-            }
-            sim.disk().power_off_after(n);
-            let _ = engine.commit(&tx, None);
-            sim.disk()
-        });
+        let disk = committing(n, n);
         let found = Simulation::new(n + 100)
             .on_disk(disk.crash(n))
             .run(move |sim| {
@@ -62,22 +68,7 @@ fn a_transaction_over_two_databases_is_atomic_over_a_crash() {
 fn a_coordinator_that_went_on_is_asked_for_what_it_lost() {
     let mut asked = 0;
     for n in 0..30u64 {
-        let disk = Simulation::new(n).run(move |sim| {
-            let env = duramen_os::Env::with_disk(sim.disk());
-            let engine = engine(&env, 4 << 20);
-            let first = create_as(&engine, 5, "t").unwrap();
-            let second = create_as(&engine, 6, "u").unwrap();
-            first.checkpoint().unwrap();
-            second.checkpoint().unwrap();
-            let tx = begin(&engine, 52);
-            for db in [&first, &second] {
-                let table = db.rowset(&clustered());
-                table.insert(&tx, &row(1, 10, None)).unwrap();
-            }
-            sim.disk().power_off_after(n / 2);
-            let _ = engine.commit(&tx, None);
-            sim.disk()
-        });
+        let disk = committing(n, n / 2);
         let disk = disk.crash(n);
         let disk = Simulation::new(n + 100).on_disk(disk).run(move |sim| {
             let engine = engine(&duramen_os::Env::with_disk(sim.disk()), 4 << 20);
