@@ -40,6 +40,7 @@ const FILES: &[&str] = &[
     include_str!("resource/help_people.sql"),
     include_str!("resource/remote.sql"),
     include_str!("resource/workload.sql"),
+    include_str!("resource/diagnostic.sql"),
 ];
 
 /// The schema id of INFORMATION_SCHEMA.
@@ -127,15 +128,16 @@ pub(crate) fn find(
     name: &str,
     kind: ObjectKind,
 ) -> Option<&'static Arc<ModuleDef>> {
-    let once = match kind {
-        ObjectKind::PROCEDURE => "sp_",
-        _ => "sys",
+    let once: &[&str] = match kind {
+        ObjectKind::PROCEDURE => &["sp_", "xp_"],
+        _ => &["sys"],
     };
+    let prefixed = name
+        .get(..3)
+        .is_some_and(|p| once.iter().any(|o| p.eq_ignore_ascii_case(o)));
     let wanted = match schema.filter(|s| !s.is_empty()) {
         Some(s) if !s.eq_ignore_ascii_case("dbo") => schema_of(s)?,
-        _ if name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case(once)) => {
-            duramen_catalog::SCHEMA_SYS
-        }
+        _ if prefixed => duramen_catalog::SCHEMA_SYS,
         _ => return None,
     };
     all()
