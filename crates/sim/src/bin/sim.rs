@@ -97,18 +97,22 @@ fn run(o: &Options) -> u64 {
             kept.0, kept.1, kept.2
         );
     }
+    if o.story.is_none() && !o.backups {
+        println!(
+            "{} statements, {} commits, {} packets, {} crashes, {} of them in a recovery, {:.1} s of virtual time; trace {:016x}",
+            total.statements,
+            total.commits,
+            total.packets,
+            total.crashes,
+            total.recoveries_cut,
+            total.simulated.as_secs_f64(),
+            total.trace,
+        );
+    }
     println!(
-        "{done} seeds from {} in {:.1} s: {failures} failed; {} statements, {} commits, {} packets, {} crashes, \
-         {} of them in a recovery, {:.1} s of virtual time; trace {:016x}; slowest {} ({} ms)",
+        "{done} seeds from {} in {:.1} s: {failures} failed; slowest {} ({} ms)",
         o.first,
         start.elapsed().as_secs_f64(),
-        total.statements,
-        total.commits,
-        total.packets,
-        total.crashes,
-        total.recoveries_cut,
-        total.simulated.as_secs_f64(),
-        total.trace,
         slowest.1,
         slowest.0.as_millis(),
     );
