@@ -5,6 +5,8 @@
 //! need as they go. The buffer cache hit ratio is that of all lookups since the start, a page that was read ahead being
 //! missed once (SQL Server's is of the last few thousand).
 
+use std::collections::BTreeSet;
+
 use duramen_base::DbId;
 use duramen_observe::{Counter, CounterKind, CounterValue, counter, waiting_tasks};
 use duramen_os::time;
@@ -35,7 +37,7 @@ pub(super) fn all(cx: &Context) -> Vec<Gauge> {
     gauges.extend(memory(cx));
     gauges.extend(plans(cx));
     gauges.extend(transactions(cx));
-    gauges.extend(sessions(cx));
+    gauges.push(blocked());
     gauges
 }
 
@@ -141,18 +143,15 @@ fn transactions(cx: &Context) -> Vec<Gauge> {
     ]
 }
 
-fn sessions(cx: &Context) -> Vec<Gauge> {
-    let mine: Vec<u16> = cx.instance.sessions().iter().map(|a| a.spid.0).collect();
-    let mut blocked: Vec<u16> = waiting_tasks()
-        .into_iter()
-        .filter(|w| w.blocking_session.is_some() && mine.contains(&w.session.0))
-        .map(|w| w.session.0)
+fn blocked() -> Gauge {
+    let waiting = waiting_tasks().into_iter();
+    let blocked: BTreeSet<_> = waiting
+        .filter(|w| w.blocking_session.is_some())
+        .map(|w| w.session)
         .collect();
-    blocked.sort_unstable();
-    blocked.dedup();
-    vec![raw(
+    raw(
         "General Statistics",
         "Processes blocked",
         blocked.len() as u64,
-    )]
+    )
 }
