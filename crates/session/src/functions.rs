@@ -1,5 +1,6 @@
 //! Functions only a session can answer: names, ids, properties, the error of a CATCH block.
 
+mod app_locks;
 mod people;
 mod server;
 pub(crate) mod session_context;
@@ -89,6 +90,13 @@ const FUNCTIONS: &[Function] = &[
     function("app_name", NONE, SqlType::SYSNAME, |s, _| {
         text(Some(&s.login.app))
     }),
+    function(
+        "applock_mode",
+        (3, 3),
+        SqlType::nvarchar(32),
+        app_locks::mode,
+    ),
+    function("applock_test", (4, 4), SqlType::SMALLINT, app_locks::test),
     function(
         "collationproperty",
         (2, 2),

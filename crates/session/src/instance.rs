@@ -17,6 +17,7 @@ use duramen_txn::{CommitLsns, LockManager, SavePoint, Transaction};
 
 use crate::activity::Activity;
 use crate::admission::Admission;
+use crate::app_locks::AppLocks;
 use crate::databases::{Databases, StorageConfig};
 use crate::error_log::{Echo, ErrorLog};
 use crate::host::SystemColumns;
@@ -53,6 +54,8 @@ pub struct InstanceConfig {
 pub struct Instance {
     config: InstanceConfig,
     pub(crate) locks: Arc<LockManager>,
+    /// What the locks of sp_getapplock are called.
+    pub(crate) app_locks: AppLocks,
     pub databases: Databases,
     sessions: Mutex<BTreeMap<SessionId, Arc<Activity>>>,
     /// Shared apart from the instance: a statement that was let in borrows it.
@@ -154,6 +157,7 @@ impl Instance {
             xe,
             error_log,
             writing_suspects: AtomicBool::new(false),
+            app_locks: AppLocks::default(),
             trace,
         });
         let weak = Arc::downgrade(&instance);

@@ -39,6 +39,7 @@ impl Instance {
             }
         }
         self.locks.release_session(&activity.owner);
+        self.app_locks.forget(activity.owner.id());
         result
     }
 }

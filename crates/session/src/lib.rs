@@ -4,6 +4,7 @@
 
 mod activity;
 mod admission;
+mod app_locks;
 mod backup;
 mod coded;
 mod database_ddl;

@@ -1,5 +1,6 @@
 //! The one loop that runs programs; what single statements do is in the files below `run/`.
 
+mod app_locks;
 mod audit;
 mod backup;
 mod bind;

@@ -213,6 +213,7 @@ impl Session {
                 sink.error(&e);
             }
             self.instance.locks.release_session(&self.owner);
+            self.instance.app_locks.forget(self.owner.id());
         }
         self.transaction = None;
         let error = SqlError::new(&messages::SESSION_KILLED, &[]);
@@ -279,6 +280,7 @@ impl Session {
         if !keep_transaction {
             self.rollback_all()?;
         }
+        self.give_back_app_locks();
         self.drop_temporaries(0);
         self.options = self.options_at_login();
         self.state = State {
@@ -519,6 +521,7 @@ impl Drop for Session {
         let _ = self.rollback_all();
         self.drop_temporaries(0);
         self.instance.locks.release_session(&self.owner);
+        self.instance.app_locks.forget(self.owner.id());
         self.instance.session_ended(self.spid);
     }
 }

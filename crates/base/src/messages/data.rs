@@ -161,6 +161,7 @@ messages! {
     DATABASE_EMERGENCY = 3908, 16, "Could not run BEGIN TRANSACTION in database '%.*ls' because the database is in emergency mode or is damaged and must be restarted.";
     ROLLBACK_IN_INSERT_EXEC = 3915, 16, "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.";
     COMMIT_IN_INSERT_EXEC = 3916, 16, "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION is used first.";
+    NEEDS_USER_TRANSACTION = 3918, 16, "The statement or function must be executed in the context of a user transaction.";
     MARK_ONLY_FIRST = 3920, 10, "The WITH MARK option only applies to the first BEGIN TRAN WITH MARK statement. The option is ignored.";
     TRANSACTION_DOOMED = 3930, 16, "The current transaction cannot be committed and cannot support operations that write to the log file. Roll back the transaction.";
     TRANSACTION_DOOMED_SAVEPOINT = 3931, 16, "The current transaction cannot be committed and cannot be rolled back to a savepoint. Roll back the entire transaction.";

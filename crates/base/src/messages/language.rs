@@ -226,9 +226,15 @@ messages! {
     OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     CANNOT_ALLOCATE_PAGE = 1101, 17, "Could not allocate a new page for database '%.*ls' because of insufficient disk space in filegroup '%.*ls'. Create the necessary space by dropping objects in the filegroup, adding additional files to the filegroup, or setting autogrowth on for existing files in the filegroup.";
     FILEGROUP_FULL = 1105, 17, "Could not allocate space for object '%.*ls'%.*ls in database '%.*ls' because the '%.*ls' filegroup is full. Create disk space by deleting unneeded files, dropping objects in the filegroup, adding additional files to the filegroup, or setting autogrowth on for existing files in the filegroup.";
+    APP_LOCK_PRINCIPAL = 1202, 16, "The database principal '%.*ls' does not exist, or user is not a member.";
     OUT_OF_LOCKS = 1204, 19, "The instance of the SQL Server Database Engine cannot obtain a LOCK resource at this time. Rerun your statement when there are fewer active users. Ask the database administrator to check the lock and memory configuration for this instance, or to check for long-running transactions.";
     DEADLOCK_VICTIM = 1205, 13, "Transaction (Process ID %d) was deadlocked on %.*ls resources with another process and has been chosen as the deadlock victim. Rerun the transaction.";
     LOCK_TIMEOUT = 1222, 16, "Lock request time out period exceeded.";
+    APP_LOCK_NOT_HELD = 1223, 16, "Cannot release the application lock (Database Principal: '%.*ls', Resource: '%.*ls') because it is not currently held.";
+    APP_LOCK_RESOURCE = 1224, 16, "An invalid application lock resource was passed to %ls.";
+    APP_LOCK_MODE = 1225, 16, "An invalid application lock mode was passed to %ls.";
+    APP_LOCK_OWNER = 1226, 16, "An invalid application lock owner was passed to %ls.";
+    APP_LOCK_TIMEOUT = 1227, 16, "An invalid application lock time-out was passed to %ls.";
     CREATE_UNIQUE_INDEX_DUPLICATE = 1505, 16, "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '%.*ls' and the index name '%.*ls'. The duplicate key value is %ls.";
     MINIMUM_ROW_SIZE = 1701, 16, "Creating or altering table '%.*ls' failed because the minimum row size would be %d, including %d bytes of internal overhead. This exceeds the maximum allowable table row size of %d bytes.";
     TOO_MANY_COLUMNS = 1702, 16, "CREATE TABLE failed because column '%.*ls' in table '%.*ls' exceeds the maximum of %d columns.";

@@ -136,8 +136,6 @@ fn all() -> impl Iterator<Item = &'static ScalarFunction> {
 
 /// Functions of SQL Server that are refused by name (40517) instead of being unknown (195).
 pub(crate) const REFUSED: &[&str] = &[
-    "applock_mode",
-    "applock_test",
     "asymkey_id",
     "cert_id",
     "certencoded",

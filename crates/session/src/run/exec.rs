@@ -208,6 +208,9 @@ impl Run<'_> {
                         return set;
                     }
                 }
+                lock @ ("sp_getapplock" | "sp_releaseapplock") => {
+                    return self.app_lock_procedure(lock, &given);
+                }
                 log if super::error_log::is_procedure(log) => {
                     return self.error_log_procedure(log, &given);
                 }

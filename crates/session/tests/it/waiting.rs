@@ -378,3 +378,53 @@ fn waits_for_rows_are_counted_where_the_row_is() {
         });
     }
 }
+
+/// The return codes of sp_getapplock that need two sessions, and what a reset gives back.
+#[test]
+fn locks_that_applications_name_wait_and_deadlock() {
+    for seed in seeds(0, 3) {
+        world(seed, |instance| {
+            let mut s = session(instance);
+            run(&mut s, "EXEC sp_getapplock 'a', 'Exclusive', 'Session'");
+            let get =
+                "DECLARE @r int; EXEC @r = sp_getapplock 'a', 'Shared', 'Session', 5000; SELECT @r";
+            let waiting = aside(instance, get);
+            a_while();
+            let asked = "SELECT request_mode, request_status, request_owner_type, LEFT(resource_description, 6) FROM sys.dm_tran_locks WHERE resource_type = 'APPLICATION' ORDER BY request_status";
+            let lines = run(&mut s, asked);
+            assert_eq!(
+                lines[1..3],
+                [
+                    "X | GRANT | SESSION | 0:[a]:",
+                    "S | WAIT | SESSION | 0:[a]:"
+                ]
+            );
+            run(&mut s, "EXEC sp_releaseapplock 'a', 'Session'");
+            let lines = waiting.join().expect("it has the lock");
+            assert!(lines.contains(&"1".to_owned()), "{lines:?}");
+
+            // The victim hears of it by its return code; its transaction, and what it holds, stay.
+            run(
+                &mut s,
+                "SET DEADLOCK_PRIORITY HIGH; BEGIN TRAN; EXEC sp_getapplock 'x', 'Exclusive'",
+            );
+            let other = "BEGIN TRAN; EXEC sp_getapplock 'y', 'Exclusive'; DECLARE @r int; EXEC @r = sp_getapplock 'x', 'Exclusive'; SELECT @r, @@TRANCOUNT, APPLOCK_MODE('public', 'y', 'Transaction'); ROLLBACK";
+            let victim = aside(instance, other);
+            a_while();
+            let mine = "DECLARE @r int; EXEC @r = sp_getapplock 'y', 'Exclusive'; SELECT @r";
+            let lines = run(&mut s, mine);
+            assert!(lines.contains(&"1".to_owned()), "{lines:?}");
+            let lines = victim.join().expect("a victim");
+            assert!(
+                lines.contains(&"-3 | 1 | Exclusive".to_owned()),
+                "{lines:?}"
+            );
+
+            // A reset ends the transaction, and gives back what the session has.
+            run(&mut s, "EXEC sp_getapplock 'z', 'Exclusive', 'Session'");
+            s.reset(false).expect("reset");
+            let left = "SELECT COUNT(*) FROM sys.dm_tran_locks WHERE resource_type = 'APPLICATION'";
+            assert_eq!(run(&mut s, left)[1], "0");
+        });
+    }
+}

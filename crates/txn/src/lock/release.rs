@@ -47,6 +47,35 @@ impl LockManager {
         }
     }
 
+    /// Lowers what is held on `resource` to `mode`, of which the session keeps `session` beyond its transactions; `None`
+    /// is nothing. Neither may be more than what is held.
+    pub fn lower(
+        &self,
+        owner: &LockOwner,
+        resource: &Resource,
+        mode: Option<LockMode>,
+        session: Option<LockMode>,
+    ) {
+        let key = Key::of(resource);
+        let mut held = owner.0.held.lock();
+        let Some(lock) = held.locks.get_mut(&key) else {
+            return;
+        };
+        let Some(mode) = mode else {
+            if let Some(lock) = held.locks.remove(&key) {
+                self.give_back(&mut held, owner, &key, &lock);
+            }
+            return;
+        };
+        debug_assert!(lock.mode.covers(mode) && session.is_none_or(|s| mode.covers(s)));
+        lock.session = session;
+        let before = std::mem::replace(&mut lock.mode, mode);
+        if before != mode {
+            held.changed(resource, Some(before), Some(mode));
+            self.partition(&key).demote(&key, owner, mode);
+        }
+    }
+
     /// The end of a transaction: everything goes but what the session keeps.
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
