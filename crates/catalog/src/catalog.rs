@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use duramen_base::{ObjectId, SessionId, SqlError, SqlResult, messages};
+use duramen_base::{ObjectId, SessionId, SqlResult};
 use duramen_os::sync::Mutex;
 use duramen_storage::Database;
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::DateTime;
 
 use crate::def::TableDef;
-use crate::identity::{self, Block, Blocks, IdentityState};
+use crate::identity::Blocks;
 use crate::rows::Base;
 use crate::rowversions::Counter;
 use crate::snapshot::Snapshot;
@@ -30,7 +30,7 @@ struct State {
 pub struct CatalogDb {
     db: Arc<Database>,
     state: Mutex<State>,
-    identities: Mutex<Blocks>,
+    pub(crate) identities: Mutex<Blocks>,
     pub(crate) rowversions: Mutex<Option<Counter>>,
     /// `State::version`, for those who only compare: every step of every program does.
     version: AtomicU64,
@@ -157,183 +157,6 @@ impl CatalogDb {
             }
         }
     }
-
-    /// The next IDENTITY value of a table. Never rolled back.
-    pub fn next_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<i64> {
-        let column = table.identity_column().ok_or_else(|| no_identity(table))?;
-        let ty = table.columns[column].ty;
-        let mut blocks = self.identities.lock();
-        let block = self.block(&mut blocks, tx, table)?;
-        if let Some(value) = identity::take(block, &ty)? {
-            return Ok(value);
-        }
-        let value = identity::reserve(block, &ty);
-        let stored = IdentityState {
-            last: Some(block.reserved),
-            ..block.state
-        };
-        let written = self.write_identity(tx, "IdentReserve", table, &stored);
-        if written.is_err() {
-            blocks.remove(&table.id);
-        }
-        written.map(|()| value)
-    }
-
-    /// The next `n` IDENTITY values of a table, one behind the other. After an error those before it are gone.
-    pub fn next_identities(
-        &self,
-        tx: &Transaction,
-        table: &TableDef,
-        n: usize,
-    ) -> SqlResult<Vec<i64>> {
-        let column = table.identity_column().ok_or_else(|| no_identity(table))?;
-        let ty = table.columns[column].ty;
-        let mut values = Vec::with_capacity(n);
-        while values.len() < n {
-            values.push(self.next_identity(tx, table)?);
-            let mut blocks = self.identities.lock();
-            let block = self.block(&mut blocks, tx, table)?;
-            while values.len() < n
-                && let Some(value) = identity::take(block, &ty)?
-            {
-                values.push(value);
-            }
-        }
-        Ok(values)
-    }
-
-    /// The value given out last; `None` when there was none (DBCC CHECKIDENT, IDENT_CURRENT).
-    pub fn current_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<Option<i64>> {
-        let mut blocks = self.identities.lock();
-        Ok(self.block(&mut blocks, tx, table)?.state.last)
-    }
-
-    /// The same, read without a user's transaction: `IDENT_CURRENT`, `sys.identity_columns`.
-    pub fn peek_identity(&self, table: &TableDef) -> SqlResult<Option<i64>> {
-        let tx = system_transaction(&self.db, "IdentRead");
-        let last = self.current_identity(&tx, table);
-        self.db.engine.locks.release_all(&tx.owner);
-        last
-    }
-
-    /// Sets the value given out last (CHECKIDENT RESEED, explicit values); `None` starts again at the seed.
-    pub fn set_identity(
-        &self,
-        tx: &Transaction,
-        table: &TableDef,
-        last: Option<i64>,
-    ) -> SqlResult<()> {
-        let mut blocks = self.identities.lock();
-        let mut state = self.block(&mut blocks, tx, table)?.state;
-        state.last = last;
-        blocks.remove(&table.id);
-        self.write_identity(tx, "IdentSet", table, &state)
-    }
-
-    /// Writes an identity state in a transaction of its own, whose locks end with it: they must not be held as long as
-    /// the user's, or another session that needs the next block would wait for that, under our mutex. Only where the
-    /// row is locked already (the user's own transaction has made the table) the user's locks are used.
-    fn write_identity(
-        &self,
-        tx: &Transaction,
-        name: &str,
-        table: &TableDef,
-        state: &IdentityState,
-    ) -> SqlResult<()> {
-        let own = system_transaction(&self.db, name);
-        own.set_lock_timeout(0);
-        let base = Base {
-            db: &self.db,
-            tx: &own,
-        };
-        match identity::write(&base, table, state) {
-            Ok(()) => {
-                self.db.engine.commit(&own, None)?;
-                Ok(())
-            }
-            Err(e) if e.number == messages::LOCK_TIMEOUT.number => {
-                self.db.engine.rollback(&own, None)?;
-                identity::in_system_transaction(tx, name, |inner| {
-                    let base = Base {
-                        db: &self.db,
-                        tx: inner,
-                    };
-                    identity::write(&base, table, state)
-                })
-            }
-            Err(e) => {
-                self.db.engine.rollback(&own, None)?;
-                Err(e)
-            }
-        }
-    }
-
-    /// Notes an explicit value (IDENTITY_INSERT) when it is further out than any given before.
-    pub fn note_identity(&self, tx: &Transaction, table: &TableDef, value: i64) -> SqlResult<()> {
-        let mut blocks = self.identities.lock();
-        let block = self.block(&mut blocks, tx, table)?;
-        let up = block.state.identity.increment >= 0;
-        let further = |a: i64, b: i64| if up { a > b } else { a < b };
-        if block.state.last.is_some_and(|last| !further(value, last)) {
-            return Ok(());
-        }
-        let covered = block.state.last.is_some() && !further(value, block.reserved);
-        if covered {
-            block.state.last = Some(value);
-            return Ok(());
-        }
-        drop(blocks);
-        self.set_identity(tx, table, Some(value))
-    }
-
-    fn block<'a>(
-        &self,
-        blocks: &'a mut Blocks,
-        tx: &Transaction,
-        table: &TableDef,
-    ) -> SqlResult<&'a mut Block> {
-        use std::collections::btree_map::Entry;
-        match blocks.entry(table.id) {
-            Entry::Occupied(e) => Ok(e.into_mut()),
-            Entry::Vacant(e) => {
-                let base = Base { db: &self.db, tx };
-                let state = identity::read(&base, table)?.ok_or_else(|| no_identity(table))?;
-                let reserved = state.last.unwrap_or(state.identity.seed);
-                Ok(e.insert(Block { state, reserved }))
-            }
-        }
-    }
-
-    pub(crate) fn forget_identity(&self, table: ObjectId) {
-        self.identities.lock().remove(&table);
-    }
-
-    /// Writes the values given out last back, so that a clean shutdown leaves no gaps.
-    pub fn flush_identities(&self) -> SqlResult<()> {
-        let blocks = std::mem::take(&mut *self.identities.lock());
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let tx = system_transaction(&self.db, "IdentFlush");
-        let snapshot = self.snapshot()?;
-        let base = Base {
-            db: &self.db,
-            tx: &tx,
-        };
-        for (id, block) in &blocks {
-            if let Some(table) = snapshot.table(*id)
-                && block.state.last.is_some()
-            {
-                identity::write(&base, table, &block.state)?;
-            }
-        }
-        self.db.engine.commit(&tx, None)?;
-        Ok(())
-    }
-}
-
-fn no_identity(table: &TableDef) -> SqlError {
-    SqlError::new(&messages::NO_IDENTITY_PROPERTY, &[&table.name])
 }
 
 pub(crate) fn system_transaction(db: &Arc<Database>, name: &str) -> Transaction {

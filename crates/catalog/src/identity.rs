@@ -4,10 +4,11 @@
 //! value reserved, each an i64, and one byte that says whether any value was reserved. Values are reserved in blocks by a
 //! transaction of their own, which a rollback does not take back; a crash loses at most a block.
 
+mod given;
+
 use std::collections::BTreeMap;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
-use duramen_txn::Transaction;
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::def::{Identity, TableDef};
@@ -27,6 +28,19 @@ pub(crate) struct Block {
     pub state: IdentityState,
     /// The last value that `idtval` covers.
     pub reserved: i64,
+}
+
+impl Block {
+    /// As it is stored: nothing is reserved beyond what was given out.
+    fn of(state: IdentityState) -> Block {
+        let reserved = state.last.unwrap_or(state.identity.seed);
+        Block { state, reserved }
+    }
+
+    /// `last` was given out last; what was reserved is not any more.
+    fn set(&mut self, last: Option<i64>) {
+        *self = Block::of(IdentityState { last, ..self.state });
+    }
 }
 
 pub(crate) type Blocks = BTreeMap<ObjectId, Block>;
@@ -83,7 +97,7 @@ fn overflow(ty: &SqlType) -> SqlError {
 }
 
 /// The next value of a table, from its block; `None` when a new block has to be reserved first.
-pub(crate) fn take(block: &mut Block, ty: &SqlType) -> SqlResult<Option<i64>> {
+fn take(block: &mut Block, ty: &SqlType) -> SqlResult<Option<i64>> {
     let i = block.state.identity;
     let next = match block.state.last {
         None => i.seed,
@@ -106,7 +120,7 @@ pub(crate) fn take(block: &mut Block, ty: &SqlType) -> SqlResult<Option<i64>> {
 }
 
 /// Reserves a block from `next` on and gives `next` out.
-pub(crate) fn reserve(block: &mut Block, ty: &SqlType) -> i64 {
+fn reserve(block: &mut Block, ty: &SqlType) -> i64 {
     let i = block.state.identity;
     let next = block
         .state
@@ -120,7 +134,7 @@ pub(crate) fn reserve(block: &mut Block, ty: &SqlType) -> i64 {
 }
 
 /// Reads the state of a table's identity column.
-pub(crate) fn read(base: &Base<'_>, table: &TableDef) -> SqlResult<Option<IdentityState>> {
+fn read(base: &Base<'_>, table: &TableDef) -> SqlResult<Option<IdentityState>> {
     let Some(at) = table.identity_column() else {
         return Ok(None);
     };
@@ -133,7 +147,7 @@ pub(crate) fn read(base: &Base<'_>, table: &TableDef) -> SqlResult<Option<Identi
 }
 
 /// Writes a state.
-pub(crate) fn write(base: &Base<'_>, table: &TableDef, state: &IdentityState) -> SqlResult<()> {
+fn write(base: &Base<'_>, table: &TableDef, state: &IdentityState) -> SqlResult<()> {
     if let Some(at) = table.identity_column() {
         let bytes = encode_idtval(state);
         base.update(id::COLPARS, &key_of(table, at), |row| {
@@ -150,18 +164,6 @@ fn key_of(table: &TableDef, column: usize) -> [Value; 3] {
         Value::SmallInt(0),
         Value::Int(table.columns[column].id),
     ]
-}
-
-/// Runs `work` in a system transaction under `tx`, and commits it.
-pub(crate) fn in_system_transaction(
-    tx: &Transaction,
-    name: &str,
-    work: impl FnOnce(&Transaction) -> SqlResult<()>,
-) -> SqlResult<()> {
-    let inner = tx.system(name);
-    work(&inner)?;
-    duramen_txn::txlog::commit(&inner, None)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beside;
 mod bootstrap;
 mod catalog;
 mod ddl;

@@ -305,6 +305,12 @@ impl Base<'_> {
         Ok(out)
     }
 
+    /// Locks the rows with these leading keys, and the table for changes.
+    pub fn lock(&self, table: i32, key: &[Value]) -> SqlResult<()> {
+        let spec = ScanSpec::equal(key.to_vec(), LockHint::Exclusive);
+        self.located(table, spec).map(drop)
+    }
+
     /// Deletes the rows with these leading keys that `which` picks; how many.
     pub fn delete(
         &self,

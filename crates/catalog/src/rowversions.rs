@@ -6,14 +6,17 @@
 //! goes on behind the block.
 
 use duramen_base::SqlResult;
+use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
+use crate::beside::Beside;
 use crate::catalog::{CatalogDb, system_transaction};
 use crate::load::int;
 use crate::rows::{Base, Fields, id};
 
 /// `sysobjvalues.valclass` of the counter.
 const VALUE_ROWVERSION: i64 = 200;
+const KEY: [Value; 1] = [Value::TinyInt(VALUE_ROWVERSION as u8)];
 /// Where every database begins, as SQL Server's do.
 const FIRST: i64 = 2000;
 const BLOCK: i64 = 4000;
@@ -26,20 +29,28 @@ pub(crate) struct Counter {
 }
 
 impl CatalogDb {
-    /// The next number.
-    pub fn next_rowversion(&self) -> SqlResult<i64> {
-        let mut counter = self.rowversions.lock();
-        let mut now = match *counter {
-            Some(c) => c,
-            None => self.read_counter()?,
-        };
-        if now.last == now.reserved {
-            self.reserve(now.reserved + BLOCK)?;
-            now.reserved += BLOCK;
+    /// The next number, for a row that `tx` writes.
+    pub fn next_rowversion(&self, tx: &Transaction) -> SqlResult<i64> {
+        let mut beside = Beside::new(self, tx, "RowversionReserve");
+        loop {
+            let mut counter = self.rowversions.lock();
+            let mut now = match *counter {
+                Some(c) => c,
+                None => self.read_counter()?,
+            };
+            let mut done = true;
+            if now.last == now.reserved {
+                now.reserved += BLOCK;
+                done = beside.write(&|base| store(base, now.reserved))?;
+            }
+            if done {
+                now.last += 1;
+                *counter = Some(now);
+                return Ok(now.last);
+            }
+            drop(counter);
+            beside.lock(id::OBJVALUES, &KEY)?;
         }
-        now.last += 1;
-        *counter = Some(now);
-        Ok(now.last)
     }
 
     /// The number given out last.
@@ -59,7 +70,7 @@ impl CatalogDb {
             db: self.database(),
             tx: &tx,
         };
-        let rows = base.rows(id::OBJVALUES, &[Value::TinyInt(VALUE_ROWVERSION as u8)]);
+        let rows = base.rows(id::OBJVALUES, &KEY);
         self.database().engine.locks.release_all(&tx.owner);
         let end = rows?.first().map_or(FIRST, |r| match &r[4] {
             Value::Variant(v) => v.1.as_i64().unwrap_or(FIRST),
@@ -70,34 +81,21 @@ impl CatalogDb {
             reserved: end,
         })
     }
+}
 
-    fn reserve(&self, end: i64) -> SqlResult<()> {
-        let tx = system_transaction(self.database(), "RowversionReserve");
-        let base = Base {
-            db: self.database(),
-            tx: &tx,
-        };
-        let value = Value::Variant(Box::new((SqlType::BIGINT, Value::BigInt(end))));
-        let key = [Value::TinyInt(VALUE_ROWVERSION as u8)];
-        let written = base
-            .update(id::OBJVALUES, &key, |row| {
-                row[4] = value.clone();
-                true
-            })
-            .and_then(|n| match n {
-                0 => base.insert(
-                    Fields::new(id::OBJVALUES)?
-                        .int("valclass", VALUE_ROWVERSION)
-                        .set("value", value.clone()),
-                ),
-                _ => Ok(()),
-            });
-        match written {
-            Ok(()) => self.database().engine.commit(&tx, None).map(|_| ()),
-            Err(e) => {
-                self.database().engine.rollback(&tx, None)?;
-                Err(e)
-            }
-        }
+/// Writes where the block ends.
+fn store(base: &Base<'_>, end: i64) -> SqlResult<()> {
+    let value = Value::Variant(Box::new((SqlType::BIGINT, Value::BigInt(end))));
+    let there = base.update(id::OBJVALUES, &KEY, |row| {
+        row[4] = value.clone();
+        true
+    })?;
+    match there {
+        0 => base.insert(
+            Fields::new(id::OBJVALUES)?
+                .int("valclass", VALUE_ROWVERSION)
+                .set("value", value.clone()),
+        ),
+        _ => Ok(()),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::catalog::{CatalogDb, system_transaction};
@@ -16,6 +17,7 @@ use duramen_base::{DbId, FileId};
 use duramen_storage::{
     CreateDatabase, DataFileSpec, Engine, EngineConfig, FileGrowth, OpenDatabase,
 };
+use duramen_txn::{LockDuration, LockMode, Resource};
 
 struct Dir(PathBuf);
 
@@ -391,4 +393,87 @@ fn another_session_gets_identity_values_while_a_transaction_is_open() {
     assert_eq!(c.next_identity(&b, &table), Ok(2501));
     world.engine.rollback(&b, None).expect("rolls back");
     c.database().close().expect("closes");
+}
+
+/// Until so many requests wait for a lock.
+fn waiting(c: &CatalogDb, n: usize) {
+    let locks = &c.database().engine.locks;
+    let waits = || {
+        locks
+            .snapshot()
+            .iter()
+            .filter(|l| l.waited.is_some())
+            .count()
+    };
+    while waits() < n {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Somebody waits for a whole base table that a transaction has changed, somebody else behind him for a row of it. The
+/// transaction goes on: it has what they wait for.
+fn numbers_while_others_wait(
+    base: i32,
+    next: impl Fn(&CatalogDb, &Transaction, &TableDef) -> SqlResult<i64> + Send + Sync + 'static,
+) {
+    let world = World::new(Dir::new());
+    let c = world.create();
+    let tx = system_transaction(c.database(), "t");
+    let mut tables = Vec::new();
+    for name in ["a", "b"] {
+        let made = c.create_table(&tx, &new_table(name, Vec::new()));
+        tables.push(made.expect("table is made"));
+    }
+    world.engine.commit(&tx, None).expect("commits");
+    let (a, b) = (tables.remove(0), tables.remove(0));
+    let next = Arc::new(next);
+    let whole = Resource::Object(DbId(5), ObjectId(base));
+    let lock = move |tx: &Transaction, db: &Database, mode| {
+        let locks = &db.engine.locks;
+        let got = locks.lock(&tx.owner, &whole, mode, LockDuration::Normal, None);
+        got.expect("is locked");
+    };
+    let first = Arc::new(system_transaction(c.database(), "first"));
+    lock(&first, c.database(), LockMode::IX);
+    let check = {
+        let c = c.clone();
+        std::thread::spawn(move || {
+            let tx = system_transaction(c.database(), "check");
+            lock(&tx, c.database(), LockMode::S);
+            c.database().engine.locks.release_all(&tx.owner);
+        })
+    };
+    waiting(&c, 1);
+    let other = {
+        let (c, next) = (c.clone(), next.clone());
+        std::thread::spawn(move || {
+            let tx = system_transaction(c.database(), "other");
+            let number = next(&c, &tx, &b);
+            c.database().engine.locks.release_all(&tx.owner);
+            number
+        })
+    };
+    waiting(&c, 2);
+    let (told, hear) = std::sync::mpsc::channel();
+    {
+        let (c, next, first) = (c.clone(), next.clone(), first.clone());
+        std::thread::spawn(move || told.send(next(&c, &first, &a)));
+    }
+    let number = hear.recv_timeout(Duration::from_secs(20));
+    assert!(number.expect("it does not hang").is_ok());
+    assert!(!check.is_finished() && !other.is_finished());
+    c.database().engine.locks.release_all(&first.owner);
+    check.join().expect("has looked");
+    assert!(other.join().expect("goes on").is_ok());
+    c.database().close().expect("closes");
+}
+
+#[test]
+fn identity_values_are_had_while_others_wait_for_the_columns() {
+    numbers_while_others_wait(id::COLPARS, |c, tx, table| c.next_identity(tx, table));
+}
+
+#[test]
+fn row_versions_are_had_while_others_wait_for_their_counter() {
+    numbers_while_others_wait(id::OBJVALUES, |c, tx, _| c.next_rowversion(tx));
 }

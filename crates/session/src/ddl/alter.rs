@@ -156,7 +156,7 @@ impl Ddl<'_> {
             }
             let catalog = &self.db.catalog;
             let mut next = |_: &[Value]| {
-                let n = catalog.next_rowversion()?;
+                let n = catalog.next_rowversion(self.tx)?;
                 Ok(Value::Binary(n.to_be_bytes().to_vec()))
             };
             return catalog.add_column(self.tx, &table, &new, &mut next);

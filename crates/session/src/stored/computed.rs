@@ -11,7 +11,7 @@ use duramen_query::rules::{Generated, bind_computed};
 use duramen_query::{Cx, Expr, Row};
 use duramen_types::Value;
 
-use super::StoredTable;
+use super::{StoredTable, transaction};
 
 /// The expressions of a table's computed columns, with their places.
 pub(super) type Expressions = Arc<Vec<(usize, Expr)>>;
@@ -37,7 +37,8 @@ impl StoredTable {
         }
         for (at, column) in self.shape.columns.iter().enumerate() {
             if column.generated == Generated::RowVersion {
-                let n = self.db.catalog.next_rowversion()?;
+                let tx = transaction(cx)?;
+                let n = self.db.catalog.next_rowversion(&tx)?;
                 row[at] = Value::Binary(n.to_be_bytes().to_vec());
             }
         }

@@ -1,0 +1,172 @@
+//! Giving identity values out.
+
+use std::collections::btree_map::Entry;
+
+use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_txn::Transaction;
+
+use super::{Block, Blocks, IdentityState, key_of, read, reserve, take, write};
+use crate::beside::Beside;
+use crate::catalog::{CatalogDb, system_transaction};
+use crate::def::TableDef;
+use crate::rows::{Base, id};
+
+impl CatalogDb {
+    /// The next IDENTITY value of a table. Never rolled back.
+    pub fn next_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<i64> {
+        let column = table.identity_column().ok_or_else(|| no_identity(table))?;
+        let ty = table.columns[column].ty;
+        self.change_block(tx, "IdentReserve", table, |block| {
+            if let Some(value) = take(block, &ty)? {
+                return Ok((value, None));
+            }
+            let value = reserve(block, &ty);
+            let stored = IdentityState {
+                last: Some(block.reserved),
+                ..block.state
+            };
+            Ok((value, Some(stored)))
+        })
+    }
+
+    /// The next `n` IDENTITY values of a table, one behind the other. After an error those before it are gone.
+    pub fn next_identities(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        n: usize,
+    ) -> SqlResult<Vec<i64>> {
+        let column = table.identity_column().ok_or_else(|| no_identity(table))?;
+        let ty = table.columns[column].ty;
+        let mut values = Vec::with_capacity(n);
+        while values.len() < n {
+            values.push(self.next_identity(tx, table)?);
+            let mut blocks = self.identities.lock();
+            let block = self.block(&mut blocks, tx, table)?;
+            while values.len() < n
+                && let Some(value) = take(block, &ty)?
+            {
+                values.push(value);
+            }
+        }
+        Ok(values)
+    }
+
+    /// The value given out last; `None` when there was none (DBCC CHECKIDENT, IDENT_CURRENT).
+    pub fn current_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<Option<i64>> {
+        let mut blocks = self.identities.lock();
+        Ok(self.block(&mut blocks, tx, table)?.state.last)
+    }
+
+    /// The same, read without a user's transaction: `IDENT_CURRENT`, `sys.identity_columns`.
+    pub fn peek_identity(&self, table: &TableDef) -> SqlResult<Option<i64>> {
+        let tx = system_transaction(self.database(), "IdentRead");
+        let last = self.current_identity(&tx, table);
+        self.database().engine.locks.release_all(&tx.owner);
+        last
+    }
+
+    /// Sets the value given out last (CHECKIDENT RESEED, explicit values); `None` starts again at the seed.
+    pub fn set_identity(
+        &self,
+        tx: &Transaction,
+        table: &TableDef,
+        last: Option<i64>,
+    ) -> SqlResult<()> {
+        self.change_block(tx, "IdentSet", table, |block| {
+            block.set(last);
+            Ok(((), Some(block.state)))
+        })
+    }
+
+    /// Notes an explicit value (IDENTITY_INSERT) when it is further out than any given before.
+    pub fn note_identity(&self, tx: &Transaction, table: &TableDef, value: i64) -> SqlResult<()> {
+        self.change_block(tx, "IdentSet", table, |block| {
+            let up = block.state.identity.increment >= 0;
+            let further = |a: i64, b: i64| if up { a > b } else { a < b };
+            if block.state.last.is_some_and(|last| !further(value, last)) {
+                return Ok(((), None));
+            }
+            if block.state.last.is_some() && !further(value, block.reserved) {
+                block.state.last = Some(value);
+                return Ok(((), None));
+            }
+            block.set(Some(value));
+            Ok(((), Some(block.state)))
+        })
+    }
+
+    /// Changes a block; what `change` wants stored is stored before anybody sees it changed. `change` may be called again,
+    /// with a block that others have changed meanwhile: see [`crate::beside`].
+    fn change_block<T>(
+        &self,
+        tx: &Transaction,
+        name: &'static str,
+        table: &TableDef,
+        change: impl Fn(&mut Block) -> SqlResult<(T, Option<IdentityState>)>,
+    ) -> SqlResult<T> {
+        let mut beside = Beside::new(self, tx, name);
+        loop {
+            let mut blocks = self.identities.lock();
+            let block = self.block(&mut blocks, tx, table)?;
+            let mut changed = *block;
+            let (result, stored) = change(&mut changed)?;
+            let done = match stored {
+                Some(state) => beside.write(&|base| write(base, table, &state))?,
+                None => true,
+            };
+            if done {
+                *block = changed;
+                return Ok(result);
+            }
+            drop(blocks);
+            if let Some(at) = table.identity_column() {
+                beside.lock(id::COLPARS, &key_of(table, at))?;
+            }
+        }
+    }
+
+    fn block<'a>(
+        &self,
+        blocks: &'a mut Blocks,
+        tx: &Transaction,
+        table: &TableDef,
+    ) -> SqlResult<&'a mut Block> {
+        match blocks.entry(table.id) {
+            Entry::Occupied(e) => Ok(e.into_mut()),
+            Entry::Vacant(e) => {
+                let db = self.database();
+                let state = read(&Base { db, tx }, table)?.ok_or_else(|| no_identity(table))?;
+                Ok(e.insert(Block::of(state)))
+            }
+        }
+    }
+
+    pub(crate) fn forget_identity(&self, table: ObjectId) {
+        self.identities.lock().remove(&table);
+    }
+
+    /// Writes the values given out last back, so that a clean shutdown leaves no gaps.
+    pub fn flush_identities(&self) -> SqlResult<()> {
+        let blocks = std::mem::take(&mut *self.identities.lock());
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let db = self.database();
+        let tx = system_transaction(db, "IdentFlush");
+        let snapshot = self.snapshot()?;
+        for (id, block) in &blocks {
+            if let Some(table) = snapshot.table(*id)
+                && block.state.last.is_some()
+            {
+                write(&Base { db, tx: &tx }, table, &block.state)?;
+            }
+        }
+        db.engine.commit(&tx, None)?;
+        Ok(())
+    }
+}
+
+fn no_identity(table: &TableDef) -> SqlError {
+    SqlError::new(&messages::NO_IDENTITY_PROPERTY, &[&table.name])
+}
