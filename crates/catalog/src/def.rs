@@ -44,6 +44,8 @@ impl ObjectKind {
     pub const TABLE_FUNCTION: ObjectKind = ObjectKind(*b"TF");
     /// A table type: text that is compiled where a variable or parameter is declared.
     pub const TABLE_TYPE: ObjectKind = ObjectKind(*b"TT");
+    /// A synonym: its text is the name of what it stands for.
+    pub const SYNONYM: ObjectKind = ObjectKind(*b"SN");
     pub const TRIGGER: ObjectKind = ObjectKind(*b"TR");
     pub const DEFAULT: ObjectKind = ObjectKind(*b"D ");
     pub const CHECK: ObjectKind = ObjectKind(*b"C ");
@@ -55,7 +57,7 @@ impl ObjectKind {
         std::str::from_utf8(&self.0).unwrap_or("  ")
     }
 
-    /// A module: text that is compiled when used.
+    /// A module: text that is compiled, or, of a synonym, looked up, when used.
     pub fn is_module(self) -> bool {
         [
             ObjectKind::VIEW,
@@ -65,6 +67,7 @@ impl ObjectKind {
             ObjectKind::TABLE_FUNCTION,
             ObjectKind::TRIGGER,
             ObjectKind::TABLE_TYPE,
+            ObjectKind::SYNONYM,
         ]
         .contains(&self)
     }

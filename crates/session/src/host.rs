@@ -23,6 +23,7 @@ use crate::instance::Instance;
 use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
 use crate::program::{Variable, find_variable};
+use crate::run::Meaning;
 use crate::security::Who;
 use crate::session::{CancelToken, Session};
 use crate::{functions, globals, resource};
@@ -187,6 +188,45 @@ impl HostView<'_> {
         }
     }
 
+    fn system_view(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+        let found = crate::views::view(name.database(), name.schema(), name.name());
+        if found.is_some() {
+            self.session.require_state(name.name())?;
+        }
+        Ok(found.map(Source::Virtual))
+    }
+
+    /// The table or view that a synonym stands for. 5313 when it is not there.
+    fn behind(&self, name: &ast::ObjectName, meaning: &Meaning) -> SqlResult<Option<Source>> {
+        if self.depth == 0 {
+            self.readable(name)?;
+        }
+        if meaning.elsewhere {
+            // What the statement does with the object there is not known here: who may write it may do all.
+            let writes = self.session.state.writing.is_some();
+            let asked = if writes { "CL" } else { "SL" };
+            self.session.require_on(&meaning.name, asked)?;
+        }
+        let target = &meaning.name;
+        if self.session.synonym(target)?.is_some() {
+            let names: [&dyn std::fmt::Display; 2] = [&name.name(), &target.name()];
+            return Err(SqlError::new(&messages::SYNONYM_CHAIN, &names));
+        }
+        let found = match self
+            .session
+            .instance
+            .table(&self.context.database, target)?
+        {
+            Some(table) => Some(table),
+            None => match self.session.view(target)? {
+                Some(view) => Some(Source::View(view)),
+                None => self.system_view(target)?,
+            },
+        };
+        let found = found.ok_or_else(|| self.session.synonym_invalid(name))?;
+        Ok(Some(found))
+    }
+
     /// A name with its database, where that is not the session's.
     fn qualified(&self, name: &ast::ObjectName) -> ast::ObjectName {
         if name.database().is_some() || self.context.database == self.session.database {
@@ -247,6 +287,9 @@ impl Host for HostView<'_> {
         }
         if crate::run::is_temporary(name) {
             return Ok(self.session.temporary(name)?.map(Source::Table));
+        }
+        if let Some(meaning) = self.session.synonym(&self.qualified(name))? {
+            return self.behind(name, &meaning);
         }
         if self.depth == 0 {
             self.readable(name)?;

@@ -35,6 +35,7 @@ mod scoped;
 mod server;
 mod showplan;
 mod statistics;
+mod synonyms;
 mod tables;
 pub(crate) mod telling;
 mod temp;
@@ -62,6 +63,7 @@ pub(crate) use self::query::REBINDS;
 pub(crate) use self::schemabound::is_schema_bound;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
+pub(crate) use self::synonyms::Meaning;
 pub(crate) use self::temp::{TemporaryTable, is_temporary, short_name};
 pub(crate) use self::trigger::{Firing, fired_by};
 use crate::program::{Op, Program};
@@ -407,6 +409,7 @@ impl<'r> Run<'r> {
             StatementKind::AlterTable(stmt) => self.alter_table(stmt),
             StatementKind::CreateModule(stmt) => self.create_module(stmt),
             StatementKind::CreateType(stmt) => self.create_type(stmt),
+            StatementKind::CreateSynonym { name, target } => self.create_synonym(name, target),
             StatementKind::CreateIndex(stmt) => {
                 let mut stmt = stmt.clone();
                 let database = match &stmt.table {
@@ -496,6 +499,7 @@ impl<'r> Run<'r> {
                         d.drop_schema(n, *if_exists)
                     })
                 }),
+                ast::DropKind::Synonym => self.drop_modules(ObjectKind::SYNONYM, *if_exists, names),
                 ast::DropKind::View => self.drop_modules(ObjectKind::VIEW, *if_exists, names),
                 ast::DropKind::Function => {
                     self.drop_modules(ObjectKind::SCALAR_FUNCTION, *if_exists, names)

@@ -90,7 +90,7 @@ impl Session {
             ],
             line: name.line,
         };
-        let Some((_, module)) = self.module(&object, &[ObjectKind::TABLE_TYPE])? else {
+        let Some((_, module)) = self.module_itself(&object, &[ObjectKind::TABLE_TYPE])? else {
             return Ok(None);
         };
         let batch = duramen_tsql::parse_batch(&module.text, &ParseOptions::default())?;

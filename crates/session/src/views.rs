@@ -168,6 +168,7 @@ const VIEWS: &[&View] = &[
     &parameters::SYSTEM_PARAMETERS,
     &constraints::SYSTEM_SQL_MODULES,
     &languages::VIEW,
+    &objects::SYNONYMS,
     &objects::TRIGGERS,
     &objects::TRIGGER_EVENTS,
     &columns::COMPUTED_COLUMNS,

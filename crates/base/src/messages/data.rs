@@ -223,6 +223,7 @@ messages! {
     SERVER_PERMISSION_OUTSIDE_MASTER = 4621, 16, "Permissions at the server scope can only be granted when the current database is master";
     GRANT_TO_OWNER = 4624, 16, "Cannot grant, deny, or revoke permissions to sa, dbo, entity owner, information_schema, sys, or yourself.";
     LOGIN_NOT_THERE = 4625, 16, "There is no such server principal %.*s or you do not have permission.";
+    SYNONYM_INVALID = 5313, 16, "Synonym '%.*ls' refers to an invalid object.";
     TRUNCATE_OBJECT_NOT_FOUND = 4701, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     TRUNCATE_NOT_A_TABLE = 4708, 16, "Could not truncate object '%.*ls' because it is not a table.";
     TRUNCATE_REFERENCED = 4712, 16, "Cannot truncate table '%.*ls' because it is being referenced by a FOREIGN KEY constraint.";

@@ -152,6 +152,7 @@ messages! {
     RECURSIVE_IN_SUBQUERY = 465, 16, "Recursive references are not allowed in subqueries.";
     RECURSIVE_AGGREGATE = 467, 16, "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table expression '%.*ls'.";
     COLLATION_CONFLICT = 468, 16, "Cannot resolve the collation conflict between \"%.*ls\" and \"%.*ls\" in the %ls operation.";
+    SYNONYM_CHAIN = 470, 16, "The synonym \"%.*ls\" referenced synonym \"%.*ls\". Synonym chaining is not allowed.";
     NODES_COLUMN = 493, 16, "The column '%.*ls' that was returned from the nodes() method cannot be used directly. It can only be used with one of the four XML data type methods, exist(), nodes(), query(), and value(), or in IS NULL and IS NOT NULL checks.";
     TVP_COLUMN_COUNT = 500, 16, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).";
     INVALID_ESCAPE = 506, 16, "The invalid escape character \"%.*ls\" was specified in a %ls predicate.";

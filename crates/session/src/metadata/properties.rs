@@ -139,7 +139,8 @@ pub fn object_definition(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         return text(None);
     };
     if let Some(module) = found.module() {
-        return text(Some(&module.text));
+        let shown = module.kind != ObjectKind::SYNONYM;
+        return text(shown.then_some(&*module.text));
     }
     let id = found.object.id;
     let table = found.snapshot.table(found.object.parent);

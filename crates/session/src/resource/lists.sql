@@ -31,12 +31,7 @@ GO
 CREATE VIEW sys.all_sql_modules AS
 SELECT * FROM sys.sql_modules UNION ALL SELECT * FROM sys.system_sql_modules
 GO
--- Nothing can make these yet: CREATE SEQUENCE, SYNONYM and ASSEMBLY are refused.
-CREATE VIEW sys.synonyms AS
-SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
-    o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published, CONVERT(nvarchar(1035), NULL) AS base_object_name
-FROM sys.objects AS o WHERE o.type = 'SN'
-GO
+-- Nothing can make these yet: CREATE SEQUENCE and ASSEMBLY are refused.
 CREATE VIEW sys.sequences AS
 SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
     o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published,

@@ -494,7 +494,12 @@ impl Run<'_> {
         };
         let database = db.db.name.clone();
         if module.id.0 > 0 {
-            self.session.require_execute(&db, &module)?;
+            // A synonym in the same database opens what it stands for.
+            let own = |m: &super::Meaning| !m.elsewhere;
+            match self.session.synonym(name)?.filter(own) {
+                Some(_) => self.session.require_on(name, "EX")?,
+                None => self.session.require_execute(&db, &module)?,
+            }
         }
         let key = self.session.module_key(db.db.id, &module);
         let version = self.session.instance.schema_version(true);

@@ -40,8 +40,24 @@ impl Session {
         self.module(&in_master, &[ObjectKind::PROCEDURE])
     }
 
-    /// The module of one of these kinds that a name means.
+    /// The module of one of these kinds that a name means, itself or as a synonym.
     pub(crate) fn module(
+        &self,
+        name: &ast::ObjectName,
+        kinds: &[ObjectKind],
+    ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
+        let found = self.module_itself(name, kinds)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        match self.synonym(name)? {
+            Some(meaning) => self.module_itself(&meaning.name, kinds),
+            None => Ok(None),
+        }
+    }
+
+    /// The module of one of these kinds that has this name.
+    pub(crate) fn module_itself(
         &self,
         name: &ast::ObjectName,
         kinds: &[ObjectKind],
@@ -76,6 +92,7 @@ fn word_of(kind: ObjectKind) -> &'static str {
         ObjectKind::PROCEDURE => "PROCEDURE",
         ObjectKind::VIEW => "VIEW",
         ObjectKind::TRIGGER => "TRIGGER",
+        ObjectKind::SYNONYM => "SYNONYM",
         _ => "FUNCTION",
     }
 }
@@ -253,7 +270,7 @@ impl Run<'_> {
                     &[&drop],
                 ));
             }
-            let found = self.session.module(name, &family(kind))?;
+            let found = self.session.module_itself(name, &family(kind))?;
             if found.is_some() {
                 let database = self.session.database.clone();
                 self.not_bound(&database, name, &format!("DROP {}", word_of(kind)))?;

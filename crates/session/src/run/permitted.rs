@@ -59,6 +59,9 @@ impl Run<'_> {
             }
             StatementKind::CreateTable(s) => self.may_create("CRTB", "CREATE TABLE", Some(&s.name)),
             StatementKind::CreateType(s) => self.may_create("CRTY", "CREATE TYPE", Some(&s.name)),
+            StatementKind::CreateSynonym { name, .. } => {
+                self.may_create("CRSN", "CREATE SYNONYM", Some(name))
+            }
             StatementKind::CreateSchema { .. } => self.may_create("CRSM", "CREATE SCHEMA", None),
             StatementKind::Partition(s) => self.may_create("ALDS", partition_name(s), None),
             StatementKind::AlterSchema { schema, name, .. } => {
@@ -177,7 +180,6 @@ impl Run<'_> {
             // Nothing runs these yet: the error that says so is everybody's.
             StatementKind::Merge(_)
             | StatementKind::CreateSequence(_)
-            | StatementKind::CreateSynonym { .. }
             | StatementKind::DeclareCursor(_)
             | StatementKind::Cursor(_)
             | StatementKind::ExecuteAs { .. }

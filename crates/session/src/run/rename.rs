@@ -156,7 +156,7 @@ impl Run<'_> {
             ObjectKind::INLINE_FUNCTION,
             ObjectKind::TABLE_FUNCTION,
         ];
-        let found = self.session.module(&name, &kinds)?;
+        let found = self.session.module_itself(&name, &kinds)?;
         let (_, module) = found.ok_or_else(not_found)?;
         if module.kind != ObjectKind::VIEW {
             // Other modules remember nothing of what they read.

@@ -79,7 +79,9 @@ impl Run<'_> {
                 ],
                 line: name.line,
             };
-            let found = self.session.module(&object, &[ObjectKind::TABLE_TYPE])?;
+            let found = self
+                .session
+                .module_itself(&object, &[ObjectKind::TABLE_TYPE])?;
             self.define(DROP_TYPE, "DROP TYPE", |d| match &found {
                 Some((_, module)) => {
                     let snapshot = d.db.catalog.snapshot()?;

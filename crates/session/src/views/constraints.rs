@@ -215,7 +215,10 @@ mod modules {
     }
 
     pub const SQL_MODULES: View = View::new("sql_modules", COLUMNS, |cx, _| {
-        Ok(snapshot(cx)?.modules.values().map(row).collect())
+        let snapshot = snapshot(cx)?;
+        let all = snapshot.modules.values();
+        let texts = all.filter(|m| m.kind != ObjectKind::SYNONYM);
+        Ok(texts.map(row).collect())
     });
 
     /// The procedures and views of the system that are T-SQL themselves.

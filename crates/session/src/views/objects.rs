@@ -78,6 +78,7 @@ pub fn kind_desc(kind: ObjectKind) -> &'static str {
         b"V " => "VIEW",
         b"P " => "SQL_STORED_PROCEDURE",
         b"X " => "EXTENDED_STORED_PROCEDURE",
+        b"SN" => "SYNONYM",
         b"TT" => "TYPE_TABLE",
         b"FN" => "SQL_SCALAR_FUNCTION",
         b"IF" => "SQL_INLINE_TABLE_VALUED_FUNCTION",
@@ -252,6 +253,41 @@ mod table {
             }))
         };
         Ok(snapshot.tables.values().filter_map(source).collect())
+    });
+}
+
+pub use synonyms::SYNONYMS;
+
+mod synonyms {
+    use duramen_catalog::ModuleDef;
+
+    use super::*;
+
+    pub struct Source {
+        object: Object,
+        stands_for: Arc<ModuleDef>,
+    }
+
+    fn object(s: &Source) -> &Object {
+        &s.object
+    }
+
+    object_columns! { Source, object;
+        "base_object_name", T::nvarchar(1035), NULL, |s| text(&s.stands_for.text);
+    }
+
+    pub const SYNONYMS: View = View::new("synonyms", COLUMNS, |cx, _| {
+        let snapshot = snapshot(cx)?;
+        let source = |module: &Arc<ModuleDef>| {
+            let object = snapshot.objects.get(&module.id)?;
+            Some(row(&Source {
+                object: Object::of(object),
+                stands_for: module.clone(),
+            }))
+        };
+        let all = snapshot.modules.values();
+        let synonyms = all.filter(|m| m.kind == ObjectKind::SYNONYM);
+        Ok(synonyms.filter_map(source).collect())
     });
 }
 
