@@ -14,6 +14,7 @@ const ALL: &[(&str, ObjectKind)] = &[
     ("sp_cycle_errorlog", ObjectKind::PROCEDURE),
     ("sp_describe_first_result_set", EXTENDED),
     ("sp_describe_undeclared_parameters", EXTENDED),
+    ("sp_detach_db", ObjectKind::PROCEDURE),
     ("sp_dropextendedproperty", ObjectKind::PROCEDURE),
     ("sp_enumerrorlogs", ObjectKind::PROCEDURE),
     ("sp_execute", EXTENDED),

@@ -2,6 +2,7 @@
 //!
 //! `master` knows the others (`sysdbreg`). How they come and go with the server: `startup`; with statements: `lifecycle`.
 
+mod attach;
 mod lifecycle;
 mod tempdb;
 

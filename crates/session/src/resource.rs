@@ -27,6 +27,7 @@ const FILES: &[&str] = &[
     include_str!("resource/compatibility.sql"),
     include_str!("resource/help.sql"),
     include_str!("resource/help_more.sql"),
+    include_str!("resource/attach.sql"),
     include_str!("resource/server.sql"),
     include_str!("resource/drivers.sql"),
     include_str!("resource/bulk.sql"),

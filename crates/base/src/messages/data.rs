@@ -143,7 +143,9 @@ messages! {
     INVALID_FLOATING_POINT = 3623, 16, "An invalid floating point operation occurred.";
     CANNOT_DROP = 3701, 11, "Cannot %S_MSG the %S_MSG '%.*ls', because it does not exist or you do not have permission.";
     DATABASE_IN_USE = 3702, 16, "Cannot drop database \"%.*ls\" because it is currently in use.";
+    CANNOT_DETACH_IN_USE = 3703, 16, "Cannot detach the %S_MSG '%.*ls' because it is currently in use.";
     DROP_WRONG_KIND = 3705, 16, "Cannot use DROP %ls with '%.*ls' because '%.*ls' is a %S_MSG. Use %ls.";
+    CANNOT_DETACH_SUSPECT = 3707, 16, "Cannot detach a suspect or recovery pending database. It must be repaired or dropped.";
     CANNOT_DROP_SYSTEM = 3708, 16, "Cannot %S_MSG the %S_MSG '%.*ls' because it is a system %S_MSG.";
     DROP_CONSTRAINT_INDEX = 3723, 16, "An explicit DROP INDEX is not allowed on index '%.*ls'. It is being used for %ls constraint enforcement.";
     CONSTRAINT_REFERENCED = 3725, 16, "The constraint '%.*ls' is being referenced by table '%.*ls', foreign key constraint '%.*ls'.";
@@ -365,6 +367,7 @@ messages! {
     PARTITION_DOES_NOT_EXIST = 7730, 16, "Alter %S_MSG statement failed because partition number %d does not exist in %S_MSG '%.*ls'.";
     INDEX_NOT_PARTITIONED = 7733, 16, "'%ls' statement failed. The %S_MSG '%.*ls' is partitioned while %S_MSG '%.*ls' is not partitioned.";
     REBUILD_NOT_PARTITIONED = 7735, 16, "Cannot specify partition number in alter %S_MSG statement to rebuild or reorganize a partition of %S_MSG '%.*ls' as %S_MSG is not partitioned.";
+    CANNOT_DETACH_SYSTEM = 7940, 16, "System databases master, model, msdb, and tempdb cannot be detached.";
     DBCC_INVALID_SPID = 7955, 16, "Invalid SPID %d specified.";
     OPENTRAN_DATABASE = 7968, 10, "Transaction information for database '%.*ls'.";
     NO_OPEN_TRANSACTIONS = 7969, 10, "No active open transactions.";

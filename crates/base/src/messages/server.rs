@@ -77,6 +77,7 @@ messages! {
     JSON_PATH_NOT_FOUND = 13608, 16, "Property cannot be found on the specified JSON path.";
     JSON_TEXT_FORMAT = 13609, 16, "JSON text is not properly formatted. Unexpected character '%lc' is found at position %d.";
     OBJECT_INVALID_FOR_OPERATION = 15001, 16, "Object '%ls' does not exist or is not a valid object for this operation.";
+    PROCEDURE_IN_TRANSACTION = 15002, 16, "The procedure '%s' cannot be executed within a transaction.";
     ONLY_MEMBERS_OF_ROLE = 15003, 16, "Only members of the %s role can execute this stored procedure.";
     ALL_STATISTICS_UPDATED = 15005, 10, "Statistics for all tables have been updated.";
     INVALID_NAME_CHARACTERS = 15006, 16, "'%s' is not a valid name because it contains invalid characters.";

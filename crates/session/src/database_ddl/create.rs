@@ -24,9 +24,6 @@ const DEFAULT_GROWTH: Growth = Growth::Bytes(64 * MB);
 impl Admin<'_> {
     /// CREATE DATABASE. 1802 follows an error about files.
     pub fn create(&mut self, stmt: &ast::CreateDatabase) -> SqlResult<()> {
-        if stmt.for_attach.is_some() {
-            return Err(refuse("CREATE DATABASE ... FOR ATTACH"));
-        }
         for o in &stmt.options {
             let off = o.value.as_ref().and_then(ast::OptionValue::as_on_off) == Some(false);
             let word = match &o.value {
@@ -41,6 +38,9 @@ impl Admin<'_> {
             if !as_it_is {
                 return Err(refuse(&format!("CREATE DATABASE ... WITH {}", o.name)));
             }
+        }
+        if let Some(how) = stmt.for_attach {
+            return self.attach(stmt, how);
         }
         let collation = match &stmt.collation {
             Some(name) => collation(name)?,
@@ -60,6 +60,28 @@ impl Admin<'_> {
         };
         let made = databases.make(&new);
         made.map(|_| ()).map_err(|e| self.with_1802(e))
+    }
+
+    /// FOR ATTACH: of what is said about files only their places count.
+    fn attach(&mut self, stmt: &ast::CreateDatabase, how: ast::Attach) -> SqlResult<()> {
+        if how == ast::Attach::RebuildLog {
+            return Err(refuse("CREATE DATABASE ... FOR ATTACH_REBUILD_LOG"));
+        }
+        if stmt.collation.is_some() {
+            return Err(refuse("CREATE DATABASE ... COLLATE ... FOR ATTACH"));
+        }
+        let data = stmt.filegroups.iter().flat_map(|g| &g.files);
+        let places = data.chain(&stmt.log_files).map(|f| f.filename.clone());
+        let Some(places) = places.collect::<Option<Vec<String>>>() else {
+            return Err(refuse(
+                "CREATE DATABASE ... FOR ATTACH of a file without FILENAME",
+            ));
+        };
+        if places.is_empty() {
+            return Err(refuse("CREATE DATABASE ... FOR ATTACH without files"));
+        }
+        self.instance().databases.attach(&stmt.name, &places)?;
+        Ok(())
     }
 
     /// Errors about files come before the statement's own.

@@ -1,4 +1,4 @@
-//! DROP DATABASE.
+//! DROP DATABASE and sp_detach_db.
 
 use std::time::Duration;
 
@@ -41,6 +41,40 @@ impl Admin<'_> {
         if result.is_ok() {
             // Rows that stay tell of a number that is nobody's.
             let _ = suspect_pages::forget(&self.instance(), id, None);
+        }
+        result
+    }
+
+    /// sp_detach_db: 15010 when it is not there, 7940 for a system database, 3703 while somebody is in it, 3707 for one
+    /// that cannot be opened.
+    pub fn detach_database(&mut self, name: &str) -> SqlResult<()> {
+        let instance = self.instance();
+        let databases = &instance.databases;
+        let Some(db) = databases.find(name) else {
+            return Err(match databases.find_unavailable(name) {
+                Some(gone) if gone.is_broken() => {
+                    SqlError::new(&messages::CANNOT_DETACH_SUSPECT, &[])
+                }
+                Some(gone) => gone.refusal(),
+                None => SqlError::new(&messages::DATABASE_NAME_NOT_FOUND, &[&name]),
+            });
+        };
+        if db.db.id.0 <= 4 {
+            return Err(SqlError::new(&messages::CANNOT_DETACH_SYSTEM, &[]));
+        }
+        let in_use = || {
+            let args: [&dyn std::fmt::Display; 2] = [&"database", &db.db.name];
+            SqlError::new(&messages::CANNOT_DETACH_IN_USE, &args).with_state(2)
+        };
+        let here = self.session.database.eq_ignore_ascii_case(&db.db.name);
+        if here || self.session.try_alone(&db, Some(Duration::ZERO)).is_err() {
+            return Err(in_use());
+        }
+        let id = db.db.id;
+        let result = databases.detach(&db);
+        self.session.among_others();
+        if result.is_ok() {
+            let _ = suspect_pages::forget(&instance, id, None);
         }
         result
     }

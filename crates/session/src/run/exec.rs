@@ -208,6 +208,7 @@ impl Run<'_> {
                         return set;
                     }
                 }
+                "sp_detach_db" => return self.detach_db(&given),
                 lock @ ("sp_getapplock" | "sp_releaseapplock") => {
                     return self.app_lock_procedure(lock, &given);
                 }

@@ -48,6 +48,56 @@ impl Run<'_> {
         Ok(Called::with_status(0))
     }
 
+    /// `sp_detach_db @dbname, @skipchecks, @keepfulltextindexfile`. Statistics are not updated, whatever `@skipchecks` says:
+    /// what is missing is told of no plan here (*assumed* to be of no interest to the files' next server).
+    pub(super) fn detach_db(&mut self, given: &[Given]) -> SqlResult<Called> {
+        self.detach_checked(given).map_err(|e| SqlError {
+            procedure: Some("sp_detach_db".to_owned()),
+            ..e
+        })?;
+        Ok(Called::with_status(0))
+    }
+
+    fn detach_checked(&mut self, given: &[Given]) -> SqlResult<()> {
+        const NAME: &str = "sp_detach_db";
+        let known = ["@dbname", "@skipchecks", "@keepfulltextindexfile"];
+        if given.len() > known.len() {
+            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&NAME]);
+            return Err(error.with_state(2));
+        }
+        for name in given.iter().filter_map(|g| g.name.as_ref()) {
+            if !known.iter().any(|k| same(k, name)) {
+                let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &NAME]);
+                return Err(error.with_state(2));
+            }
+        }
+        let asked = argument(given, 0, "@dbname").and_then(Value::as_text);
+        match asked {
+            None => {
+                let args: [&dyn std::fmt::Display; 2] = [&NAME, &"@dbname"];
+                Err(SqlError::new(&messages::PARAMETER_NOT_SUPPLIED, &args).with_state(4))
+            }
+            Some(_) if self.session.in_transaction() => {
+                let name = "sys.sp_detach_db";
+                Err(SqlError::new(&messages::PROCEDURE_IN_TRANSACTION, &[&name]))
+            }
+            Some(name) => self.may_detach(&name).and_then(|()| {
+                let mut admin = crate::database_ddl::Admin::new(self.session, self.cancel);
+                admin.detach_database(&name)
+            }),
+        }
+    }
+
+    /// 15247 unless the session owns the database or may alter any.
+    fn may_detach(&self, name: &str) -> SqlResult<()> {
+        let db = self.session.instance.databases.find(name);
+        let owns = db.map_or(Ok(false), |db| self.session.owns(&db))?;
+        match owns || self.session.server_may("ALDB")? {
+            true => Ok(()),
+            false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+        }
+    }
+
     /// RECONFIGURE [WITH OVERRIDE]
     pub(super) fn reconfigure(&mut self, with_override: bool) -> SqlResult<()> {
         if !self.session.server_may("ALST")? {

@@ -2,6 +2,7 @@
 
 mod alter_table;
 mod article_log;
+mod attach;
 mod backup_from_memory;
 mod backup_history;
 mod backup_names;
