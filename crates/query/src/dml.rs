@@ -30,7 +30,7 @@ use crate::exec::eval_all;
 use crate::expr::{Expr, Kind};
 use crate::host::{Event, Host, Locator, Table};
 use crate::locking::{ScanLock, target_lock};
-use crate::optimize::Sizes;
+use crate::optimize::{MissingIndex, Sizes};
 use crate::output::{self, Has, Output};
 use crate::plan::{Node, OutColumn, Plan, Row};
 use crate::rules::Generated;
@@ -104,6 +104,18 @@ impl Dml {
                 ..
             } => Sizes::of(plan),
             Action::Insert { .. } => Sizes::default(),
+        }
+    }
+
+    /// The indexes that it would find its rows more cheaply with.
+    pub fn missing_indexes(&self) -> Vec<MissingIndex> {
+        match &self.action {
+            Action::Update { plan, .. } | Action::Delete { plan, .. } => self.missing_below(plan),
+            Action::Insert {
+                source: InsertSource::Query(plan),
+                ..
+            } => self.missing_below(plan),
+            Action::Insert { .. } => Vec::new(),
         }
     }
 

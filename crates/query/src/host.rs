@@ -273,6 +273,13 @@ pub trait Load {
     fn finish(&mut self, cx: &mut Cx<'_>) -> SqlResult<()>;
 }
 
+/// A table of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredId {
+    pub database: u16,
+    pub object: i32,
+}
+
 /// A table that holds rows: stored, temporary, or a variable.
 pub trait Table: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
@@ -281,6 +288,14 @@ pub trait Table: fmt::Debug + Send + Sync {
     /// The database and `schema.table`, for message 547 and for names in the texts of constraints.
     fn place(&self) -> (&str, &str) {
         ("", self.full_name())
+    }
+    /// Where a catalog has it; `None` for tables that no other session knows, and for the system's.
+    fn stored_id(&self) -> Option<StoredId> {
+        None
+    }
+    /// The catalog's number of a column.
+    fn column_id(&self, column: usize) -> i32 {
+        column as i32 + 1
     }
     fn columns(&self) -> &[TableColumn];
     /// Its columns as a scan gives them out.

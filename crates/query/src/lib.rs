@@ -40,5 +40,5 @@ pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};
 pub use functions::names as function_names;
 pub use locking::{LockGrain, LockIntent, ScanLock};
-pub use optimize::Sizes;
+pub use optimize::{MissingIndex, Sizes, missing_indexes};
 pub use plan::{Columns, OutColumn, Plan, Row};

@@ -62,6 +62,8 @@ pub struct Instance {
     pub(crate) admission: Arc<Admission>,
     /// Plans that all sessions share.
     pub(crate) plans: PlanCache,
+    /// Indexes that plans would have been cheaper with.
+    pub(crate) missing_indexes: crate::missing_indexes::MissingIndexes,
     /// The columns of the system's views that are T-SQL texts: bound once, when somebody first asks for them.
     pub(crate) system_columns: SystemColumns,
     /// The memory for rows that operators keep.
@@ -147,6 +149,7 @@ impl Instance {
             sessions: Mutex::new(BTreeMap::new()),
             admission: Arc::new(Admission::new(duramen_os::machine::processors())),
             plans: PlanCache::default(),
+            missing_indexes: Default::default(),
             system_columns: SystemColumns::default(),
             workspace: Workspace::new(usize::try_from(workspace).unwrap_or(usize::MAX)),
             settings: Settings::default(),

@@ -23,6 +23,7 @@ mod kill;
 pub mod log_records;
 mod manager;
 mod metadata;
+mod missing_indexes;
 mod names;
 mod options;
 mod origin;

@@ -5,7 +5,7 @@
 //! statement did not wait; reads and writes are of pages in the buffer pool that this thread asked for or made dirty. Threads
 //! that help a parallel statement are not among them.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use duramen_os::sync::Mutex;
 use duramen_os::time::{self, Instant};
 use duramen_query::showplan::plan_hash;
 
+use crate::missing_indexes::Missed;
 use crate::plan_xml::Planned;
 use crate::program::{Op, Program, Step};
 use crate::usage;
@@ -73,6 +74,10 @@ pub struct StatementStats {
     /// Threads.
     pub degree: Measure,
     plan: Mutex<Option<KnownPlan>>,
+    /// Some are missed.
+    misses: AtomicBool,
+    /// The indexes that its plan would have been cheaper with.
+    missed: Mutex<Vec<Missed>>,
 }
 
 /// What is known of a statement's plan without the plan.
@@ -93,6 +98,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 impl StatementStats {
     pub fn plan(&self) -> Option<KnownPlan> {
         self.plan.lock().clone()
+    }
+
+    /// What the plan misses that has been bound last.
+    pub(crate) fn set_missed(&self, missed: Vec<Missed>) {
+        let misses = !missed.is_empty();
+        *self.missed.lock() = missed;
+        self.misses.store(misses, Relaxed);
+    }
+
+    pub(crate) fn misses(&self) -> bool {
+        self.misses.load(Relaxed)
     }
 
     pub fn know_plan(&self, version: u64, planned: Planned, keep: bool) -> u64 {
@@ -364,6 +380,10 @@ impl StatementStats {
         self.logical_writes.add(writes);
         self.rows.add(rows);
         self.degree.add(degree);
+        if self.misses() {
+            let missed = self.missed.lock();
+            missed.iter().for_each(|m| m.ran(sums.executions));
+        }
     }
 }
 

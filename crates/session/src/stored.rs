@@ -8,8 +8,8 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
-    AccessPath, Bounds, Event, Load, Locator, Part, Partitioning, RowCursor, Table, TableColumn,
-    TableSize,
+    AccessPath, Bounds, Event, Load, Locator, Part, Partitioning, RowCursor, StoredId, Table,
+    TableColumn, TableSize,
 };
 use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
@@ -291,6 +291,21 @@ impl Table for StoredTable {
 
     fn full_name(&self) -> &str {
         &self.shape.names.full
+    }
+
+    fn stored_id(&self) -> Option<StoredId> {
+        /// The database id of tempdb.
+        const TEMPDB: u16 = 2;
+        let database = self.db.db.id.0;
+        let known = database != TEMPDB && self.def.schema_name != "sys";
+        known.then_some(StoredId {
+            database,
+            object: self.def.id.0,
+        })
+    }
+
+    fn column_id(&self, column: usize) -> i32 {
+        self.def.columns.get(column).map_or(0, |c| c.id)
     }
 
     fn place(&self) -> (&str, &str) {

@@ -29,6 +29,7 @@ mod log_preparation;
 mod log_space;
 mod log_stats;
 mod messages;
+mod missing_indexes;
 mod no_rows;
 mod objects;
 mod os;
@@ -228,6 +229,10 @@ const VIEWS: &[&View] = &[
     &server_registry::REGISTRY,
     &server_registry::LISTENERS,
     &ring_buffers::VIEW,
+    &missing_indexes::DETAILS,
+    &missing_indexes::GROUPS,
+    &missing_indexes::STATS,
+    &missing_indexes::BY_QUERY,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -246,7 +251,7 @@ const FUNCTIONS: &[&View] = &[
     &query_stats::PLAN_TEXT,
     &no_rows::CURSORS,
     &no_rows::XML_HANDLES,
-    &no_rows::MISSING_COLUMNS,
+    &missing_indexes::COLUMNS_OF,
     &no_rows::INCREMENTAL,
     &no_rows::DISABLED,
     &no_rows::KEYWORDS,

@@ -5,6 +5,7 @@ use crate::expr::Expr;
 use crate::host::Parallelism;
 use crate::optimize::cost::Cost;
 use crate::optimize::estimate::{Estimate, estimate};
+use crate::optimize::{MissingIndex, missing_indexes};
 use crate::plan::{Columns, Node, OutColumn, Plan};
 use crate::showplan::element::{self, Element};
 use crate::showplan::{PlanLine, Tree, object};
@@ -42,7 +43,24 @@ impl Dml {
                 self.changes(&mut tree, at, Vec::new());
             }
         }
+        let missing = self.missing_indexes();
+        if let Some(root) = tree.lines.first_mut() {
+            root.missing = missing;
+        }
         tree.lines
+    }
+
+    /// Of so many rows.
+    fn writing(&self, rows: f64) -> Cost {
+        let indexes = self.table.paths().len().max(1) as f64;
+        Cost {
+            io: WRITE.io * indexes,
+            cpu: WRITE.cpu * indexes * rows,
+        }
+    }
+
+    pub(super) fn missing_below(&self, plan: &Plan) -> Vec<MissingIndex> {
+        missing_indexes(plan, self.writing(estimate(plan).rows).total())
     }
 
     fn explain_insert(&self, tree: &mut Tree<'_>, source: &InsertSource, columns: &[ColumnValue]) {
@@ -110,11 +128,7 @@ impl Dml {
             (_, true) => "Clustered Index Delete",
             (_, false) => "Table Delete",
         };
-        let indexes = self.table.paths().len().max(1) as f64;
-        let own = Cost {
-            io: WRITE.io * indexes,
-            cpu: WRITE.cpu * indexes * below.rows,
-        };
+        let own = self.writing(below.rows);
         let whole = Estimate {
             rows: below.rows,
             own,

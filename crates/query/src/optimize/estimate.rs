@@ -36,7 +36,7 @@ pub fn row_bytes(columns: &[OutColumn]) -> f64 {
     columns.iter().map(of).sum::<f64>() + 7.0
 }
 
-fn column_bytes(ty: &duramen_types::SqlType) -> f64 {
+pub fn column_bytes(ty: &duramen_types::SqlType) -> f64 {
     match ty.is_variable() {
         true => f64::from(ty.length.min(8000)) / 2.0,
         false => f64::from(ty.length),

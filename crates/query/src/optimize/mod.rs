@@ -21,12 +21,14 @@ mod joins;
 pub(crate) mod like;
 mod lists;
 pub(crate) mod merge;
+mod missing;
 mod needed;
 mod order;
 mod reach;
 mod simplify;
 mod sizes;
 
+pub use missing::{MissingIndex, missing_indexes};
 pub use reach::{Between, allowed as allowed_partitions};
 pub use sizes::Sizes;
 

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use crate::children::each_subquery;
 use crate::expr::{Expr, Kind};
 use crate::host::{Parallelism, Table, TableSource};
-use crate::optimize::answered;
 use crate::optimize::estimate::{Estimate, estimate};
+use crate::optimize::{MissingIndex, answered, missing_indexes};
 use crate::parallel;
 use crate::plan::{Node, Plan, SortKey, WindowKind};
 use crate::profile::{Actual, place, way_to};
@@ -58,6 +58,8 @@ pub struct PlanLine {
     pub place: usize,
     /// What it did, where that was counted.
     pub actual: Option<Actual>,
+    /// On the first line: the indexes that the plan would have been cheaper with.
+    pub missing: Vec<MissingIndex>,
     /// The same as XML.
     pub(crate) shape: Shape,
 }
@@ -114,6 +116,9 @@ pub fn lines_of(plan: &Plan, variables: &[String], allowed: Option<Parallelism>)
     let mut tree = Tree::new(variables);
     tree.allowed = allowed.unwrap_or(Parallelism::NONE);
     tree.plan(plan, None, 1.0);
+    if let Some(root) = tree.lines.first_mut() {
+        root.missing = missing_indexes(plan, 0.0);
+    }
     tree.lines
 }
 
@@ -241,6 +246,7 @@ impl<'v> Tree<'v> {
             degree: None,
             place: 0,
             actual: None,
+            missing: Vec::new(),
             shape: Shape::of(physical),
         });
         node

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::PlanLine;
 use super::element::{Element, columns};
+use crate::optimize::MissingIndex;
 use crate::profile::{Actual, Counts};
 
 const NAMESPACE: &str = "http://schemas.microsoft.com/sqlserver/2004/07/showplan";
@@ -144,8 +145,42 @@ fn query_plan(s: &PlannedStatement<'_>) -> Element {
     if let Some(degree) = s.degree {
         plan.set("DegreeOfParallelism", degree);
     }
-    plan.holding(s.took.iter().flat_map(Took::elements))
+    let missing = s.lines.first().map(|l| &l.missing[..]);
+    plan.holding(missing.and_then(missing_indexes))
+        .holding(s.took.iter().flat_map(Took::elements))
         .child(drawing.operator(0))
+}
+
+/// The indexes that the plan would have been cheaper with.
+fn missing_indexes(all: &[MissingIndex]) -> Option<Element> {
+    let bracketed = |name: &str| format!("[{}]", name.replace(']', "]]"));
+    let column = |(id, name): &(i32, String)| {
+        Element::new("Column")
+            .with("Name", bracketed(name))
+            .with("ColumnId", id)
+    };
+    let group = |index: &MissingIndex| {
+        let kinds = [
+            ("EQUALITY", &index.equality),
+            ("INEQUALITY", &index.inequality),
+            ("INCLUDE", &index.included),
+        ];
+        let kinds = kinds.into_iter().filter(|(_, all)| !all.is_empty());
+        let kinds = kinds.map(|(usage, all)| {
+            Element::new("ColumnGroup")
+                .with("Usage", usage)
+                .holding(all.iter().map(column))
+        });
+        let [database, schema, table] = &index.names;
+        let index_element = Element::new("MissingIndex")
+            .with("Database", bracketed(database))
+            .with("Schema", bracketed(schema))
+            .with("Table", bracketed(table));
+        Element::new("MissingIndexGroup")
+            .with("Impact", number(index.impact))
+            .child(index_element.holding(kinds))
+    };
+    (!all.is_empty()).then(|| Element::new("MissingIndexes").holding(all.iter().map(group)))
 }
 
 /// Six digits, without an exponent.

@@ -1,5 +1,5 @@
 -- Dynamic management views of what is not there: Service Broker, full-text search, change data capture, replication, replicas.
--- No plan of ours names an index that it misses, no statement is left to a background job.
+-- No statement is left to a background job.
 CREATE VIEW sys.dm_broker_activated_tasks AS
 SELECT CONVERT(int, NULL) AS spid, CONVERT(smallint, NULL) AS database_id, CONVERT(int, NULL) AS queue_id,
     CONVERT(nvarchar(325), NULL) AS procedure_name, CONVERT(int, NULL) AS execute_as
@@ -76,39 +76,6 @@ CREATE VIEW sys.dm_db_mirroring_past_actions AS
 SELECT CONVERT(uniqueidentifier, NULL) AS mirroring_guid, CONVERT(nvarchar(60), NULL) AS state_machine_name,
     CONVERT(nvarchar(60), NULL) AS action_type, CONVERT(nvarchar(60), NULL) AS name,
     CONVERT(nvarchar(60), NULL) AS current_state, CONVERT(int, NULL) AS action_sequence
-WHERE 1 = 0
-GO
-CREATE VIEW sys.dm_db_missing_index_details AS
-SELECT CONVERT(int, NULL) AS index_handle, CONVERT(smallint, NULL) AS database_id, CONVERT(int, NULL) AS object_id,
-    CONVERT(nvarchar(4000), NULL) AS equality_columns, CONVERT(nvarchar(4000), NULL) AS inequality_columns,
-    CONVERT(nvarchar(4000), NULL) AS included_columns, CONVERT(nvarchar(4000), NULL) AS statement
-WHERE 1 = 0
-GO
-CREATE VIEW sys.dm_db_missing_index_group_stats AS
-SELECT CONVERT(int, NULL) AS group_handle, CONVERT(bigint, NULL) AS unique_compiles,
-    CONVERT(bigint, NULL) AS user_seeks, CONVERT(bigint, NULL) AS user_scans, CONVERT(datetime, NULL) AS last_user_seek,
-    CONVERT(datetime, NULL) AS last_user_scan, CONVERT(float, NULL) AS avg_total_user_cost,
-    CONVERT(float, NULL) AS avg_user_impact, CONVERT(bigint, NULL) AS system_seeks,
-    CONVERT(bigint, NULL) AS system_scans, CONVERT(datetime, NULL) AS last_system_seek,
-    CONVERT(datetime, NULL) AS last_system_scan, CONVERT(float, NULL) AS avg_total_system_cost,
-    CONVERT(float, NULL) AS avg_system_impact
-WHERE 1 = 0
-GO
-CREATE VIEW sys.dm_db_missing_index_group_stats_query AS
-SELECT CONVERT(int, NULL) AS group_handle, CONVERT(binary(8), NULL) AS query_hash,
-    CONVERT(binary(8), NULL) AS query_plan_hash, CONVERT(varbinary(64), NULL) AS last_sql_handle,
-    CONVERT(int, NULL) AS last_statement_start_offset, CONVERT(int, NULL) AS last_statement_end_offset,
-    CONVERT(varbinary(64), NULL) AS last_statement_sql_handle, CONVERT(bigint, NULL) AS user_seeks,
-    CONVERT(bigint, NULL) AS user_scans, CONVERT(datetime, NULL) AS last_user_seek,
-    CONVERT(datetime, NULL) AS last_user_scan, CONVERT(float, NULL) AS avg_total_user_cost,
-    CONVERT(float, NULL) AS avg_user_impact, CONVERT(bigint, NULL) AS system_seeks,
-    CONVERT(bigint, NULL) AS system_scans, CONVERT(datetime, NULL) AS last_system_seek,
-    CONVERT(datetime, NULL) AS last_system_scan, CONVERT(float, NULL) AS avg_total_system_cost,
-    CONVERT(float, NULL) AS avg_system_impact
-WHERE 1 = 0
-GO
-CREATE VIEW sys.dm_db_missing_index_groups AS
-SELECT CONVERT(int, NULL) AS index_group_handle, CONVERT(int, NULL) AS index_handle
 WHERE 1 = 0
 GO
 CREATE VIEW sys.dm_db_persisted_sku_features AS

@@ -87,11 +87,33 @@ impl Run<'_> {
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {
         self.note_bound(at, &bound);
+        self.note_missing(at, &bound);
         if self.program.is_private() {
             self.remember(at, &bound);
         }
         self.rebound = true;
         self.bound[at] = Some((self.version(), bound));
+    }
+
+    /// The indexes that the plan would have been cheaper with.
+    fn note_missing(&self, at: usize, bound: &Bound) {
+        let found = match bound {
+            Bound::Plan(plan, _) => duramen_query::missing_indexes(plan, 0.0),
+            Bound::Dml(dml, _) => dml.missing_indexes(),
+            Bound::Expr(_) | Bound::Simple(_) => return,
+        };
+        let Some(stats) = self.program.stats.step(self.program.steps.len(), at) else {
+            return;
+        };
+        if found.is_empty() && !stats.misses() {
+            return;
+        }
+        let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
+        let planned = plan_xml::of_bound(bound, &names, allowed);
+        let statement = crate::views::query_stats::statement_of(self.program, at, &planned);
+        let instance = &self.session.instance;
+        let missing = &instance.missing_indexes;
+        stats.set_missed(missing.bound(&instance.databases, &found, &statement));
     }
 
     /// A plan that its session alone can use: what it looks like is kept for `sys.dm_exec_query_plan`.

@@ -65,17 +65,6 @@ pub const XML_HANDLES: View = View::new(
     none,
 );
 
-/// Plans name no index that they miss.
-pub const MISSING_COLUMNS: View = View::new(
-    "dm_db_missing_index_columns",
-    &[
-        ("column_id", T::INT, NULL),
-        ("column_name", NAME, NULL),
-        ("column_usage", NAME, NULL),
-    ],
-    none,
-);
-
 /// Statistics are never incremental.
 pub const INCREMENTAL: View = View::new(
     "dm_db_incremental_stats_properties",

@@ -87,11 +87,15 @@ impl Origin {
     }
 }
 
-fn handle(first: u8, program: &Program) -> Value {
+fn handle_bytes(first: u8, program: &Program) -> Vec<u8> {
     let mut bytes = vec![first, 0, 0, 0];
     bytes.extend(program.stats.id.to_be_bytes());
     bytes.resize(20, 0);
-    Value::Binary(bytes)
+    bytes
+}
+
+fn handle(first: u8, program: &Program) -> Value {
+    Value::Binary(handle_bytes(first, program))
 }
 
 fn plan_handle(origin: &Origin, program: &Program) -> Value {
@@ -178,6 +182,23 @@ impl AtStatement {
                 .and_then(|at| plan_hash(cx, key, program, at))
                 .map_or(Value::Null, hash),
         }
+    }
+}
+
+/// A step with its plan, as the missing indexes of that are told.
+pub(crate) fn statement_of(
+    program: &Program,
+    at: usize,
+    planned: &Planned,
+) -> crate::missing_indexes::Statement {
+    let span = program.steps.get(at).map_or((0, 0), |s| s.span);
+    let text = program.text.get(span.0..span.1).unwrap_or("");
+    crate::missing_indexes::Statement {
+        query_hash: plan_xml::query_hash(text),
+        plan_hash: duramen_query::showplan::plan_hash(&planned.0),
+        sql_handle: handle_bytes(2, program),
+        start: offset(&program.text, span.0),
+        end: offset(&program.text, span.1),
     }
 }
 
