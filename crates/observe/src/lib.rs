@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod background;
 mod counters;
 mod disk;
 pub mod events;
@@ -25,6 +26,7 @@ mod work;
 mod zeroing;
 
 pub use activity::{Activity, activity, note_activity};
+pub use background::{Background, BackgroundTask, Duty, Idle, background, background_tasks};
 pub use counters::{
     Counter, CounterKind, CounterObject, CounterValue, DbCounter, DbCounters, count, count_db,
     counter, counters, db_counter, db_counters, forget_db, gauge,

@@ -14,6 +14,10 @@ impl Instance {
         if !(1..=32767).contains(&spid) {
             return Err(SqlError::new(&messages::SESSION_ID_INVALID, &[&spid]));
         }
+        let tasks = duramen_observe::background_tasks();
+        if tasks.iter().any(|t| i64::from(t.session.0) == spid) {
+            return Err(SqlError::new(&messages::KILL_SYSTEM_PROCESS, &[]));
+        }
         let found = self
             .sessions()
             .into_iter()

@@ -27,7 +27,7 @@ use std::time::Duration;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{Lsn, PageId, SqlResult};
 use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
-use duramen_observe::{WaitType, wait};
+use duramen_observe::{Duty, WaitType, background};
 use duramen_os::{thread, time};
 use duramen_wal::record::{RecordBuilder, datetime_from_unix_ns};
 
@@ -242,16 +242,19 @@ impl Database {
     pub fn start_background(self: &Arc<Database>) {
         let weak: Weak<Database> = Arc::downgrade(self);
         let name = format!("checkpoint {}", self.id.0);
+        let role = background(Duty::Checkpoint, Some(self.id));
         let thread = thread::try_spawn(&name, move || {
             let mut idle = 0;
             let mut steps = 0u32;
             let mut indirect = false;
             loop {
                 {
-                    let _idle = wait(match indirect {
-                        true => WaitType::DIRTY_PAGE_POLL,
-                        false => WaitType::CHECKPOINT_QUEUE,
-                    });
+                    let (duty, idle) = match indirect {
+                        true => (Duty::RecoveryWriter, WaitType::DIRTY_PAGE_POLL),
+                        false => (Duty::Checkpoint, WaitType::CHECKPOINT_QUEUE),
+                    };
+                    role.becomes(duty);
+                    let _idle = role.waits(idle);
                     thread::sleep(STEP);
                 }
                 let Some(db) = weak.upgrade() else { return };

@@ -145,12 +145,13 @@ impl Engine {
     /// Starts the lazy writer's thread. It ends with [`Engine::stop_background`] or with the engine.
     pub fn start_background(self: &Arc<Engine>) {
         let weak = Arc::downgrade(self);
+        let role = duramen_observe::background(duramen_observe::Duty::LazyWriter, None);
         let thread = duramen_os::thread::try_spawn("lazy writer", move || {
             let mut wait = Duration::ZERO;
             loop {
                 let Some(engine) = weak.upgrade() else { return };
                 if wait > Duration::ZERO {
-                    let _idle = duramen_observe::wait(duramen_observe::WaitType::LAZYWRITER_SLEEP);
+                    let _idle = role.waits(duramen_observe::WaitType::LAZYWRITER_SLEEP);
                     if !engine.pool.wait_for_call(wait) {
                         return;
                     }

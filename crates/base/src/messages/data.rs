@@ -336,6 +336,7 @@ messages! {
     KILL_PERMISSION = 6102, 14, "User does not have permission to use the KILL statement.";
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";
     KILL_NOT_ACTIVE = 6106, 16, "Process ID %d is not an active process ID.";
+    KILL_SYSTEM_PROCESS = 6107, 14, "Only user processes can be killed.";
     XML_TOO_DEEP = 6335, 16, "XML datatype instance has too many levels of nested nodes. Maximum allowed depth is %d levels.";
     XML_DTD = 6359, 16, "Parsing XML with internal subset DTDs not allowed. Use CONVERT with style option 2 to enable limited internal subset DTD support.";
     ROLLBACK_NAME_NOT_FOUND = 6401, 16, "Cannot roll back %.*ls. No transaction or savepoint of that name was found.";

@@ -161,7 +161,7 @@ SELECT s.session_id AS spid, CONVERT(smallint, 0) AS kpid, CONVERT(smallint, ISN
     CONVERT(nchar(128), ISNULL(s.host_name, '')) AS hostname, CONVERT(nchar(128), ISNULL(s.program_name, '')) AS program_name,
     CONVERT(nchar(10), ISNULL(CONVERT(nvarchar(10), s.host_process_id), '')) AS hostprocess,
     CONVERT(nchar(52), ISNULL(r.command, 'AWAITING COMMAND')) AS cmd, CONVERT(nchar(128), '') AS nt_domain,
-    CONVERT(nchar(128), '') AS nt_username, CONVERT(nchar(12), '') AS net_address, CONVERT(nchar(12), 'TCP/IP') AS net_library,
+    CONVERT(nchar(128), '') AS nt_username, CONVERT(nchar(12), '') AS net_address, CONVERT(nchar(12), CASE WHEN c.session_id IS NULL THEN '' ELSE 'TCP/IP' END) AS net_library,
     CONVERT(nchar(128), s.login_name) AS loginame, CONVERT(binary(128), NULL) AS context_info,
     CONVERT(binary(20), ISNULL(r.sql_handle, c.most_recent_sql_handle)) AS sql_handle,
     CONVERT(int, ISNULL(r.statement_start_offset, 0)) AS stmt_start, CONVERT(int, ISNULL(r.statement_end_offset, 0)) AS stmt_end,

@@ -65,7 +65,7 @@ GO
 CREATE VIEW sys.dm_resource_governor_workload_groups AS
 SELECT g.group_id, g.name, g.pool_id, g.external_pool_id, i.sqlserver_start_time AS statistics_start_time,
     g.here * c.requests AS total_request_count, CONVERT(bigint, 0) AS total_queued_request_count,
-    CONVERT(int, g.here * r.requests) AS active_request_count, CONVERT(int, 0) AS queued_request_count,
+    CONVERT(int, CASE g.group_id WHEN 1 THEN r.own WHEN 2 THEN r.requests ELSE 0 END) AS active_request_count, CONVERT(int, 0) AS queued_request_count,
     CONVERT(bigint, 0) AS total_cpu_limit_violation_count,
     g.here * (i.process_kernel_time_ms + i.process_user_time_ms) AS total_cpu_usage_ms,
     CONVERT(bigint, NULL) AS max_request_cpu_time_ms, CONVERT(int, g.here * r.blocked) AS blocked_task_count,
@@ -86,7 +86,8 @@ FROM (SELECT w.group_id, w.name, w.pool_id, w.external_pool_id, w.importance, w.
         SUM(CASE WHEN p.counter_name = 'Lock Waits/sec' AND p.instance_name = '_Total' THEN p.cntr_value ELSE 0 END) AS lock_waits,
         SUM(CASE WHEN p.counter_name = 'Lock Wait Time (ms)' AND p.instance_name = '_Total' THEN p.cntr_value ELSE 0 END) AS lock_wait_ms
         FROM sys.dm_os_performance_counters AS p) AS c
-    CROSS JOIN (SELECT COUNT(*) AS requests, SUM(CASE WHEN q.blocking_session_id <> 0 THEN 1 ELSE 0 END) AS blocked
+    CROSS JOIN (SELECT SUM(CASE q.group_id WHEN 2 THEN 1 ELSE 0 END) AS requests,
+        SUM(CASE q.group_id WHEN 1 THEN 1 ELSE 0 END) AS own, SUM(CASE WHEN q.blocking_session_id <> 0 THEN 1 ELSE 0 END) AS blocked
         FROM sys.dm_exec_requests AS q) AS r
     CROSS JOIN (SELECT CONVERT(int, s.value_in_use) AS dop FROM sys.configurations AS s WHERE s.name = 'max degree of parallelism') AS o
 GO

@@ -1,12 +1,15 @@
 //! `sys.dm_exec_sessions`, `sys.dm_exec_requests` and `sys.dm_exec_connections`.
 //!
 //! Processor time and memory are not measured for each session: where their columns allow no NULL they are 0. Reads are
-//! pages from the disk, writes pages made dirty; those of the statement at hand are seen between its batches of rows. Of the background roles only the recoveries of databases are listed, as DB STARTUP.
+//! pages from the disk, writes pages made dirty; those of the statement at hand are seen between its batches of rows. The server's own
+//! threads are listed to those with VIEW SERVER STATE, recoveries of databases as DB STARTUP; what they read and write is not
+//! counted.
 
 use std::sync::Arc;
 
 use duramen_base::SessionId;
-use duramen_observe::WaitingTask;
+use duramen_observe::{BackgroundTask, WaitingTask, background_tasks};
+use duramen_os::time::WallTime;
 use duramen_storage::Recovering;
 use duramen_types::{SqlType as T, Value};
 
@@ -23,18 +26,24 @@ pub struct Source {
     now: Glance,
     /// The wait of the session's task, when it is in one.
     wait: Option<WaitingTask>,
-    /// A task of the server's own that recovers a database.
+    /// A thread of the server's own.
+    background: bool,
+    /// Of one that recovers a database.
     recovery: Option<Recovering>,
     /// Of a request.
     statement: Option<AtStatement>,
 }
 
-/// Their numbers are below those of users' sessions (*assumed*: which ones is nobody's business).
+/// Recoveries have numbers from here on that none of the server's other threads has (*assumed*: which ones is nobody's
+/// business).
 const FIRST_RECOVERY: u16 = 20;
 
 impl Source {
-    /// The recoveries that are under way, as requests of the server's own.
-    fn recoveries(cx: &Context) -> Vec<Source> {
+    /// The server's own threads, then the recoveries that are under way, for who may see them.
+    fn of_the_server(cx: &Context) -> Vec<Source> {
+        if !cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
+            return Vec::new();
+        }
         let Ok(master) = cx.instance.databases.master() else {
             return Vec::new();
         };
@@ -45,29 +54,45 @@ impl Source {
             return Vec::new();
         };
         let who = Who::of(sa, &snapshot.security, 0);
-        let running = cx.instance.databases.engine.recoveries();
-        let source = |(spid, recovery): (u16, Recovering)| {
-            let owner = cx.instance.locks.owner(SessionId(spid));
-            let who = Arc::new(Activity::new(owner, &LoginRequest::default(), &who, 0));
+        let source = |spid: SessionId, since: WallTime, database: u16, command| {
+            let owner = cx.instance.locks.owner(spid);
+            let mut who = Activity::new(owner, &LoginRequest::default(), &who, 0);
+            who.login_time = since.unix_nanos() as i64;
+            let who = Arc::new(who);
             let mut now = who.glance();
-            now.running = true;
-            now.command = "DB STARTUP";
-            now.database = recovery.db.0;
-            now.started = recovery.started.unix_nanos() as i64;
+            (now.running, now.command, now.database) = (true, command, database);
+            now.started = who.login_time;
             Source {
                 who,
                 now,
                 wait: None,
-                recovery: Some(recovery),
+                background: true,
+                recovery: None,
                 statement: None,
             }
         };
-        (FIRST_RECOVERY..).zip(running).map(source).collect()
+        let tasks = background_tasks();
+        let taken: Vec<SessionId> = tasks.iter().map(|t| t.session).collect();
+        let mut all: Vec<Source> = Vec::new();
+        for task in tasks {
+            let database = task.db.map_or(0, |d| d.0);
+            let mut made = source(task.session, task.since, database, task.duty.command());
+            made.wait = background_wait(&task);
+            all.push(made);
+        }
+        let free = (FIRST_RECOVERY..).map(SessionId);
+        let free = free.filter(|n| !taken.contains(n));
+        for (spid, recovery) in free.zip(cx.instance.databases.engine.recoveries()) {
+            let mut made = source(spid, recovery.started, recovery.db.0, "DB STARTUP");
+            made.recovery = Some(recovery);
+            all.push(made);
+        }
+        all
     }
 
     fn status(&self) -> &'static str {
         match (self.now.running, &self.wait) {
-            _ if self.recovery.is_some() => "background",
+            _ if self.background => "background",
             (false, _) => "sleeping",
             (true, Some(_)) => "suspended",
             (true, None) => "running",
@@ -107,6 +132,7 @@ fn sources(cx: &Context) -> Vec<Source> {
     let source = |who: Arc<Activity>| Source {
         now: who.glance(),
         wait: task_wait(&waits, who.spid, 0),
+        background: false,
         recovery: None,
         statement: None,
         who,
@@ -125,12 +151,22 @@ pub(super) fn visible_sessions(cx: &Context) -> impl Iterator<Item = Arc<Activit
 /// The sessions that run something, as far as the caller may see them.
 pub(super) fn running_sessions(cx: &Context) -> Vec<SessionId> {
     let all = sources(cx).into_iter();
-    let own = match cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
-        true => Source::recoveries(cx),
-        false => Vec::new(),
-    };
-    let running = all.filter(|s| s.now.running).chain(own);
+    let running = all.filter(|s| s.now.running);
+    let running = running.chain(Source::of_the_server(cx));
     running.map(|s| s.who.spid).collect()
+}
+
+/// What a thread of the server's own waits for.
+pub(super) fn background_wait(task: &BackgroundTask) -> Option<WaitingTask> {
+    let (wait_type, waited) = task.wait?;
+    Some(WaitingTask {
+        session: task.session,
+        exec_context: 0,
+        wait_type,
+        waited,
+        resource: String::new(),
+        blocking_session: None,
+    })
 }
 
 /// What a session's own task waits for, or one that helps it.
@@ -160,19 +196,22 @@ columns! { Source;
         0 => Value::Null,
         n => int(i64::from(n)),
     };
-    "client_version", T::INT, NULL, |_| int(7);
+    "client_version", T::INT, NULL, |s| if s.background { Value::Null } else { int(7) };
     "client_interface_name", T::nvarchar(32), NULL, |_| Value::Null;
     "security_id", NO_SID, NOT_NULL, |s| Value::Binary(s.who.sid.clone());
     "login_name", NAME, NOT_NULL, |s| text(&s.who.login.user);
     "nt_domain", NAME, NULL, |_| Value::Null;
     "nt_user_name", NAME, NULL, |_| Value::Null;
-    "status", T::nvarchar(30), NOT_NULL, |s| text(if s.now.running { "running" } else { "sleeping" });
+    "status", T::nvarchar(30), NOT_NULL, |s| {
+        // *Assumed* of the server's own: their requests are in the background.
+        text(if s.now.running && !s.background { "running" } else { "sleeping" })
+    };
     "context_info", T::varbinary(128), NULL, |_| Value::Null;
     "cpu_time", T::INT, NOT_NULL, |_| int(0);
     "memory_usage", T::INT, NOT_NULL, |_| int(0);
     "total_scheduled_time", T::INT, NOT_NULL, |_| int(0);
     "total_elapsed_time", T::INT, NOT_NULL, |_| int(0);
-    "endpoint_id", T::INT, NOT_NULL, |_| int(4);
+    "endpoint_id", T::INT, NOT_NULL, |s| int(if s.background { 0 } else { 4 });
     "last_request_start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
     "last_request_end_time", T::DATETIME, NULL, |s| match s.now.ended {
         0 => Value::Null,
@@ -181,7 +220,7 @@ columns! { Source;
     "reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.reads);
     "writes", T::BIGINT, NOT_NULL, |s| big(s.now.session.writes);
     "logical_reads", T::BIGINT, NOT_NULL, |s| big(s.now.session.logical_reads);
-    "is_user_process", T::BIT, NOT_NULL, |_| bit(true);
+    "is_user_process", T::BIT, NOT_NULL, |s| bit(!s.background);
     "text_size", T::INT, NOT_NULL, |s| int(s.now.options.textsize);
     "language", NAME, NULL, |s| text(s.now.options.language.data().name);
     "date_format", T::nvarchar(3), NULL, date_format;
@@ -204,7 +243,7 @@ columns! { Source;
     "last_successful_logon", T::DATETIME, NULL, |_| Value::Null;
     "last_unsuccessful_logon", T::DATETIME, NULL, |_| Value::Null;
     "unsuccessful_logons", T::BIGINT, NULL, |_| Value::Null;
-    "group_id", T::INT, NOT_NULL, |_| int(2);
+    "group_id", T::INT, NOT_NULL, |s| int(if s.background { 1 } else { 2 });
     "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
     "authenticating_database_id", T::INT, NULL, |_| int(1);
     "open_transaction_count", T::INT, NOT_NULL, |s| int(s.now.open_transactions);
@@ -213,7 +252,9 @@ columns! { Source;
 }
 
 pub const SESSIONS: View = View::new("dm_exec_sessions", COLUMNS, |cx, _| {
-    Ok(sources(cx).iter().map(row).collect())
+    let mut all = Source::of_the_server(cx);
+    all.extend(sources(cx));
+    Ok(all.iter().map(row).collect())
 });
 
 pub use requests::REQUESTS;
@@ -236,9 +277,9 @@ mod requests {
         "plan_handle", T::varbinary(64), NULL, |s| s.of_statement(|a| &a.plan_handle);
         "database_id", T::SMALLINT, NOT_NULL, |s| small(s.now.database);
         "user_id", T::INT, NOT_NULL, |_| int(1);
-        "connection_id", T::GUID, NULL, |s| match s.recovery {
-            Some(_) => Value::Null,
-            None => Value::Guid(s.who.connection),
+        "connection_id", T::GUID, NULL, |s| match s.background {
+            true => Value::Null,
+            false => Value::Guid(s.who.connection),
         };
         "blocking_session_id", T::SMALLINT, NULL, |s| {
             small(s.wait.as_ref().and_then(|w| w.blocking_session).unwrap_or(0))
@@ -290,7 +331,7 @@ mod requests {
         "nest_level", T::INT, NOT_NULL, |_| int(0);
         "granted_query_memory", T::INT, NOT_NULL, |_| int(0);
         "executing_managed_code", T::BIT, NOT_NULL, |_| bit(false);
-        "group_id", T::INT, NOT_NULL, |_| int(2);
+        "group_id", T::INT, NOT_NULL, |s| int(if s.background { 1 } else { 2 });
         "query_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.query_hash);
         "query_plan_hash", T::binary(8), NULL, |s| s.of_statement(|a| &a.plan_hash);
         "statement_sql_handle", T::varbinary(64), NULL, |_| Value::Null;
@@ -317,9 +358,7 @@ mod requests {
             request.statement = Some(AtStatement::of(cx, &program, at));
         }
         let mut rows: Vec<_> = requests.iter().map(row).collect();
-        if cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
-            rows.extend(Source::recoveries(cx).iter().map(row));
-        }
+        rows.extend(Source::of_the_server(cx).iter().map(row));
         Ok(rows)
     });
 }

@@ -6,7 +6,7 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
-use super::exec::{running_sessions, task_wait};
+use super::exec::{background_wait, running_sessions, task_wait};
 use super::os::processors;
 
 pub struct Task {
@@ -43,7 +43,12 @@ columns! { Task;
 }
 
 pub const TASKS: View = View::new("dm_os_tasks", COLUMNS, |cx, _| {
-    let waits = duramen_observe::waiting_tasks();
+    let mut waits = duramen_observe::waiting_tasks();
+    waits.extend(
+        duramen_observe::background_tasks()
+            .iter()
+            .filter_map(background_wait),
+    );
     let helpers = duramen_observe::helpers();
     let mut tasks = Vec::new();
     for session in running_sessions(cx) {

@@ -95,8 +95,8 @@ mod tasks {
 }
 
 pub const WAITING_TASKS: View = View::new("dm_os_waiting_tasks", tasks::COLUMNS, |_, _| {
-    Ok(duramen_observe::waiting_tasks()
-        .iter()
-        .map(tasks::row)
-        .collect())
+    let mut all = duramen_observe::waiting_tasks();
+    let own = duramen_observe::background_tasks();
+    all.extend(own.iter().filter_map(super::exec::background_wait));
+    Ok(all.iter().map(tasks::row).collect())
 });

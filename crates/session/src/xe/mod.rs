@@ -185,7 +185,12 @@ impl Xe {
             return;
         }
         let weak = Arc::downgrade(self);
-        if duramen_os::thread::try_spawn("xe dispatcher", move || run(&weak)).is_err() {
+        let role = duramen_observe::background(duramen_observe::Duty::XeDispatcher, None);
+        let work = move || {
+            run(&weak);
+            drop(role);
+        };
+        if duramen_os::thread::try_spawn("xe dispatcher", work).is_err() {
             self.has_thread.store(false, Ordering::SeqCst);
         }
     }

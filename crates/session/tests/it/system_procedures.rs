@@ -90,13 +90,24 @@ fn sessions_and_databases_are_listed() {
         out[0],
         "(spid smallint, ecid smallint, status nchar(30), loginame nchar(128), hostname nchar(128), blk char(5), dbname nvarchar(128), cmd nchar(52), request_id int)"
     );
+    let own = |out: &[String]| out.iter().find(|l| l.starts_with("51")).cloned();
     assert!(
-        out[1].contains("running") && out[1].contains("| master |"),
+        own(&out).is_some_and(|l| l.contains("running") && l.contains("| master |")),
+        "{out:?}"
+    );
+    let lazy = |out: &[String]| out.iter().find(|l| l.contains("LAZY WRITER")).cloned();
+    assert!(
+        lazy(&out).is_some_and(|l| l.contains("| background ") && l.contains("| sa ")),
         "{out:?}"
     );
     let out = run(&mut s, "EXEC sp_who2 'active'");
     assert!(
-        out[1].contains("| RUNNABLE | sa |") || out[1].contains("| RUNNING | sa |"),
+        own(&out)
+            .is_some_and(|l| l.contains("| RUNNABLE | sa |") || l.contains("| RUNNING | sa |")),
+        "{out:?}"
+    );
+    assert!(
+        lazy(&out).is_some_and(|l| l.contains("| BACKGROUND | sa |")),
         "{out:?}"
     );
     assert!(run(&mut s, "EXEC sp_who nobody")[0].contains("'nobody' is not a valid login"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use duramen_base::Lsn;
 use duramen_observe::events::{DatabasesLogFlush, FileTime, LogFlushComplete, LogFlushStart, emit};
-use duramen_observe::{DbCounter, WaitType, wait};
+use duramen_observe::{Background, DbCounter, Duty, WaitType, background, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
 
@@ -434,10 +434,11 @@ impl Log {
     pub(super) fn start_flusher(self: &Arc<Log>) {
         let log = self.clone();
         let harden_after = self.cfg.harden_after;
+        let role = background(Duty::LogWriter, Some(self.cfg.db_id));
         let handle = thread::spawn(
             "log writer",
             move || {
-                while log.flusher_step(harden_after) {}
+                while log.flusher_step(harden_after, &role) {}
             },
         );
         *self.flusher.lock() = Some(handle);
@@ -475,7 +476,7 @@ impl Log {
     }
 
     /// One turn of the flusher: writes a batch, or waits for work. False when the log has ended.
-    fn flusher_step(self: &Arc<Log>, harden_after: Duration) -> bool {
+    fn flusher_step(self: &Arc<Log>, harden_after: Duration, role: &Background) -> bool {
         let mut s = self.lock();
         if s.closed || s.poisoned.is_some() {
             return false;
@@ -518,7 +519,7 @@ impl Log {
             self.head.set_idle(true);
             // An append that did not see the flag is seen here.
             if s.last() <= s.durable {
-                let _idle = duramen_observe::wait(duramen_observe::WaitType::LOGMGR_QUEUE);
+                let _idle = role.waits(WaitType::LOGMGR_QUEUE);
                 self.work.wait(&mut s);
             }
             self.head.set_idle(false);
