@@ -4,16 +4,22 @@
 //! What is known of values is kept in memory: it is as quick to make as a few hundred pages are to read, and a start begins
 //! without it. The catalog keeps what statistics there are: every index has some, and CREATE STATISTICS makes others. Both
 //! show what is known of their first column; statistics that a plan asks for have no row in the catalog.
+//!
+//! Changes are counted from when the database was opened, column by column: a row that comes or goes changes all of them, an
+//! UPDATE those whose values are others. *Assumed*: that what is rolled back counts; that one UPDATE of a key column counts
+//! once. Rows that go or come as whole partitions or with TRUNCATE TABLE are not counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use duramen_base::{ObjectId, SqlResult};
 use duramen_catalog::{IndexDef, TableDef};
 use duramen_os::sync::Mutex;
 use duramen_os::time::WallTime;
 use duramen_query::statistics::ColumnStatistics;
-use duramen_types::{MAX_LENGTH, TypeId};
+use duramen_types::{MAX_LENGTH, TypeId, Value};
 
 use crate::databases::OpenDb;
 
@@ -21,6 +27,8 @@ use crate::databases::OpenDb;
 const PAGES: usize = 128;
 /// As many pages are read in one go, however many are asked for: their rows are in memory meanwhile.
 const MOST_PAGES: usize = 16_384;
+/// Tables from which on dropped ones are looked for among those with changes.
+const MANY: usize = 1024;
 /// How many columns are known at a time.
 const MOST: usize = 4096;
 
@@ -32,11 +40,45 @@ type Key = (ObjectId, i32, TypeId);
 pub struct Made {
     pub statistics: Arc<ColumnStatistics>,
     pub at: WallTime,
+    /// Changes of the column until then.
+    changes: u64,
+}
+
+/// How often rows of a table have changed, and columns of rows that stayed.
+#[derive(Clone, Debug)]
+pub(crate) struct Changes {
+    rows: Arc<AtomicU64>,
+    /// In the order of the table's columns.
+    columns: Vec<Arc<AtomicU64>>,
+}
+
+impl Changes {
+    /// So many rows have come or gone.
+    pub fn rows(&self, n: usize) {
+        self.rows.fetch_add(n as u64, Relaxed);
+    }
+
+    /// A row has other values.
+    pub fn row(&self, old: &[Value], new: &[Value]) {
+        for ((old, new), column) in old.iter().zip(new).zip(&self.columns) {
+            if old != new {
+                column.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Of a table, and of its columns by their ids.
+#[derive(Debug, Default)]
+struct Counted {
+    rows: Arc<AtomicU64>,
+    columns: BTreeMap<i32, Arc<AtomicU64>>,
 }
 
 #[derive(Default)]
 pub struct Statistics {
     made: Mutex<BTreeMap<Key, Made>>,
+    changes: Mutex<BTreeMap<ObjectId, Counted>>,
 }
 
 /// How much of a table is looked at: `SAMPLE n PERCENT | ROWS`, `FULLSCAN`. Never fewer pages than a plan would have read.
@@ -97,9 +139,10 @@ pub fn automatic(table: &TableDef, name: &str) -> Option<usize> {
 }
 
 /// Whether a table has changed so much that its statistics say little: by 500 rows and a fifth, as SQL Server's first rule
-/// has it.
-fn outdated(then: f64, now: u64) -> bool {
-    (now as f64 - then).abs() > 500.0 + then * 0.2
+/// has it; rows there are more or fewer of, or changes that were counted.
+fn outdated(then: f64, now: u64, changes: u64) -> bool {
+    let more = (now as f64 - then).abs().max(changes as f64);
+    more > 500.0 + then * 0.2
 }
 
 /// Rows of all partitions.
@@ -119,7 +162,16 @@ impl Statistics {
         let known = self.known(table, column);
         let rows = rows_of(db, table).ok()?;
         match known {
-            Some(known) if kept || !outdated(known.statistics.rows, rows) => return Some(known),
+            Some(known)
+                if kept
+                    || !outdated(
+                        known.statistics.rows,
+                        rows,
+                        self.changes_since(table, column, &known),
+                    ) =>
+            {
+                return Some(known);
+            }
             Some(known) if !db.has_switch("AUTO_UPDATE_STATISTICS") => return Some(known),
             None if !declared && !db.has_switch("AUTO_CREATE_STATISTICS") => return None,
             _ => {}
@@ -138,6 +190,45 @@ impl Statistics {
         (0..table.columns.len()).filter(own).collect()
     }
 
+    /// Where changes of a table are counted. `tables`: the ids of those there are, asked for when some may have to go.
+    pub(crate) fn changes(
+        &self,
+        table: &TableDef,
+        tables: impl FnOnce() -> Option<BTreeSet<i32>>,
+    ) -> Changes {
+        let mut all = self.changes.lock();
+        if all.len() >= MANY
+            && all.len().is_power_of_two()
+            && let Some(tables) = tables()
+        {
+            all.retain(|id, _| tables.contains(&id.0));
+        }
+        let counted = all.entry(table.id).or_default();
+        let columns = table.columns.iter();
+        Changes {
+            rows: counted.rows.clone(),
+            columns: columns
+                .map(|c| counted.columns.entry(c.id).or_default().clone())
+                .collect(),
+        }
+    }
+
+    /// Changes of a column since the database was opened.
+    fn changed(&self, table: &TableDef, column: usize) -> u64 {
+        let all = self.changes.lock();
+        let Some(counted) = all.get(&table.id) else {
+            return 0;
+        };
+        let id = table.columns.get(column).map(|c| c.id);
+        let own = id.and_then(|id| counted.columns.get(&id));
+        counted.rows.load(Relaxed) + own.map_or(0, |n| n.load(Relaxed))
+    }
+
+    /// The same since its statistics were made: `modification_counter`.
+    pub fn changes_since(&self, table: &TableDef, column: usize, made: &Made) -> u64 {
+        self.changed(table, column).saturating_sub(made.changes)
+    }
+
     /// What is known of a column by now.
     pub fn known(&self, table: &TableDef, column: usize) -> Option<Made> {
         let c = table.columns.get(column)?;
@@ -153,6 +244,8 @@ impl Statistics {
         columns: &[usize],
         extent: Extent,
     ) -> SqlResult<()> {
+        // What changes while the table is looked at may not be seen.
+        let changes: Vec<u64> = columns.iter().map(|c| self.changed(table, *c)).collect();
         let rows = rows_of(db, table)?;
         let mut sample = Vec::new();
         for part in table.data_rowsets() {
@@ -162,7 +255,8 @@ impl Statistics {
                 sample.extend(rowset.sample_part(|all| extent.pages(own, all))?.rows);
             }
         }
-        for column in columns.iter().filter(|c| has_histogram(table, **c)) {
+        let columns = columns.iter().zip(changes);
+        for (column, changes) in columns.filter(|(c, _)| has_histogram(table, **c)) {
             let c = &table.columns[*column];
             let key = (table.id, c.id, c.ty.id);
             if rows == 0 {
@@ -174,6 +268,7 @@ impl Statistics {
             let made = Made {
                 statistics: Arc::new(statistics),
                 at: duramen_os::time::wall(),
+                changes,
             };
             let mut all = self.made.lock();
             if all.len() >= MOST {

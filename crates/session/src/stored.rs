@@ -21,6 +21,7 @@ use duramen_types::{TypeId, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::statistics::Changes;
 use crate::usage::{self, TableUsage, Usage, Use};
 use crate::versioning;
 
@@ -50,6 +51,7 @@ pub struct StoredTable {
     /// The same of its columns' statistics.
     statistics: OnceLock<Box<[Known]>>,
     used: OnceLock<TableUsage>,
+    changes: OnceLock<Changes>,
 }
 
 /// Whether a definition is still the catalog's. The object's lock is held.
@@ -103,6 +105,7 @@ impl StoredTable {
             size: OnceLock::new(),
             statistics: OnceLock::new(),
             used: OnceLock::new(),
+            changes: OnceLock::new(),
         }
     }
 
@@ -542,6 +545,7 @@ impl Table for StoredTable {
             return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
         }
         rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
+        self.changes().rows(1);
         Ok(())
     }
 
@@ -564,6 +568,7 @@ impl Table for StoredTable {
         let at = from_locator(at)?;
         rows::update_row(&self.db.db, &tx, &self.def, &at, &old, &new)
             .map_err(|e| self.named(e, &new))?;
+        self.changes().row(&old, &new);
         Ok(())
     }
 
@@ -573,7 +578,9 @@ impl Table for StoredTable {
         let old = self.stored(old.clone());
         self.note_all_updated();
         rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
-            .map_err(|e| self.shape.names.in_words(e))
+            .map_err(|e| self.shape.names.in_words(e))?;
+        self.changes().rows(1);
+        Ok(())
     }
 }
 

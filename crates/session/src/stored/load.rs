@@ -78,7 +78,9 @@ impl Load for StoredLoad<'_> {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let added = load.add(&self.tx, row);
-        added.map_err(|e| self.named(*e))
+        added.map_err(|e| self.named(*e))?;
+        self.table.changes().rows(1);
+        Ok(())
     }
 
     fn put_columns(
@@ -94,7 +96,9 @@ impl Load for StoredLoad<'_> {
             return Ok(());
         };
         let added = load.add_columns(&self.tx, columns, rows);
-        added.map_err(|e| self.named(*e))
+        added.map_err(|e| self.named(*e))?;
+        self.table.changes().rows(rows);
+        Ok(())
     }
 
     fn held(&self) -> usize {

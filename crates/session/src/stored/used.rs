@@ -6,6 +6,7 @@ use duramen_query::host::Bounds;
 use duramen_types::Value;
 
 use super::StoredTable;
+use crate::statistics::Changes;
 use crate::usage::{self, LOOKS, TableUsage, Use};
 
 /// Whether an entry of the index is not what it was.
@@ -20,6 +21,16 @@ impl StoredTable {
     pub(super) fn used(&self) -> &TableUsage {
         self.used.get_or_init(|| {
             self.db.usage.of(&self.def, || {
+                let now = self.db.catalog.snapshot().ok()?;
+                Some(now.tables.keys().map(|id| id.0).collect())
+            })
+        })
+    }
+
+    /// Where changes of the table are counted.
+    pub(super) fn changes(&self) -> &Changes {
+        self.changes.get_or_init(|| {
+            self.db.statistics.changes(&self.def, || {
                 let now = self.db.catalog.snapshot().ok()?;
                 Some(now.tables.keys().map(|id| id.0).collect())
             })

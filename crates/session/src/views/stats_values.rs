@@ -2,8 +2,7 @@
 //! first column of statistics, as DBCC SHOW_STATISTICS shows it.
 //!
 //! Statistics that no plan has asked for since the start are not made yet: their properties are NULL, as SQL Server's of an
-//! empty table are, and they have no steps. Changes since then are not counted: `modification_counter` is NULL. NULL itself
-//! is the first step of a histogram.
+//! empty table are, and they have no steps. NULL itself is the first step of a histogram.
 
 use duramen_base::SqlResult;
 use duramen_query::Row;
@@ -23,6 +22,8 @@ struct Found {
     /// Of their first column: its type.
     ty: T,
     made: Option<Made>,
+    /// Since then.
+    changes: u64,
 }
 
 /// Nothing for what is not there, and for NULL.
@@ -43,11 +44,14 @@ fn find(cx: &Context, args: &[Value]) -> SqlResult<Option<Found>> {
             return Ok(None);
         };
         let db = cx.instance.databases.find(&cx.database);
+        let made = db.as_ref().and_then(|d| d.statistics.known(&table, column));
+        let since = db.as_ref().zip(made.as_ref());
         return Ok(Some(Found {
             object: table.id.0,
             id: id as i32,
             ty: table.columns[column].ty,
-            made: db.and_then(|d| d.statistics.known(&table, column)),
+            changes: since.map_or(0, |(d, m)| d.statistics.changes_since(&table, column, m)),
+            made,
         }));
     }
     Ok(None)
@@ -77,7 +81,7 @@ mod properties {
             None => Value::Null,
         };
         "unfiltered_rows", T::BIGINT, NULL, |s| whole(s, |m| m.statistics.rows);
-        "modification_counter", T::BIGINT, NULL, |_| Value::Null;
+        "modification_counter", T::BIGINT, NULL, |s| s.made.as_ref().map_or(Value::Null, |_| big(s.changes));
         // No sample's size is kept for the next time.
         "persisted_sample_percent", T::FLOAT, NULL, |s| match &s.made {
             Some(_) => Value::Float(0.0),
