@@ -87,7 +87,8 @@ impl Origin {
     }
 }
 
-fn handle_bytes(first: u8, program: &Program) -> Vec<u8> {
+/// A handle of a program: 2 begins one of its text, 5 and 6 those of its plan.
+pub(crate) fn handle_bytes(first: u8, program: &Program) -> Vec<u8> {
     let mut bytes = vec![first, 0, 0, 0];
     bytes.extend(program.stats.id.to_be_bytes());
     bytes.resize(20, 0);

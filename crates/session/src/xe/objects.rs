@@ -247,6 +247,9 @@ actions! {
     DatabaseName "sqlserver" "database_name" "unicode_string" "Collect current database name";
     IsSystem "sqlserver" "is_system" "boolean" "Collect whether current session is system";
     NtUsername "sqlserver" "nt_username" "unicode_string" "Collect NT username";
+    PlanHandle "sqlserver" "plan_handle" "binary_data" "Collect plan handle";
+    QueryHash "sqlserver" "query_hash" "uint64" "Collect query hash. Use this to identify queries with similar logic. You can use the query hash to determine the aggregate resource usage for queries that differ only by literal values";
+    QueryHashSigned "sqlserver" "query_hash_signed" "int64" "Collect query hash as a signed number";
     RequestId "sqlserver" "request_id" "uint32" "Collect current request ID";
     ServerInstanceName "sqlserver" "server_instance_name" "unicode_string" "Collect the name of the Server instance";
     ServerPrincipalName "sqlserver" "server_principal_name" "unicode_string" "Collect the name of the Server Principal in whose context the event is being fired";
@@ -261,7 +264,14 @@ actions! {
 impl ActionId {
     /// Whether a predicate can ask for it, too.
     pub fn is_source(self) -> bool {
-        !matches!(self, ActionId::CollectSystemTime | ActionId::EventSequence)
+        !matches!(
+            self,
+            ActionId::CollectSystemTime
+                | ActionId::EventSequence
+                | ActionId::PlanHandle
+                | ActionId::QueryHash
+                | ActionId::QueryHashSigned
+        )
     }
 }
 

@@ -114,7 +114,12 @@ impl Parser<'_> {
         }
         self.parenthesized(|p| {
             let option = p.named_option()?;
-            p.eat_word("SECONDS");
+            // A unit that is none of the option's own is an error.
+            let units: &[&str] = match option.name.as_str() {
+                "MAX_DURATION" => &["SECONDS", "MINUTES", "HOURS", "DAYS"],
+                _ => &["SECONDS"],
+            };
+            let _ = units.iter().any(|u| p.eat_word(u));
             Ok(option)
         })
     }
