@@ -11,6 +11,7 @@
 mod channel;
 mod condvar;
 mod global;
+mod held;
 mod mutex;
 mod rwlock;
 
@@ -20,6 +21,7 @@ pub use channel::{
 pub use condvar::Condvar;
 pub use global::Global;
 pub(crate) use global::inside as inside_global;
+pub use held::held;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -382,6 +382,12 @@ impl LockManager {
             (waiter, blocker)
         };
         self.waits.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(
+            duramen_os::sync::held().len() <= 1,
+            "{:?} is waited for with more than the owner's turn: {:?}",
+            key.resource,
+            duramen_os::sync::held()
+        );
         if let Some(hook) = owner.0.before_wait.get() {
             hook();
         }

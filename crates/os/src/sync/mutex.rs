@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use super::held;
 use crate::sim::sched::{self, Here, Wait};
 
 /// A lock around a value.
@@ -38,6 +39,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let raw = match sched::here() {
             None => self.raw.lock(),
@@ -46,6 +48,7 @@ impl<T: ?Sized> Mutex<T> {
                 self.lock_simulated(&here)
             }
         };
+        held::taken(self.address());
         MutexGuard {
             owner: self,
             raw: Some(raw),
@@ -53,6 +56,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// `None` when the lock is taken.
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let here = sched::here();
         if let Some(here) = &here {
@@ -62,6 +66,7 @@ impl<T: ?Sized> Mutex<T> {
         if let Some(here) = &here {
             here.acquired(self.address());
         }
+        held::taken(self.address());
         Some(MutexGuard {
             owner: self,
             raw: Some(raw),
@@ -125,6 +130,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
+        held::given_back(self.owner.address());
         if self.raw.take().is_some()
             && let Some(here) = sched::here_in_drop()
         {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use super::held;
 use crate::sim::sched::{self, Here, Wait};
 
 /// A readers-writer lock around a value. Not recursive: a thread that reads twice may wait for a writer between.
@@ -41,12 +42,14 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let address = self.address();
         let raw = match sched::here() {
             None => self.raw.read(),
             Some(here) => take(&here, address, || self.raw.try_read()),
         };
+        held::taken(address);
         RwLockReadGuard {
             address,
             raw: Some(raw),
@@ -54,18 +57,21 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let address = self.address();
         let raw = match sched::here() {
             None => self.raw.write(),
             Some(here) => take(&here, address, || self.raw.try_write()),
         };
+        held::taken(address);
         RwLockWriteGuard {
             address,
             raw: Some(raw),
         }
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         let here = sched::here();
         if let Some(here) = &here {
@@ -76,12 +82,14 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
+        held::taken(address);
         Some(RwLockReadGuard {
             address,
             raw: Some(raw),
         })
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         let here = sched::here();
         if let Some(here) = &here {
@@ -92,6 +100,7 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(here) = &here {
             here.acquired(address);
         }
+        held::taken(address);
         Some(RwLockWriteGuard {
             address,
             raw: Some(raw),
@@ -145,6 +154,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 }
 
 fn let_go(address: usize) {
+    held::given_back(address);
     if let Some(here) = sched::here_in_drop() {
         here.released(address);
     }
