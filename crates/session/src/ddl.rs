@@ -472,7 +472,7 @@ impl<'a> Ddl<'a> {
         let Some(name) = &stmt.table else {
             return Err(refuse("CREATE INDEX without a table", stmt.line));
         };
-        let table = self.locked_table(name, &messages::OBJECTS_ACCESS_COLUMN)?;
+        let table = self.locked_table(name, (&messages::OBJECT_NOT_FOUND, 12))?;
         let (_, existing) = indexes::options_of(&stmt.options, stmt.unique)?;
         let table = match existing {
             true => self.drop_existing(&table, stmt)?,
@@ -560,7 +560,7 @@ impl<'a> Ddl<'a> {
     /// `parts`: ranges of partition numbers; empty: the whole table.
     pub fn truncate(&self, name: &ast::ObjectName, parts: &[(i64, i64)]) -> SqlResult<()> {
         let table = self.locked(LockMode::SchM, || {
-            let table = self.table(name, &messages::TRUNCATE_OBJECT_NOT_FOUND)?;
+            let table = self.table(name, (&messages::TRUNCATE_OBJECT_NOT_FOUND, 1))?;
             if table
                 .referenced_by
                 .iter()
@@ -583,10 +583,11 @@ impl<'a> Ddl<'a> {
         Ok(())
     }
 
+    /// `missing`: what is said, and in which state, when there is no such table.
     fn table(
         &self,
         name: &ast::ObjectName,
-        _message: &'static messages::Message,
+        missing: (&'static messages::Message, u8),
     ) -> SqlResult<Arc<TableDef>> {
         let snapshot = self.db.catalog.snapshot()?;
         let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
@@ -596,7 +597,8 @@ impl<'a> Ddl<'a> {
         table
             .filter(|t| t.kind == ObjectKind::TABLE)
             .ok_or_else(|| {
-                SqlError::new(&messages::TRUNCATE_OBJECT_NOT_FOUND, &[&name.display()])
+                SqlError::new(missing.0, &[&name.display()])
+                    .with_state(missing.1)
                     .at_line(name.line as i32)
             })
     }
@@ -605,9 +607,9 @@ impl<'a> Ddl<'a> {
     fn locked_table(
         &self,
         name: &ast::ObjectName,
-        message: &'static messages::Message,
+        missing: (&'static messages::Message, u8),
     ) -> SqlResult<Arc<TableDef>> {
-        self.locked(LockMode::SchM, || self.table(name, message))
+        self.locked(LockMode::SchM, || self.table(name, missing))
     }
 
     /// The table that `find` gives as it is once its lock is held: one that was defined anew while the lock was waited for

@@ -151,7 +151,7 @@ impl Ddl<'_> {
     /// `partition`: `PARTITION = n`.
     pub fn alter_index(&self, stmt: &ast::AlterIndex, partition: Option<i64>) -> SqlResult<()> {
         let line = stmt.table.line;
-        let table = self.locked_table(&stmt.table, &messages::ALTER_OBJECT_NOT_FOUND)?;
+        let table = self.locked_table(&stmt.table, (&messages::OBJECT_NOT_FOUND, 9))?;
         let mut meant: Vec<String> = table.indexes.iter().map(|i| i.name.clone()).collect();
         if let Some(name) = &stmt.name {
             let found = table.index(name).ok_or_else(|| {
