@@ -20,7 +20,7 @@ use duramen_catalog::security::SYSADMIN;
 use duramen_catalog::{LoginDef, Security};
 
 pub(crate) use self::permission::{On, permission_code, permission_name};
-use crate::databases::OpenDb;
+use crate::databases::{OpenDb, option};
 use crate::instance::Instance;
 use crate::session::Session;
 
@@ -127,12 +127,30 @@ impl Session {
         Ok(own.or(open.then_some(GUEST)))
     }
 
-    /// 916: the session has no user in the database.
+    /// 916: the session has no user in the database. 923: it is RESTRICTED_USER, and the session is none of those.
     pub(crate) fn may_enter(&self, db: &OpenDb) -> SqlResult<()> {
-        match self.user_in(db)? {
-            Some(_) => Ok(()),
-            None => Err(self.shut_out(&db.db.name)),
+        if self.who.sysadmin {
+            return Ok(());
         }
+        if self.user_in(db)?.is_none() {
+            return Err(self.shut_out(&db.db.name));
+        }
+        let restricted = db.entry.read().options & option::RESTRICTED_USER != 0;
+        match restricted && !self.owns(db)? && !self.creates_databases()? {
+            true => Err(SqlError::new(
+                &messages::DATABASE_RESTRICTED,
+                &[&db.db.name],
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the login is a member of dbcreator.
+    fn creates_databases(&self) -> SqlResult<bool> {
+        let snapshot = self.instance.databases.master()?.catalog.snapshot()?;
+        let roles = snapshot.security.server_roles_of(self.who.login);
+        let mut all = duramen_catalog::security::SERVER_ROLES.iter();
+        Ok(all.any(|(id, name)| *name == "dbcreator" && roles.contains(id)))
     }
 
     pub(crate) fn shut_out(&self, database: &str) -> SqlError {

@@ -193,6 +193,7 @@ messages! {
     DATABASE_ACCESS_DENIED = 916, 14, "The server principal \"%.*ls\" is not able to access the database \"%.*ls\" under the current security context.";
     DATABASE_NOT_RECOVERED = 921, 14, "Database '%.*ls' has not been recovered yet. Wait and try again.";
     DATABASE_RECOVERING = 922, 14, "Database '%.*ls' is being recovered. Waiting until recovery is finished.";
+    DATABASE_RESTRICTED = 923, 14, "Database '%.*ls' is in restricted mode. Only the database owner and members of the dbcreator and sysadmin roles can access it.";
     DATABASE_SINGLE_USER = 924, 14, "Database '%.*ls' is already open and can only have one user at a time.";
     DATABASE_SUSPECT = 926, 14, "Database '%.*ls' cannot be opened. It has been marked SUSPECT by recovery. See the SQL Server errorlog for more information.";
     DATABASE_RESTORING = 927, 14, "Database '%.*ls' cannot be opened. It is in the middle of a restore.";

@@ -80,6 +80,8 @@ pub const RESTORE_OPTIONS: &[(&str, Known)] = &[
     ("NO_CHECKSUM", Known::Default),
     ("RECOVERY", Known::Switch),
     ("REPLACE", Known::Switch),
+    // RESTORE DATABASE of a full backup.
+    ("RESTRICTED_USER", Known::Switch),
     ("REWIND", Known::Default),
     // The undo file.
     ("STANDBY", Known::Text),

@@ -66,6 +66,13 @@ impl Admin<'_> {
             Some(DbId(..=4)) => return Err(refuse("RESTORE of model or msdb")),
             _ => {}
         }
+        let whole = |set: &BackupSet| {
+            let part = !stmt.pages.is_empty() || !stmt.files.is_empty();
+            set.header.kind == SetKind::Database && !part
+        };
+        if stmt.devices.is_empty() && stmt.options.has("RESTRICTED_USER") {
+            return Err(refuse(&format!("{what} WITH RECOVERY, RESTRICTED_USER")));
+        }
         if stmt.devices.is_empty() {
             let gone = self.restoring(&stmt.database)?;
             if !stmt.options.stays_restoring() {
@@ -84,6 +91,12 @@ impl Admin<'_> {
         if log != (set.header.kind == SetKind::Log) {
             // *assumed*: which error SQL Server has for a set of the other kind.
             return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
+        }
+        // It is said with the full backup, and stays with the database until that is recovered.
+        if stmt.options.has("RESTRICTED_USER") && !whole(&set) {
+            return Err(refuse(&format!(
+                "{what} WITH RESTRICTED_USER of another than a full backup"
+            )));
         }
         if stmt.options.has("CHECKSUM") && !set.header.checksums {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
@@ -203,6 +216,12 @@ impl Admin<'_> {
 
     fn verify_checked(&mut self, stmt: &Statement) -> SqlResult<()> {
         stmt.options.check("RESTORE VERIFYONLY", RESTORE_OPTIONS)?;
+        if stmt.options.has("RESTRICTED_USER") {
+            return Err(SqlError::new(
+                &messages::BACKUP_OPTION_NOT_SUPPORTED,
+                &[&"restricted_user"],
+            ));
+        }
         let (medium, set) = self.chosen_set(stmt)?;
         if stmt.options.has("CHECKSUM") && !set.header.checksums {
             return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
@@ -275,6 +294,11 @@ impl Admin<'_> {
     ) -> SqlResult<()> {
         let instance = self.instance();
         let databases = &instance.databases;
+        let mut restricted = set.clone();
+        if stmt.options.has("RESTRICTED_USER") {
+            restricted.header.options |= option::RESTRICTED_USER;
+        }
+        let set = &restricted;
         let replaced = self.may_be_replaced(stmt, &set.header)?;
         let result = {
             let files = self.files_of(stmt, &set.header, replaced.as_ref());
