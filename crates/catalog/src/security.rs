@@ -186,7 +186,7 @@ pub(crate) fn load(base: &Base<'_>, master: bool) -> SqlResult<Security> {
             name: text(&row, 1),
             role: text(&row, 2).trim_end() == "R",
             sid: match int(&row, 0) {
-                1 => Some(vec![1]),
+                1 => binary(&row, 3).or(Some(vec![1])),
                 2 => Some(vec![0]),
                 _ => binary(&row, 3),
             },

@@ -36,6 +36,7 @@ pub fn statement_name(kind: &StatementKind) -> &'static str {
         StatementKind::DropIndex { .. } => "DROP INDEX",
         StatementKind::CreateModule(_) => "CREATE PROCEDURE, FUNCTION, VIEW or TRIGGER",
         StatementKind::CreateSchema { .. } => "CREATE SCHEMA",
+        StatementKind::AlterAuthorization { .. } => "ALTER AUTHORIZATION",
         StatementKind::AlterSchema { .. } => "ALTER SCHEMA",
         StatementKind::Partition(s) => partition_name(s),
         StatementKind::CreateSequence(_) => "CREATE SEQUENCE",

@@ -22,6 +22,7 @@ pub(crate) mod message_format;
 mod module;
 mod nested;
 mod options;
+mod owners;
 mod partitions;
 mod permitted;
 mod principals;
@@ -446,6 +447,9 @@ impl<'r> Run<'r> {
             } => self.define(command::OTHER, "CREATE SCHEMA", |d| {
                 d.create_schema(name, authorization.as_deref())
             }),
+            StatementKind::AlterAuthorization { class, name, to } => {
+                self.alter_authorization(class.as_deref(), name, to.as_deref())
+            }
             StatementKind::AlterSchema {
                 schema,
                 class,

@@ -225,7 +225,6 @@ messages! {
     SERVER_PERMISSION_OUTSIDE_MASTER = 4621, 16, "Permissions at the server scope can only be granted when the current database is master";
     GRANT_TO_OWNER = 4624, 16, "Cannot grant, deny, or revoke permissions to sa, dbo, entity owner, information_schema, sys, or yourself.";
     LOGIN_NOT_THERE = 4625, 16, "There is no such server principal %.*s or you do not have permission.";
-    SYNONYM_INVALID = 5313, 16, "Synonym '%.*ls' refers to an invalid object.";
     TRUNCATE_OBJECT_NOT_FOUND = 4701, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";
     TRUNCATE_NOT_A_TABLE = 4708, 16, "Could not truncate object '%.*ls' because it is not a table.";
     TRUNCATE_REFERENCED = 4712, 16, "Cannot truncate table '%.*ls' because it is being referenced by a FOREIGN KEY constraint.";
@@ -323,6 +322,7 @@ messages! {
     CHECKALLOC_OF_TEMPDB = 5253, 10, "The check statement was aborted. DBCC CHECKALLOC cannot be run on TEMPDB.";
     WINDOW_ORDER_INTEGER = 5308, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support integer indices as ORDER BY clause expressions.";
     WINDOW_ORDER_CONSTANT = 5309, 16, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support constants as ORDER BY clause expressions.";
+    SYNONYM_INVALID = 5313, 16, "Synonym '%.*ls' refers to an invalid object.";
     SET_OPERAND_NOT_COMPARABLE = 5335, 16, "The data type %ls cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not comparable.";
     WINDOW_UNDEFINED = 5362, 15, "Window '%.*ls' is undefined.";
     CHANGED_DATABASE = 5701, 10, "Changed database context to '%.*ls'.";

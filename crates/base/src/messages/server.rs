@@ -94,6 +94,8 @@ messages! {
     LOGIN_HAS_USER = 15063, 16, "The login already has an account under a different user name.";
     PUBLIC_MEMBERSHIP = 15081, 16, "Membership of the public role cannot be changed.";
     PROPERTY_TOO_LONG = 15097, 16, "The size associated with an extended property cannot be more than 7,500 bytes.";
+    SYSTEM_DATABASE_OWNER = 15109, 16, "Cannot change the owner of the master, model, tempdb or distribution database.";
+    OWNER_IS_USER = 15110, 16, "The proposed new database owner is already a user or aliased in the database.";
     PASSWORD_TOO_SHORT = 15116, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is too short.";
     PASSWORD_NOT_COMPLEX = 15118, 16, "Password validation failed. The password does not meet the operating system policy requirements because it is not complex enough.";
     CONFIGURATION_OPTION_NOT_FOUND = 15123, 16, "The configuration option '%s' does not exist, or it may be an advanced option.";
@@ -106,6 +108,7 @@ messages! {
     CANNOT_ACT_ON = 15150, 16, "Cannot %S_MSG the %S_MSG '%.*ls'.";
     CANNOT_ACT_ON_PRINCIPAL = 15151, 16, "Cannot %S_MSG the %S_MSG '%.*ls', because it does not exist or you do not have permission.";
     PASSWORD_TOO_LONG = 15156, 16, "The password that you specified is too long. The password should have no more than %d characters.";
+    LOGIN_OWNS_DATABASES = 15174, 16, "Login '%s' owns one or more database(s). Change the owner of the database(s) before dropping the login.";
     NO_TEXT_FOR_OBJECT = 15197, 16, "There is no text for object '%s'.";
     PROPERTY_DOES_NOT_EXIST = 15217, 16, "Property cannot be updated or deleted. Property '%.*ls' does not exist for '%.*ls'.";
     ITEM_NOT_FOUND = 15225, 11, "No item by the name of '%s' could be found in the current database '%s', given that @itemtype was input as '%s'.";

@@ -403,7 +403,10 @@ impl Runner {
             Waiting::Lost(error) => {
                 let text = match &error {
                     duramen_tds::client::ClientError::Io(e) => {
-                        format!("Sqlcmd: Error: Communication link failure: {e}")
+                        // What a library adds is a link to its manual.
+                        let text = e.to_string();
+                        let said = text.split(": https://").next().unwrap_or_default();
+                        format!("Sqlcmd: Error: Communication link failure: {said}")
                     }
                     other => format!("Sqlcmd: Error: {other}"),
                 };

@@ -240,6 +240,14 @@ impl Admin<'_> {
         if let Some(max) = max_size {
             changed.max_size = max.map_or(-1, |m| (m / PAGE) as i32);
         }
+        let above = |size: u64, max: u64| {
+            let args: [&dyn Display; 4] =
+                [&db.db.name, &file.file_id, &(size / 1024), &(max / 1024)];
+            SqlError::new(&messages::MODIFY_FILE_ABOVE_MAXSIZE, &args)
+        };
+        if let Some(max) = max_size.flatten().filter(|max| now > *max) {
+            return Err(above(now, max));
+        }
         if let Some(growth) = growth {
             set_growth(&mut changed, growth);
         }
@@ -249,9 +257,7 @@ impl Admin<'_> {
             }
             let max = (changed.max_size > 0).then(|| changed.max_size as u64 * PAGE);
             if let Some(max) = max.filter(|m| size > *m) {
-                let args: [&dyn Display; 4] =
-                    [&db.db.name, &file.file_id, &(size / 1024), &(max / 1024)];
-                return Err(SqlError::new(&messages::MODIFY_FILE_ABOVE_MAXSIZE, &args));
+                return Err(above(size, max));
             }
             changed.size = (size / PAGE) as i32;
         }

@@ -1,4 +1,4 @@
--- Databases from files: CREATE DATABASE ... FOR ATTACH as procedures.
+-- Databases from files and their owners: statements as procedures.
 CREATE PROCEDURE sys.sp_attach_db @dbname sysname, @filename1 nvarchar(260), @filename2 nvarchar(260) = NULL,
     @filename3 nvarchar(260) = NULL, @filename4 nvarchar(260) = NULL, @filename5 nvarchar(260) = NULL,
     @filename6 nvarchar(260) = NULL, @filename7 nvarchar(260) = NULL, @filename8 nvarchar(260) = NULL,
@@ -29,3 +29,17 @@ SET NOCOUNT ON
 DECLARE @status int
 EXEC @status = sys.sp_attach_db @dbname, @physname
 RETURN @status
+GO
+CREATE PROCEDURE sys.sp_changedbowner @loginame sysname, @map varchar(5) = NULL
+AS
+SET NOCOUNT ON
+IF @@TRANCOUNT > 0
+BEGIN
+    RAISERROR(15002, -1, -1, 'sys.sp_changedbowner')
+    RETURN 1
+END
+DECLARE @sql nvarchar(1000)
+SET @sql = 'ALTER AUTHORIZATION ON DATABASE::' + QUOTENAME(DB_NAME()) + ' TO ' + QUOTENAME(@loginame)
+EXEC (@sql)
+IF @@ERROR <> 0 RETURN 1
+RETURN 0

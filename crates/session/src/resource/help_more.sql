@@ -52,7 +52,7 @@ BEGIN
 END
 SELECT d.name,
     CONVERT(nvarchar(13), STR(SUM(CONVERT(float, f.size)) / 128, 10, 2) + ' MB') AS db_size,
-    CONVERT(sysname, 'sa') AS owner, CONVERT(smallint, d.database_id) AS dbid,
+    CONVERT(sysname, ISNULL(SUSER_SNAME(d.owner_sid), '~~UNKNOWN~~')) AS owner, CONVERT(smallint, d.database_id) AS dbid,
     CONVERT(nvarchar(11), d.create_date) AS created,
     CONVERT(nvarchar(600), 'Status=' + d.state_desc + ', Updateability=' + CASE d.is_read_only WHEN 1 THEN 'READ_ONLY' ELSE 'READ_WRITE' END
         + ', UserAccess=' + d.user_access_desc + ', Recovery=' + d.recovery_model_desc
@@ -69,7 +69,7 @@ SELECT d.name,
 FROM (SELECT *, CASE page_verify_option WHEN 1 THEN 1 ELSE 0 END AS is_torn FROM sys.databases) AS d
     LEFT JOIN sys.master_files AS f ON f.database_id = d.database_id
 WHERE @dbname IS NULL OR d.name = @dbname
-GROUP BY d.name, d.database_id, d.create_date, d.state_desc, d.is_read_only, d.user_access_desc, d.recovery_model_desc,
+GROUP BY d.name, d.owner_sid, d.database_id, d.create_date, d.state_desc, d.is_read_only, d.user_access_desc, d.recovery_model_desc,
     d.collation_name, d.is_auto_close_on, d.is_auto_shrink_on, d.is_torn, d.is_auto_create_stats_on,
     d.is_auto_update_stats_on, d.is_ansi_nulls_on, d.is_quoted_identifier_on, d.compatibility_level
 ORDER BY d.name

@@ -169,7 +169,9 @@ impl Run<'_> {
             | StatementKind::Exec(_)
             | StatementKind::Use(_) => Ok(()),
             // These ask for themselves.
-            StatementKind::Shutdown { .. } | StatementKind::Reconfigure { .. } => Ok(()),
+            StatementKind::AlterAuthorization { .. }
+            | StatementKind::Shutdown { .. }
+            | StatementKind::Reconfigure { .. } => Ok(()),
             // ALTER ANY EVENT SESSION is of CONTROL SERVER's here.
             StatementKind::CreateEventSession(_)
             | StatementKind::AlterEventSession(_)

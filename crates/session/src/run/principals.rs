@@ -233,6 +233,7 @@ impl Run<'_> {
         if above && !self.session.who.sysadmin {
             return Err(cannot("drop", "login", name));
         }
+        self.owns_no_database(&login.name, &login.sid)?;
         self.define_in("master", command::OTHER, "DROP LOGIN", |d| {
             d.db.catalog.drop_login(d.tx, id)
         })

@@ -52,6 +52,12 @@ impl Source {
         db.db.log().map(|l| l.reuse_reason())
     }
 
+    /// That of a database that is not open is not known here.
+    fn owner(&self) -> Value {
+        let owner = self.db.as_ref().and_then(|d| d.owner().ok());
+        owner.map_or(Value::Null, Value::Binary)
+    }
+
     fn collation(&self) -> Option<&'static str> {
         CollationId(self.db.as_ref()?.db.boot().collation).name()
     }
@@ -77,7 +83,7 @@ columns! { Source;
     "name", T::SYSNAME, NOT_NULL, |d| text(&d.entry.name);
     "database_id", T::INT, NOT_NULL, |d| int(d.entry.id.0);
     "source_database_id", T::INT, NULL, |_| Value::Null;
-    "owner_sid", T::varbinary(85), NULL, |_| Value::Binary(crate::security::SID_SA.to_vec());
+    "owner_sid", T::varbinary(85), NULL, |d| d.owner();
     "create_date", T::DATETIME, NOT_NULL, |d| Value::DateTime(d.entry.created);
     "compatibility_level", T::TINYINT, NOT_NULL, |d| tiny(d.entry.compatibility_level);
     "collation_name", T::SYSNAME, NULL, |d| text_or_null(d.collation());

@@ -57,6 +57,12 @@ pub enum StatementKind {
         name: String,
         authorization: Option<String>,
     },
+    /// `ALTER AUTHORIZATION ON [class::]name TO principal`; no principal: SCHEMA OWNER.
+    AlterAuthorization {
+        class: Option<String>,
+        name: ObjectName,
+        to: Option<String>,
+    },
     /// `ALTER SCHEMA schema TRANSFER [class::]name`.
     AlterSchema {
         schema: String,

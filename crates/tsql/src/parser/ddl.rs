@@ -186,7 +186,15 @@ impl Parser<'_> {
                 })
             }
             "AUTHORIZATION" => {
-                Err(self.not_supported(&format!("ALTER {}", self.text(0).to_ascii_uppercase())))
+                self.advance();
+                self.expect_word("ON")?;
+                let (class, name) = self.securable()?;
+                self.expect_word("TO")?;
+                let to = match self.eat_words(&["SCHEMA", "OWNER"]) {
+                    true => None,
+                    false => Some(self.name()?),
+                };
+                Ok(StatementKind::AlterAuthorization { class, name, to })
             }
             _ => self.refuse("ALTER"),
         }
