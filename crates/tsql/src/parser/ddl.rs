@@ -255,19 +255,24 @@ impl Parser<'_> {
     }
 
     /// `DROP INDEX i ON t, ...` and the old `DROP INDEX t.i`.
+    /// `WITH (...)` of a statement that one thread runs while nobody works on the table: MAXDOP, and ONLINE = OFF.
+    pub(super) fn options_of_one_alone(&mut self, statement: &str) -> SqlResult<()> {
+        for o in self.with_options()? {
+            let off = o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
+            if !(o.name == "MAXDOP" || o.name == "ONLINE" && off) {
+                return Err(self.not_supported(&format!("{statement} WITH ({})", o.name)));
+            }
+        }
+        Ok(())
+    }
+
     fn drop_index(&mut self) -> SqlResult<StatementKind> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
         let indexes = self.list(|p| {
             let mut name = p.object_name()?;
             if p.eat_word("ON") {
                 let table = p.object_name()?;
-                for o in p.with_options()? {
-                    // One thread drops an index, and nobody works on the table meanwhile.
-                    let off = o.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
-                    if !(o.name == "MAXDOP" || o.name == "ONLINE" && off) {
-                        return Err(p.not_supported(&format!("DROP INDEX WITH ({})", o.name)));
-                    }
-                }
+                p.options_of_one_alone("DROP INDEX")?;
                 return Ok((name.name().to_string(), table));
             }
             match name.parts.pop() {

@@ -449,7 +449,7 @@ impl Parser<'_> {
             p.eat_word("CONSTRAINT");
             p.name()
         })?;
-        self.with_options()?;
+        self.options_of_one_alone("ALTER TABLE DROP CONSTRAINT")?;
         Ok(AlterTableAction::DropConstraints { if_exists, names })
     }
 
@@ -464,7 +464,7 @@ impl Parser<'_> {
             collation = Some(self.name()?);
         }
         let nullable = self.nullability()?;
-        self.with_options()?;
+        self.options_of_one_alone("ALTER TABLE ALTER COLUMN")?;
         Ok(AlterTableAction::AlterColumn {
             name,
             ty,
