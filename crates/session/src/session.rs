@@ -122,6 +122,7 @@ impl Session {
         who: Arc<Who>,
     ) -> SqlResult<Session> {
         let id = instance.database_id(&login.database);
+        let deps = instance.databases.gate.session_deps();
         let session = Session {
             instance,
             spid: activity.spid,
@@ -134,7 +135,7 @@ impl Session {
             owner: activity.owner.clone(),
             activity,
             transaction: None,
-            deps: SessionDeps::new(),
+            deps,
             defined: false,
         };
         if let Some(id) = id {

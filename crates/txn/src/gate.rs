@@ -14,6 +14,10 @@
 //!
 //! Because of (1) a dependency need not be repeated: once one packet has carried it, later packets are behind that one.
 //!
+//! A database may be closed, dropped or detached before a packet is sealed that tells of its commits (a batch that fills a
+//! table and drops its database), and its id given to another. So closings are counted: a dependency remembers how many
+//! there had been when it was noted, and one from before the closing of its database asks how far the log was then.
+//!
 //! [`PacketGate`] is plain code: no threads, no clock, no sockets. [`GateHub`] puts it between sessions, flushers and the
 //! server's buffers.
 
@@ -21,6 +25,7 @@ mod hub;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::planted::{self, Bug};
 use duramen_base::{DbId, Lsn};
@@ -33,48 +38,53 @@ pub use hub::{GateHub, Help, Outcome, Outlet};
 /// A connection, as the server numbers them. Never reused while packets of it are held.
 pub type ConnectionId = u64;
 
-/// For each database the LSN that must be durable: sorted by database, one entry each.
+/// Closings of one database that are remembered: far more than a batch goes through before it seals a packet.
+const CLOSINGS_KEPT: usize = 64;
+
+/// What must be durable of one database.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Need {
+    db: DbId,
+    /// How many databases had been closed when it was noted.
+    closings: u64,
+    lsn: Lsn,
+}
+
+/// For each database the LSN that must be durable: sorted by database and by when it was noted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dependencies {
-    entries: Vec<(DbId, Lsn)>,
+    needs: Vec<Need>,
 }
 
 impl Dependencies {
     pub const fn none() -> Dependencies {
-        Dependencies {
-            entries: Vec::new(),
-        }
+        Dependencies { needs: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.needs.is_empty()
     }
 
-    /// Raises what `db` must reach. tempdb is never waited for: it does not survive a restart.
-    pub fn add(&mut self, db: DbId, lsn: Lsn) {
+    /// Raises what `db` must reach, as it is after so many closings. tempdb is never waited for: it does not survive a
+    /// restart.
+    pub fn add(&mut self, db: DbId, lsn: Lsn, closings: u64) {
         if db == DbId::TEMPDB || lsn.is_null() {
             return;
         }
-        match self.entries.binary_search_by_key(&db, |e| e.0) {
-            Ok(at) => self.entries[at].1 = self.entries[at].1.max(lsn),
-            Err(at) => self.entries.insert(at, (db, lsn)),
-        }
-    }
-
-    pub fn merge(&mut self, other: &Dependencies) {
-        for &(db, lsn) in &other.entries {
-            self.add(db, lsn);
+        let place = |n: &Need| (n.db, n.closings);
+        match self.needs.binary_search_by_key(&(db, closings), place) {
+            Ok(at) => self.needs[at].lsn = self.needs[at].lsn.max(lsn),
+            Err(at) => self.needs.insert(at, Need { db, closings, lsn }),
         }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (DbId, Lsn)> + '_ {
-        self.entries.iter().copied()
+        self.needs.iter().map(|n| (n.db, n.lsn))
     }
 
     pub fn get(&self, db: DbId) -> Lsn {
-        self.entries
-            .binary_search_by_key(&db, |e| e.0)
-            .map_or(Lsn::NULL, |at| self.entries[at].1)
+        let of_db = self.iter().filter(|n| n.0 == db);
+        of_db.map(|n| n.1).max().unwrap_or(Lsn::NULL)
     }
 }
 
@@ -101,6 +111,10 @@ struct Queue<P> {
 pub struct PacketGate<P> {
     durable: BTreeMap<DbId, Lsn>,
     poisoned: BTreeSet<DbId>,
+    /// How many databases have been closed. Changed under the gate's lock only.
+    closings: Arc<AtomicU64>,
+    /// How far the log was at the closing of that number.
+    closed: BTreeMap<(DbId, u64), Lsn>,
     queues: BTreeMap<ConnectionId, Queue<P>>,
     /// One entry for every queue: the first unmet dependency of its first packet.
     waiting: BTreeSet<(DbId, Lsn, ConnectionId)>,
@@ -118,6 +132,8 @@ impl<P> PacketGate<P> {
         PacketGate {
             durable: BTreeMap::new(),
             poisoned: BTreeSet::new(),
+            closings: Arc::default(),
+            closed: BTreeMap::new(),
             queues: BTreeMap::new(),
             waiting: BTreeSet::new(),
             held: 0,
@@ -142,9 +158,29 @@ impl<P> PacketGate<P> {
                 .any(|(db, lsn)| self.poisoned.contains(&db) && self.durable_lsn(db) < lsn)
     }
 
+    /// Takes out what databases had on disk that have been closed since; false when one had not.
+    fn settle(&self, deps: &mut Dependencies) -> bool {
+        if self.closed.is_empty() {
+            return true;
+        }
+        let mut whole = true;
+        deps.needs.retain(|need| {
+            let since = (need.db, need.closings + 1)..=(need.db, u64::MAX);
+            let closed = self.closed.range(since).next();
+            whole &= closed.is_none_or(|(_, durable)| need.lsn <= *durable);
+            closed.is_none()
+        });
+        whole
+    }
+
     /// A sealed packet of `connection`, behind every packet submitted for it before.
-    pub fn submit(&mut self, connection: ConnectionId, deps: Dependencies, packet: P) -> Submit<P> {
-        if self.is_hopeless(&deps) {
+    pub fn submit(
+        &mut self,
+        connection: ConnectionId,
+        mut deps: Dependencies,
+        packet: P,
+    ) -> Submit<P> {
+        if !self.settle(&mut deps) || self.is_hopeless(&deps) {
             self.disconnect(connection);
             return Submit::Ended;
         }
@@ -243,8 +279,27 @@ impl<P> PacketGate<P> {
     pub fn forget(&mut self, db: DbId) -> Vec<ConnectionId> {
         let ends = self.poisoned(db);
         self.poisoned.remove(&db);
-        self.durable.remove(&db);
+        let durable = self.durable.remove(&db).unwrap_or(Lsn::NULL);
+        let count = self.closings.fetch_add(1, Ordering::AcqRel) + 1;
+        self.closed.insert((db, count), durable);
+        let of_db = self.closed.range((db, 0)..=(db, u64::MAX));
+        if of_db.clone().count() > CLOSINGS_KEPT
+            && let Some(oldest) = of_db.map(|(key, _)| *key).next()
+        {
+            self.closed.remove(&oldest);
+        }
+        // Those who are left have it: nobody may take it for a dependency on the next of that id.
+        for queue in self.queues.values_mut() {
+            for (deps, _) in &mut queue.held {
+                deps.needs.retain(|need| need.db != db);
+            }
+        }
         ends
+    }
+
+    /// The count of closings, for those who note dependencies.
+    pub fn closings(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.closings)
     }
 
     pub fn durable_lsn(&self, db: DbId) -> Lsn {
@@ -266,8 +321,9 @@ impl<P> PacketGate<P> {
         let mut all = Dependencies::none();
         for queue in self.queues.values() {
             for (deps, _) in &queue.held {
-                for (db, lsn) in deps.iter().filter(|&(db, lsn)| self.durable_lsn(db) < lsn) {
-                    all.add(db, lsn);
+                let unmet = deps.needs.iter();
+                for n in unmet.filter(|n| self.durable_lsn(n.db) < n.lsn) {
+                    all.add(n.db, n.lsn, n.closings);
                 }
             }
         }
@@ -279,6 +335,8 @@ impl<P> PacketGate<P> {
 /// seals; both on the worker that runs the request, so the lock is never contended.
 #[derive(Debug, Default)]
 pub struct SessionDeps {
+    /// The gate's.
+    closings: Arc<AtomicU64>,
     state: Mutex<DepsState>,
 }
 
@@ -286,18 +344,19 @@ pub struct SessionDeps {
 struct DepsState {
     /// Own commits and fixed read points since the last seal.
     own: Dependencies,
-    /// Databases read by the running request, whose rows may have been put in place by others.
-    reads: Vec<Arc<CommitTracker>>,
+    /// Databases read by the running request, whose rows may have been put in place by others, and how many closings there
+    /// had been.
+    reads: Vec<(Arc<CommitTracker>, u64)>,
 }
 
 impl SessionDeps {
-    pub fn new() -> Arc<SessionDeps> {
-        Arc::default()
+    fn closings(&self) -> u64 {
+        self.closings.load(Ordering::Acquire)
     }
 
     /// This session has committed with full durability at `lsn`.
     pub fn note_commit(&self, db: DbId, lsn: Lsn) {
-        self.state.lock().own.add(db, lsn);
+        self.state.lock().own.add(db, lsn, self.closings());
     }
 
     /// The running request reads current rows: what it sees may be as new as the last full commit of that database
@@ -307,14 +366,15 @@ impl SessionDeps {
             return;
         }
         let mut state = self.state.lock();
-        if !state.reads.iter().any(|known| Arc::ptr_eq(known, tracker)) {
-            state.reads.push(Arc::clone(tracker));
+        let mut known = state.reads.iter();
+        if !known.any(|(known, _)| Arc::ptr_eq(known, tracker)) {
+            state.reads.push((Arc::clone(tracker), self.closings()));
         }
     }
 
     /// The running request reads row versions as of a moment at which the last full commit was `lsn`.
     pub fn note_read_at(&self, db: DbId, lsn: Lsn) {
-        self.state.lock().own.add(db, lsn);
+        self.state.lock().own.add(db, lsn, self.closings());
     }
 
     /// What a packet that is complete now depends on. Call it after the last byte was put into the packet.
@@ -324,8 +384,8 @@ impl SessionDeps {
         if planted::on(Bug::ReaderNotGated) {
             return deps;
         }
-        for tracker in &state.reads {
-            deps.add(tracker.db(), tracker.last_full());
+        for (tracker, closings) in &state.reads {
+            deps.add(tracker.db(), tracker.last_full(), *closings);
         }
         deps
     }

@@ -117,7 +117,7 @@ fn read(packet: &[u8]) -> Vec<Told> {
 fn session(world: &World, number: u64, seed: u64) {
     let mut dice = Rng::new(seed * 100 + number);
     let owner = world.locks.owner(SessionId(51 + number as u16));
-    let deps = SessionDeps::new();
+    let deps = world.hub.session_deps();
     let outlet = world.hub.outlet(number, &deps);
     let flush_first = outlet.clone();
     owner.set_before_wait(Box::new(move || flush_first.before_block()));
@@ -325,7 +325,7 @@ fn a_closed_database_ends_who_waits_for_it_and_its_successor_starts_anew() {
         let world = start(&sim.disk().env());
         let never = || {
             let mut deps = Dependencies::none();
-            deps.add(DBS[0], Lsn::new(9000, 16, 1));
+            deps.add(DBS[0], Lsn::new(9000, 16, 1), 0);
             deps
         };
         assert!(matches!(
@@ -344,7 +344,7 @@ fn a_closed_database_ends_who_waits_for_it_and_its_successor_starts_anew() {
         );
         let (_, lsn) = world.dbs[0].begin_if_needed(&tx).expect("begin");
         let mut deps = Dependencies::none();
-        deps.add(DBS[0], lsn);
+        deps.add(DBS[0], lsn, 1);
         assert!(matches!(
             world.hub.submit(8, deps, packet(&[])),
             Submit::Held(_)

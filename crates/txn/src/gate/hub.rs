@@ -105,9 +105,23 @@ impl GateHub {
         self.durable(db, log.durable_lsn(), &first);
     }
 
-    /// A database was closed, its log flushed before. Whoever still waits for it is ended.
+    /// What a new session's packets depend on.
+    pub fn session_deps(&self) -> Arc<SessionDeps> {
+        Arc::new(SessionDeps {
+            closings: self.gate.lock().closings(),
+            ..SessionDeps::default()
+        })
+    }
+
+    /// A database is closed, or about to be: its log is flushed, and whoever waits for more than it has then is ended.
     pub fn detach(&self, db: DbId) {
         let attached = self.logs.write().remove(&db);
+        if let Some(attached) = &attached {
+            // A log that has failed has said so to the gate.
+            let _ = attached.log.flush(attached.log.last_lsn());
+            let durable = attached.log.durable_lsn();
+            self.durable(db, durable, &attached.current);
+        }
         let mut gate = self.gate.lock();
         if let Some(attached) = attached {
             attached.current.store(false, Ordering::Relaxed);

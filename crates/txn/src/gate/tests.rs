@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, Lsn};
 
-use super::{Dependencies, PacketGate, SessionDeps, Submit};
+use super::{Dependencies, Need, PacketGate, SessionDeps, Submit};
 use crate::commits::CommitTracker;
 use duramen_os::random::Rng;
 
@@ -17,7 +17,7 @@ fn lsn(n: u32) -> Lsn {
 fn deps(list: &[(u16, u32)]) -> Dependencies {
     let mut d = Dependencies::none();
     for &(db, n) in list {
-        d.add(DbId(db), lsn(n));
+        d.add(DbId(db), lsn(n), 0);
     }
     d
 }
@@ -26,19 +26,31 @@ fn deps(list: &[(u16, u32)]) -> Dependencies {
 struct Model {
     durable: BTreeMap<DbId, Lsn>,
     poisoned: BTreeSet<DbId>,
+    /// Every closing, with what was durable then.
+    closed: Vec<(DbId, Lsn)>,
     held: Vec<(u64, Dependencies, u32)>,
 }
 
 impl Model {
+    /// How far the log is that a dependency is on, and whether it can get further.
+    fn reached(&self, n: &Need) -> (Lsn, bool) {
+        let since = self.closed.iter().skip(n.closings as usize);
+        match since.into_iter().find(|c| c.0 == n.db) {
+            Some((_, durable)) => (*durable, false),
+            None => {
+                let known = self.durable.get(&n.db).copied().unwrap_or(Lsn::NULL);
+                (known, !self.poisoned.contains(&n.db))
+            }
+        }
+    }
+
     fn met(&self, d: &Dependencies) -> bool {
-        d.iter()
-            .all(|(db, l)| self.durable.get(&db).is_some_and(|&have| have >= l))
+        d.needs.iter().all(|n| self.reached(n).0 >= n.lsn)
     }
 
     fn hopeless(&self, d: &Dependencies) -> bool {
-        d.iter().any(|(db, l)| {
-            self.poisoned.contains(&db) && self.durable.get(&db).is_none_or(|&have| have < l)
-        })
+        let ended = |n: &Need| matches!(self.reached(n), (lsn, false) if lsn < n.lsn);
+        d.needs.iter().any(ended)
     }
 
     /// Repeats the rule from the start: the first packet of a connection leaves when its dependencies are met.
@@ -91,9 +103,12 @@ fn agrees_with_the_model() {
                     let connection = dice.below(5);
                     let mut d = Dependencies::none();
                     for _ in 0..dice.below(3) {
+                        // Some were noted before the last closings.
+                        let closings = model.closed.len() as u64;
                         d.add(
                             DbId(5 + dice.below(3) as u16),
                             lsn(dice.below(60) as u32 + 1),
+                            closings.saturating_sub(dice.below(5).saturating_sub(2)),
                         );
                     }
                     packet += 1;
@@ -143,7 +158,8 @@ fn agrees_with_the_model() {
                         assert_eq!(got, want, "seed {seed}");
                         model.end(&want);
                         model.poisoned.remove(&db);
-                        model.durable.remove(&db);
+                        let durable = model.durable.remove(&db).unwrap_or(Lsn::NULL);
+                        model.closed.push((db, durable));
                     }
                 }
             }
@@ -202,7 +218,7 @@ fn a_failed_log_ends_only_those_who_depend_on_it() {
 
 #[test]
 fn a_session_depends_on_its_commits_and_on_what_it_reads_at_the_moment_of_sealing() {
-    let session = SessionDeps::new();
+    let session = SessionDeps::default();
     let tracker = Arc::new(CommitTracker::new(DbId(5), lsn(3)));
     session.note_read(&tracker);
     session.note_read(&tracker);
@@ -216,4 +232,27 @@ fn a_session_depends_on_its_commits_and_on_what_it_reads_at_the_moment_of_sealin
     assert_eq!(session.seal(), deps(&[(5, 8)]));
     session.request_done();
     assert!(session.seal().is_empty());
+}
+
+/// A batch fills a database and drops it; its id is given to another, whose log begins anew.
+#[test]
+fn what_was_noted_before_a_closing_asks_the_log_of_then() {
+    let mut gate = PacketGate::new();
+    gate.durable(DbId(5), lsn(10));
+    // Behind another database, with what the closed one has.
+    gate.submit(1, deps(&[(6, 3)]), 1);
+    gate.submit(1, deps(&[(5, 8)]), 2);
+    assert!(gate.forget(DbId(5)).is_empty());
+    assert_eq!(gate.submit(2, deps(&[(5, 10)]), 3), Submit::Released(3));
+    assert_eq!(gate.submit(3, deps(&[(5, 11)]), 4), Submit::Ended);
+    gate.durable(DbId(5), lsn(1));
+    assert_eq!(gate.submit(4, deps(&[(5, 10)]), 5), Submit::Released(5));
+    let mut both = deps(&[(5, 10)]);
+    both.add(DbId(5), lsn(2), 1);
+    assert_eq!(
+        gate.submit(5, both, 6),
+        Submit::Held(vec![(DbId(5), lsn(2))])
+    );
+    assert_eq!(gate.durable(DbId(6), lsn(3)), [(1, 1), (1, 2)]);
+    assert_eq!(gate.durable(DbId(5), lsn(2)), [(5, 6)]);
 }
