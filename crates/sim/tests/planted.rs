@@ -35,7 +35,8 @@ const LATER: [Bug; 7] = [
 /// Where a bug shows soonest.
 fn focus(bug: Bug) -> Focus {
     match bug {
-        Bug::AckBeforeDurable | Bug::NoEpochBump | Bug::RetriedSync => Focus::Mixed,
+        Bug::AckBeforeDurable | Bug::NoEpochBump => Focus::Mixed,
+        Bug::RetriedSync => Focus::Log,
         Bug::ForgottenPageLsn | Bug::NoCompensation | Bug::PageBeforeLog => Focus::Mixed,
         Bug::GateSeesOneDatabase
         | Bug::DecisionSkipped

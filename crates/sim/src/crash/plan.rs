@@ -76,6 +76,8 @@ pub enum Focus {
     Volume,
     /// Checkpoints all the time, while transactions are open.
     Pages,
+    /// A bit of everything, and in every life a write of a log fails.
+    Log,
 }
 
 impl Focus {
@@ -88,6 +90,7 @@ impl Focus {
             "readers" => Focus::Readers,
             "volume" => Focus::Volume,
             "pages" => Focus::Pages,
+            "log" => Focus::Log,
             _ => return None,
         })
     }
@@ -180,7 +183,9 @@ impl Plan {
                 6..9 => Stop::Packet(1 + rng.below(12 * scale)),
                 _ => Stop::Never,
             };
-            let faults = if with_faults && rng.one_in(2) {
+            let faults = if focus == Focus::Log {
+                vec![failing_log(&mut rng)]
+            } else if with_faults && rng.one_in(2) {
                 vec![trouble(&mut rng)]
             } else {
                 Vec::new()
@@ -201,7 +206,7 @@ impl Plan {
         Plan {
             habits: HABITS[match focus {
                 Focus::Any => rng.below(HABITS.len() as u64) as usize,
-                Focus::Mixed => 0,
+                Focus::Mixed | Focus::Log => 0,
                 Focus::Commits => 1,
                 Focus::Readers => 2,
                 Focus::Volume => 3,
@@ -223,6 +228,11 @@ impl Plan {
 fn cuts(rng: &mut Rng) -> Vec<u64> {
     let count = [0, 0, 0, 1, 1, 2][rng.below(6) as usize];
     (0..count).map(|_| rng.below(120)).collect()
+}
+
+fn failing_log(rng: &mut Rng) -> Trouble {
+    let file = ["/data/a.ldf", "/data/b.ldf"][rng.below(2) as usize];
+    Trouble::Fails(DiskOp::Write, 1 + rng.below(60), Some(file))
 }
 
 fn trouble(rng: &mut Rng) -> Trouble {
