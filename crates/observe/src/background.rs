@@ -116,12 +116,13 @@ impl Background {
 
     /// It waits, and that counts as a wait.
     pub fn waits(&self, wait_type: WaitType) -> Idle<'_> {
-        self.role.waits_since.store(time::now().nanos(), Relaxed);
+        let wait = wait(wait_type);
+        self.role.waits_since.store(wait.start.nanos(), Relaxed);
         let key = u64::from(wait_type.key()) + 1;
         self.role.waits_for.store(key, Relaxed);
         Idle {
             role: &self.role,
-            _wait: wait(wait_type),
+            _wait: wait,
         }
     }
 }

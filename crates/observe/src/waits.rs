@@ -48,7 +48,7 @@ pub struct WaitStat {
 #[derive(Debug)]
 pub struct WaitGuard {
     wait_type: WaitType,
-    start: Instant,
+    pub(crate) start: Instant,
     signalled: Option<Instant>,
     /// Where this wait shows in `sys.dm_os_waiting_tasks`, when a session is attached to the thread.
     pending: Option<Pending>,

@@ -21,6 +21,7 @@ use duramen_os::sync::Mutex;
 use duramen_os::time;
 use duramen_query::MissingIndex;
 use duramen_query::host::StoredId;
+use duramen_tsql::ast::bracketed;
 
 use crate::databases::Databases;
 
@@ -213,8 +214,7 @@ impl MissingIndexes {
             return None;
         }
         let handle = state.last + 1;
-        let bracketed = |name: &String| format!("[{}]", name.replace(']', "]]"));
-        let names: Vec<String> = index.names.iter().map(bracketed).collect();
+        let names = index.names.each_ref().map(|name| bracketed(name));
         let group = Arc::new(Group {
             handle,
             table: index.table,

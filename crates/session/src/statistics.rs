@@ -22,13 +22,12 @@ use duramen_query::statistics::ColumnStatistics;
 use duramen_types::{MAX_LENGTH, TypeId, Value};
 
 use crate::databases::OpenDb;
+use crate::usage::forget_dropped;
 
 /// Pages that are looked at; a smaller table is read whole.
 const PAGES: usize = 128;
 /// As many pages are read in one go, however many are asked for: their rows are in memory meanwhile.
 const MOST_PAGES: usize = 16_384;
-/// Tables from which on dropped ones are looked for among those with changes.
-const MANY: usize = 1024;
 /// How many columns are known at a time.
 const MOST: usize = 4096;
 
@@ -197,12 +196,7 @@ impl Statistics {
         tables: impl FnOnce() -> Option<BTreeSet<i32>>,
     ) -> Changes {
         let mut all = self.changes.lock();
-        if all.len() >= MANY
-            && all.len().is_power_of_two()
-            && let Some(tables) = tables()
-        {
-            all.retain(|id, _| tables.contains(&id.0));
-        }
+        forget_dropped(&mut all, |id| id.0, tables);
         let counted = all.entry(table.id).or_default();
         let columns = table.columns.iter();
         Changes {

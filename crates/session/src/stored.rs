@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use duramen_base::{SqlError, SqlResult, messages};
+use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::shape::IndexSource;
 use duramen_catalog::{IndexDef, TableDef, key_text, rows};
 use duramen_query::host::{
@@ -297,12 +297,10 @@ impl Table for StoredTable {
     }
 
     fn stored_id(&self) -> Option<StoredId> {
-        /// The database id of tempdb.
-        const TEMPDB: u16 = 2;
-        let database = self.db.db.id.0;
-        let known = database != TEMPDB && self.def.schema_name != "sys";
+        let database = self.db.db.id;
+        let known = database != DbId::TEMPDB && self.def.schema_name != "sys";
         known.then_some(StoredId {
-            database,
+            database: database.0,
             object: self.def.id.0,
         })
     }

@@ -79,6 +79,20 @@ fn index_key(table: &TableDef, index: &IndexDef) -> Key {
     (table.id.0, index.id, index.name.clone())
 }
 
+/// Takes out what is known of tables that have gone, when it is much. `tables`: the ids of those there are.
+pub(crate) fn forget_dropped<K: Ord, V>(
+    all: &mut BTreeMap<K, V>,
+    table_of: impl Fn(&K) -> i32,
+    tables: impl FnOnce() -> Option<BTreeSet<i32>>,
+) {
+    if all.len() >= MANY
+        && all.len().is_power_of_two()
+        && let Some(tables) = tables()
+    {
+        all.retain(|key, _| tables.contains(&table_of(key)));
+    }
+}
+
 impl IndexUsage {
     /// `tables`: the ids of those there are, asked for when some may have to go.
     pub fn of(
@@ -87,12 +101,7 @@ impl IndexUsage {
         tables: impl FnOnce() -> Option<BTreeSet<i32>>,
     ) -> TableUsage {
         let mut all = self.all.lock();
-        if all.len() >= MANY
-            && all.len().is_power_of_two()
-            && let Some(tables) = tables()
-        {
-            all.retain(|key, _| tables.contains(&key.0));
-        }
+        forget_dropped(&mut all, |key| key.0, tables);
         let mut get = |key: Key| all.entry(key).or_default().clone();
         TableUsage {
             data: get(data_key(table)),

@@ -67,6 +67,11 @@ impl ObjectName {
     }
 }
 
+/// A name as an identifier in brackets.
+pub fn bracketed(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
 /// A type as written: `int`, `nvarchar(max)`, `decimal(15,2)`, `dbo.MyType`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataType {

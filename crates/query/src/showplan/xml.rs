@@ -8,6 +8,8 @@
 
 use std::time::Duration;
 
+use duramen_tsql::ast::bracketed;
+
 use super::PlanLine;
 use super::element::{Element, columns};
 use crate::optimize::MissingIndex;
@@ -153,7 +155,6 @@ fn query_plan(s: &PlannedStatement<'_>) -> Element {
 
 /// The indexes that the plan would have been cheaper with.
 fn missing_indexes(all: &[MissingIndex]) -> Option<Element> {
-    let bracketed = |name: &str| format!("[{}]", name.replace(']', "]]"));
     let column = |(id, name): &(i32, String)| {
         Element::new("Column")
             .with("Name", bracketed(name))

@@ -216,7 +216,7 @@ fn literal(l: &Literal) -> Option<String> {
 
 fn bracketed(parts: &[String]) -> String {
     let quoted = parts.iter().filter(|p| !p.is_empty());
-    let quoted = quoted.map(|p| format!("[{}]", p.replace(']', "]]")));
+    let quoted = quoted.map(|p| duramen_tsql::ast::bracketed(p));
     quoted.collect::<Vec<_>>().join(".")
 }
 

@@ -11,7 +11,7 @@ use duramen_types::Value;
 
 use super::Run;
 use super::exec::{Called, Given};
-use super::server::argument;
+use super::server::{argument, check_arguments};
 use crate::app_locks::{Holder, MODES};
 use crate::program::same;
 
@@ -47,16 +47,7 @@ impl Run<'_> {
     fn app_lock(&mut self, procedure: &str, given: &[Given]) -> SqlResult<i32> {
         let gets = procedure == "sp_getapplock";
         let parameters: &[&str] = if gets { &GET } else { &RELEASE };
-        if given.len() > parameters.len() {
-            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
-            return Err(error.with_state(2));
-        }
-        for name in given.iter().filter_map(|g| g.name.as_ref()) {
-            if !parameters.iter().any(|p| same(p, name)) {
-                let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
-                return Err(error.with_state(2));
-            }
-        }
+        check_arguments(procedure, given, parameters)?;
         let text = |name: &str, default: &str| match given_for(given, parameters, name) {
             None => Some(default.to_owned()),
             Some(g) => g.value.as_ref().and_then(Value::as_text),

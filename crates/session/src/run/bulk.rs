@@ -419,6 +419,6 @@ pub(super) fn quoted(name: &str) -> String {
     match name {
         // `db..table`
         "" => String::new(),
-        name => format!("[{}]", name.replace(']', "]]")),
+        name => duramen_tsql::ast::bracketed(name),
     }
 }

@@ -14,6 +14,25 @@ pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<
     found.value.as_ref().filter(|v| !v.is_null())
 }
 
+/// 8144 when there are more arguments than parameters, 8145 for a name that is none of theirs.
+pub(super) fn check_arguments(
+    procedure: &str,
+    given: &[Given],
+    parameters: &[&str],
+) -> SqlResult<()> {
+    if given.len() > parameters.len() {
+        let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&procedure]);
+        return Err(error.with_state(2));
+    }
+    for name in given.iter().filter_map(|g| g.name.as_ref()) {
+        if !parameters.iter().any(|p| same(p, name)) {
+            let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &procedure]);
+            return Err(error.with_state(2));
+        }
+    }
+    Ok(())
+}
+
 impl Run<'_> {
     /// `sp_configure` with a value; `None` when it only asks, which the procedure itself answers.
     pub(super) fn set_configuration(&mut self, given: &[Given]) -> Option<SqlResult<Called>> {
@@ -61,16 +80,7 @@ impl Run<'_> {
     fn detach_checked(&mut self, given: &[Given]) -> SqlResult<()> {
         const NAME: &str = "sp_detach_db";
         let known = ["@dbname", "@skipchecks", "@keepfulltextindexfile"];
-        if given.len() > known.len() {
-            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&NAME]);
-            return Err(error.with_state(2));
-        }
-        for name in given.iter().filter_map(|g| g.name.as_ref()) {
-            if !known.iter().any(|k| same(k, name)) {
-                let error = SqlError::new(&messages::NOT_A_PARAMETER, &[name, &NAME]);
-                return Err(error.with_state(2));
-            }
-        }
+        check_arguments(NAME, given, &known)?;
         let asked = argument(given, 0, "@dbname").and_then(Value::as_text);
         match asked {
             None => {

@@ -10,6 +10,7 @@ use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
 use duramen_tsql::ast;
 
+use super::bulk::quoted;
 use super::{Run, command, not_supported};
 use crate::session::Session;
 
@@ -72,7 +73,8 @@ impl Run<'_> {
                 "CREATE SYNONYM for an object of a linked server",
             ));
         }
-        let text = bracketed(&target.parts);
+        let parts: Vec<String> = target.parts.iter().map(|p| quoted(p)).collect();
+        let text = parts.join(".");
         self.define(command::OTHER, STATEMENT, |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let shown = name.schema().unwrap_or("dbo");
@@ -91,13 +93,4 @@ impl Run<'_> {
             Ok(())
         })
     }
-}
-
-/// `[database]..[name]`: an empty part stays empty.
-fn bracketed(parts: &[String]) -> String {
-    let quoted = parts.iter().map(|p| match p.is_empty() {
-        true => String::new(),
-        false => format!("[{}]", p.replace(']', "]]")),
-    });
-    quoted.collect::<Vec<_>>().join(".")
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
+use duramen_tsql::ast::bracketed;
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
@@ -20,8 +21,7 @@ fn all(cx: &Context) -> Vec<Arc<Group>> {
 
 /// `[a], [b]`
 fn list(columns: &[(i32, String)]) -> Value {
-    let bracketed = |(_, name): &(i32, String)| format!("[{}]", name.replace(']', "]]"));
-    let names: Vec<String> = columns.iter().map(bracketed).collect();
+    let names: Vec<String> = columns.iter().map(|(_, name)| bracketed(name)).collect();
     match names.is_empty() {
         true => Value::Null,
         false => text(&names.join(", ")),

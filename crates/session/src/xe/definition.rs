@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_observe::events::EventId;
+use duramen_tsql::ast::bracketed;
 use duramen_tsql::ast::{
     EventPredicate, EventSession, EventSpec, EventTarget, NamedOption, ObjectName, OptionValue,
     SizeUnit, StatementKind,
@@ -362,7 +363,7 @@ impl Definition {
 
     /// The statement that makes it.
     pub fn statement(&self) -> String {
-        let mut out = format!("CREATE EVENT SESSION {} ON SERVER ", quoted(&self.name));
+        let mut out = format!("CREATE EVENT SESSION {} ON SERVER ", bracketed(&self.name));
         let mut parts: Vec<String> = self.events.iter().map(EventDef::clause).collect();
         parts.extend(self.targets.iter().map(TargetDef::clause));
         out += &parts.join(", ");
@@ -401,10 +402,6 @@ fn kilobytes(value: &OptionValue) -> Option<i64> {
         }
         _ => None,
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("[{}]", name.replace(']', "]]"))
 }
 
 impl EventDef {
