@@ -21,6 +21,7 @@
 //! 3. `catch_unwind` must let [`ending`] through: a simulation ends by unwinding its threads.
 
 mod disk;
+mod pin;
 pub(crate) mod sched;
 
 pub use disk::{DiskOp, Fault, SimDisk};

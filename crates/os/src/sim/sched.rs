@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::SimDisk;
+use super::pin::Pinned;
 use crate::Env;
 use crate::random::Rng;
 use crate::sync::inside_global;
@@ -535,6 +536,7 @@ impl Simulation {
     pub fn run<T>(self, process: impl FnOnce(&Sim) -> T) -> T {
         assert!(registered().is_none(), "a simulation inside a simulation");
         let seed = self.seed;
+        let _pinned = Pinned::new();
         let here = Here {
             core: self.core(),
             id: 0,
