@@ -301,7 +301,7 @@ impl Engine {
     /// Durability is owed to the client up to the LSNs returned. `delayed` is COMMIT's DELAYED_DURABILITY option. An error
     /// with no parts left in `tx` (9001) comes after the decision: the restart knows, nobody may roll back.
     pub fn commit(&self, tx: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
-        let parts: Vec<(DbId, XdesId)> = tx.parts().iter().map(|p| (p.db, p.xdes)).collect();
+        let parts = tx.ids();
         if planted::on(Bug::LocksBeforeCommit) {
             self.locks.release_all(&tx.owner);
             duramen_os::thread::sleep(std::time::Duration::from_micros(200));

@@ -316,7 +316,10 @@ impl LockManager {
                 }
             }
         }
-        let outcome = self.record(&mut held, entity, &key, mode, duration, how);
+        let outcome = match before {
+            None => self.record_first(&mut held, entity, &key, mode, duration, how),
+            Some(_) => self.record(&mut held, entity, &key, mode, duration, how),
+        };
         if outcome.acquired != Acquired::Already {
             tell_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
         }
@@ -468,7 +471,48 @@ impl LockManager {
         duration: LockDuration,
         how: Granted,
     ) -> LockOutcome {
-        let resource = &key.resource;
+        if duration == LockDuration::Instant {
+            return self.record_first(held, entity, key, mode, duration, how);
+        }
+        let Some(lock) = held.locks.get_mut(key) else {
+            return self.record_first(held, entity, key, mode, duration, how);
+        };
+        let from = lock.mode;
+        lock.mode = from.join(mode);
+        if duration == LockDuration::Session {
+            lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
+        }
+        // A lock counts once, however often it became stronger.
+        if how.strong && std::mem::replace(&mut lock.strong, true) {
+            self.intents.withdraw(key);
+        }
+        let to = lock.mode;
+        held.sequence += 1;
+        let mut acquired = Acquired::Already;
+        if to != from {
+            if to.is_range() && !from.is_range() {
+                self.ranges.fetch_add(1, Ordering::SeqCst);
+            }
+            held.changed(&key.resource, Some(from), Some(to));
+            acquired = Acquired::Converted { from };
+        }
+        LockOutcome {
+            acquired,
+            waited: how.waited,
+            escalate: false,
+        }
+    }
+
+    /// `record` where the owner holds nothing on the resource, or is to hold nothing.
+    fn record_first(
+        &self,
+        held: &mut owner::Held,
+        entity: &Entity,
+        key: &Key,
+        mode: LockMode,
+        duration: LockDuration,
+        how: Granted,
+    ) -> LockOutcome {
         let mut outcome = LockOutcome {
             acquired: Acquired::New,
             waited: how.waited,
@@ -481,46 +525,23 @@ impl LockManager {
             outcome.acquired = Acquired::Instant;
             return outcome;
         }
-        let session = duration == LockDuration::Session;
         held.sequence += 1;
-        let Some(lock) = held.locks.get_mut(key) else {
-            let lock = HeldLock {
-                mode,
-                session: session.then_some(mode),
-                entity: *entity,
-                sequence: held.sequence,
-                private: how.private,
-                strong: how.strong,
-            };
-            held.locks.insert(*key, lock);
-            held.changed(resource, None, Some(mode));
-            if mode.is_range() {
-                self.ranges.fetch_add(1, Ordering::SeqCst);
-            }
-            if entity.object.0 != 0 && resource.is_fine() {
-                outcome.escalate = held.count_fine(resource.db(), entity.object);
-            }
-            return outcome;
+        let lock = HeldLock {
+            mode,
+            session: (duration == LockDuration::Session).then_some(mode),
+            entity: *entity,
+            sequence: held.sequence,
+            private: how.private,
+            strong: how.strong,
         };
-        let from = lock.mode;
-        lock.mode = from.join(mode);
-        if session {
-            lock.session = Some(lock.session.map_or(mode, |s| s.join(mode)));
+        held.locks.insert(*key, lock);
+        held.changed(&key.resource, None, Some(mode));
+        if mode.is_range() {
+            self.ranges.fetch_add(1, Ordering::SeqCst);
         }
-        // A lock counts once, however often it became stronger.
-        if how.strong && std::mem::replace(&mut lock.strong, true) {
-            self.intents.withdraw(key);
+        if entity.object.0 != 0 && key.resource.is_fine() {
+            outcome.escalate = held.count_fine(key.resource.db(), entity.object);
         }
-        let to = lock.mode;
-        outcome.acquired = if to == from {
-            Acquired::Already
-        } else {
-            if to.is_range() && !from.is_range() {
-                self.ranges.fetch_add(1, Ordering::SeqCst);
-            }
-            held.changed(resource, Some(from), Some(to));
-            Acquired::Converted { from }
-        };
         outcome
     }
 

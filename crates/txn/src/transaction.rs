@@ -282,6 +282,12 @@ impl Transaction {
         self.state.lock().parts.clone()
     }
 
+    /// Its ids in the databases it has written.
+    pub fn ids(&self) -> Vec<(DbId, XdesId)> {
+        let state = self.state.lock();
+        state.parts.iter().map(|p| (p.db, p.xdes)).collect()
+    }
+
     pub fn part(&self, db: DbId) -> Option<DbPart> {
         self.state.lock().parts.iter().find(|p| p.db == db).cloned()
     }

@@ -110,15 +110,18 @@ pub(crate) struct Here {
     id: usize,
 }
 
+/// Whether this process has a simulation at all: what every primitive asks first, and most processes answer at once.
+#[inline(always)]
+pub(crate) fn possible() -> bool {
+    LIVE.load(Relaxed) != 0
+}
+
 /// The simulation this thread runs in, if it does.
 ///
 /// In a simulation that has stopped, a thread that is unwinding is on its own (`None`); any other starts to unwind.
 #[inline]
 pub(crate) fn here() -> Option<Here> {
-    if LIVE.load(Relaxed) == 0 {
-        return None;
-    }
-    here_slow()
+    if possible() { here_slow() } else { None }
 }
 
 #[cold]
@@ -140,9 +143,11 @@ fn here_slow() -> Option<Here> {
 /// The same for destructors: never unwinds.
 #[inline]
 pub(crate) fn here_in_drop() -> Option<Here> {
-    if LIVE.load(Relaxed) == 0 {
-        return None;
-    }
+    if possible() { living() } else { None }
+}
+
+#[cold]
+fn living() -> Option<Here> {
     let here = registered()?;
     let stopped = here.core.state.lock().stop.is_some();
     (!stopped).then_some(here)
@@ -150,12 +155,12 @@ pub(crate) fn here_in_drop() -> Option<Here> {
 
 /// Whether this thread belongs to a simulation that is being taken down.
 pub fn ending() -> bool {
-    LIVE.load(Relaxed) != 0 && registered().is_some_and(|h| h.core.state.lock().stop.is_some())
+    possible() && registered().is_some_and(|h| h.core.state.lock().stop.is_some())
 }
 
 /// Whether this thread belongs to a simulation: what depends on other worlds of the process must not be done here.
 pub fn is_simulated() -> bool {
-    LIVE.load(Relaxed) != 0 && registered().is_some()
+    possible() && registered().is_some()
 }
 
 /// Which of the worlds of this process the thread belongs to: 0 for the real one, else a number that no other simulation

@@ -41,17 +41,26 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let raw = match sched::here() {
-            None => self.raw.lock(),
-            Some(here) => {
-                here.point();
-                self.lock_simulated(&here)
-            }
+        let raw = match sched::possible() {
+            false => self.raw.lock(),
+            true => self.lock_here(),
         };
         held::taken(self.address());
         MutexGuard {
             owner: self,
             raw: Some(raw),
+        }
+    }
+
+    /// `lock` in a process that has a simulation, be this thread in it or not.
+    #[cold]
+    fn lock_here(&self) -> RawGuard<'_, T> {
+        match sched::here() {
+            None => self.raw.lock(),
+            Some(here) => {
+                here.point();
+                self.lock_simulated(&here)
+            }
         }
     }
 
@@ -105,6 +114,15 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         here.released(self.owner.address());
     }
 
+    #[cold]
+    fn give_back_here(&mut self) {
+        if self.raw.take().is_some()
+            && let Some(here) = sched::here_in_drop()
+        {
+            here.released(self.owner.address());
+        }
+    }
+
     pub(super) fn relock_simulated(&mut self, here: &Here) {
         self.raw = Some(self.owner.lock_simulated(here));
     }
@@ -131,10 +149,8 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         held::given_back(self.owner.address());
-        if self.raw.take().is_some()
-            && let Some(here) = sched::here_in_drop()
-        {
-            here.released(self.owner.address());
+        if sched::possible() {
+            self.give_back_here();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::held;
-use crate::sim::sched::{self, Here, Wait};
+use crate::sim::sched::{self, Wait};
 
 /// A readers-writer lock around a value. Not recursive: a thread that reads twice may wait for a writer between.
 #[derive(Default)]
@@ -45,9 +45,9 @@ impl<T: ?Sized> RwLock<T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let address = self.address();
-        let raw = match sched::here() {
-            None => self.raw.read(),
-            Some(here) => take(&here, address, || self.raw.try_read()),
+        let raw = match sched::possible() {
+            false => self.raw.read(),
+            true => take(address, || self.raw.try_read(), || self.raw.read()),
         };
         held::taken(address);
         RwLockReadGuard {
@@ -60,9 +60,9 @@ impl<T: ?Sized> RwLock<T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let address = self.address();
-        let raw = match sched::here() {
-            None => self.raw.write(),
-            Some(here) => take(&here, address, || self.raw.try_write()),
+        let raw = match sched::possible() {
+            false => self.raw.write(),
+            true => take(address, || self.raw.try_write(), || self.raw.write()),
         };
         held::taken(address);
         RwLockWriteGuard {
@@ -112,7 +112,12 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-fn take<G>(here: &Here, address: usize, attempt: impl Fn() -> Option<G>) -> G {
+/// In a process that has a simulation: by attempts in it, by waiting outside.
+#[cold]
+fn take<G>(address: usize, attempt: impl Fn() -> Option<G>, wait: impl FnOnce() -> G) -> G {
+    let Some(here) = sched::here() else {
+        return wait();
+    };
     here.point();
     loop {
         if let Some(raw) = attempt() {
@@ -153,9 +158,12 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     }
 }
 
+#[inline]
 fn let_go(address: usize) {
     held::given_back(address);
-    if let Some(here) = sched::here_in_drop() {
+    if sched::possible()
+        && let Some(here) = sched::here_in_drop()
+    {
         here.released(address);
     }
 }
