@@ -134,6 +134,7 @@ const COMMANDS: &[&str] = &[
     "RESTORE HEADERONLY",
     "RESTORE FILELISTONLY",
     "RESTORE LABELONLY",
+    "RESTORE REWINDONLY",
 ];
 
 fn now() -> i64 {
@@ -341,6 +342,7 @@ impl Activity {
                 RestoreKind::HeaderOnly => 24,
                 RestoreKind::FileListOnly => 25,
                 RestoreKind::LabelOnly => 26,
+                RestoreKind::RewindOnly => 27,
             },
             _ => 0,
         };

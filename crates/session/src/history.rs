@@ -66,7 +66,7 @@ pub fn prepare(instance: &Arc<Instance>) -> SqlResult<()> {
     }
 }
 
-/// After BACKUP. 3009 when it cannot be written.
+/// After BACKUP, and RESTORE VERIFYONLY WITH LOADHISTORY. 3009 when it cannot be written.
 pub fn backed_up(instance: &Arc<Instance>, told: &Told<'_>) -> SqlResult<()> {
     written(run(instance, &in_transaction(&rows_of_set(told))))
 }
@@ -158,6 +158,10 @@ END",
         or_null(&media.description),
         u8::from(told.compressed),
     );
+    let block_bytes = match h.block_bytes {
+        0 => 512,
+        n => n,
+    };
     for (i, device) in told.devices.iter().enumerate() {
         let number = i + 1;
         let mut family = [0; 16];
@@ -166,7 +170,7 @@ END",
         let _ = writeln!(
             sql,
             "IF NOT EXISTS (SELECT * FROM dbo.backupmediafamily WHERE media_set_id = @media AND family_sequence_number = {number})
-  INSERT dbo.backupmediafamily VALUES (@media, {number}, {}, 1, NULL, {}, 2, 512, 0)",
+  INSERT dbo.backupmediafamily VALUES (@media, {number}, {}, 1, NULL, {}, 2, {block_bytes}, 0)",
             guid(family),
             quoted(device),
         );

@@ -11,6 +11,7 @@
 //! | max server memory (MB) | pages and rows of operators together, no more than `--max-memory` |
 //! | recovery interval (min) | automatic checkpoints of databases without TARGET_RECOVERY_TIME |
 //! | nested triggers | triggers that a trigger's statements would fire |
+//! | media retention | days that backups are kept whose statement does not say it |
 //! | backup checksum default | BACKUP that says neither CHECKSUM nor NO_CHECKSUM |
 //! | default trace enabled | `sys.traces` and the files of the default trace |
 //! | blocked process threshold (s) | the event `blocked_process_report` |
@@ -55,6 +56,7 @@ pub(crate) mod option {
     pub const USER_CONNECTIONS: i32 = 103;
     pub const NESTED_TRIGGERS: i32 = 115;
     pub const SHOW_ADVANCED: i32 = 518;
+    pub const MEDIA_RETENTION: i32 = 1537;
     pub const COST_THRESHOLD: i32 = 1538;
     pub const MAX_PARALLELISM: i32 = 1539;
     pub const MAX_SERVER_MEMORY: i32 = 1544;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_os::{DiskFile, IoError, OpenOptions};
+use duramen_catalog::fold;
+use duramen_os::{DiskFile, IoError, OpenOptions, time};
 use duramen_storage::backup::{Device, Media, Medium, Stripe, TapeTime, cannot_open};
 
 use crate::databases::Databases;
@@ -47,6 +48,55 @@ impl Compression {
     }
 }
 
+/// What a statement says of media that have sets, or of those it makes.
+pub struct Placing {
+    /// Sets go, the header stays.
+    pub init: bool,
+    /// Both go.
+    pub format: bool,
+    /// Neither expiration nor the media's name is looked at.
+    pub skip: bool,
+    pub compression: Compression,
+    /// MEDIANAME and MEDIADESCRIPTION.
+    pub name: String,
+    pub description: String,
+}
+
+impl Placing {
+    /// Whether a set may go to a medium with this header: 3098, 3231, 4037; and over its sets: 4030.
+    fn check(&self, medium: &Medium, families: u16, shown: &str) -> SqlResult<()> {
+        self.compression.check(medium.compressed)?;
+        if medium.media.families != families {
+            let args: [&dyn std::fmt::Display; 3] = [&shown, &medium.media.families, &families];
+            return Err(SqlError::new(&messages::MEDIA_FAMILIES_DIFFER, &args));
+        }
+        if self.skip {
+            return Ok(());
+        }
+        if !self.name.is_empty() {
+            check_media_name(&self.name, medium)?;
+        }
+        let now = TapeTime::of_unix(time::wall().unix_seconds());
+        let expires = medium.sets.iter().map(|s| s.header.expires).max();
+        match expires.filter(|at| self.init && *at > now) {
+            None => Ok(()),
+            Some(at) => {
+                let args: [&dyn std::fmt::Display; 2] = [&shown, &super::show::long_text(at)];
+                Err(SqlError::new(&messages::MEDIUM_NOT_EXPIRED, &args))
+            }
+        }
+    }
+}
+
+/// 4037 unless it is the medium's name. That case does not count is *assumed*.
+pub fn check_media_name(name: &str, medium: &Medium) -> SqlResult<()> {
+    if fold(name) == fold(&medium.media.name) {
+        return Ok(());
+    }
+    let args: [&dyn std::fmt::Display; 3] = [&name, &medium.media.name, &medium.shown];
+    Err(SqlError::new(&messages::MEDIA_NAME_DIFFERS, &args))
+}
+
 /// Where a new set goes.
 pub struct Place {
     pub device: Device,
@@ -60,6 +110,8 @@ pub struct Place {
     file: Option<Arc<dyn DiskFile>>,
     /// The file was not there.
     fresh: bool,
+    /// Nothing is behind `stored` any more.
+    cut: bool,
 }
 
 impl Place {
@@ -119,20 +171,19 @@ impl Databases {
     }
 
     /// Opens devices to write a set over them, over what is there or behind it; given up again when one fails. 3231 when
-    /// what is there is a set of another number of media, 3258 when it is not of one set.
+    /// what is there is a set of another number of media, 3258 when it is not of one set. What is overwritten is there
+    /// until all are found to be fit.
     pub(crate) fn place_sets(
         &self,
         devices: &[String],
-        overwrite: bool,
-        compression: Compression,
-        names: &(String, String),
+        placing: &Placing,
     ) -> SqlResult<Vec<Place>> {
         let guid = duramen_os::random::guid();
         let mut places: Vec<Place> = Vec::new();
         for (i, device) in devices.iter().enumerate() {
             let number = i as u16 + 1;
             let stripe = (guid, number, devices.len() as u16);
-            let placed = self.place_set(device, overwrite, compression, names.clone(), stripe);
+            let placed = self.place_set(device, placing, stripe);
             let placed = placed.and_then(|place| match places.first() {
                 Some(first) if !first.goes_with(&place) => {
                     let shown: [&dyn std::fmt::Display; 1] = [device];
@@ -150,7 +201,28 @@ impl Databases {
                 }
             }
         }
+        for i in 0..places.len() {
+            if let Err(e) = self.clear(&mut places[i]) {
+                places.iter().for_each(|p| self.give_up_set(p));
+                return Err(e);
+            }
+        }
         Ok(places)
+    }
+
+    /// What is overwritten is gone, and what an interrupted backup has left behind the last set.
+    fn clear(&self, place: &mut Place) -> SqlResult<()> {
+        let Some(file) = &place.file else {
+            return Ok(());
+        };
+        let fail = |e: IoError| cannot_open(&e, &place.device.shown);
+        place.cut = true;
+        file.set_len(place.stored).map_err(fail)?;
+        // The name comes first: once the set is durable, the database says that it has it, and lets go of its log.
+        match place.path.as_deref().and_then(Path::parent) {
+            Some(dir) => self.engine.env.disk.sync_dir(dir).map_err(fail),
+            None => Ok(()),
+        }
     }
 
     /// Opens a device to write a set, over what is there or behind it. `guid`, `number` and `families` say which device
@@ -158,9 +230,7 @@ impl Databases {
     fn place_set(
         &self,
         shown: &str,
-        overwrite: bool,
-        compression: Compression,
-        (name, description): (String, String),
+        placing: &Placing,
         (guid, number, families): ([u8; 16], u16, u16),
     ) -> SqlResult<Place> {
         let mut family = [0; 4];
@@ -172,13 +242,13 @@ impl Databases {
             },
             at: 0,
             stored: 0,
-            compressed: compression.wanted(),
+            compressed: placing.compression.wanted(),
             position: 1,
             media: Media {
                 set_guid: guid,
                 family: u32::from_le_bytes(family),
-                name,
-                description,
+                name: placing.name.clone(),
+                description: placing.description.clone(),
                 software: String::new(),
                 written: TapeTime::default(),
                 families,
@@ -187,6 +257,7 @@ impl Databases {
             path: None,
             file: None,
             fresh: false,
+            cut: false,
         };
         if is_null(shown) {
             return Ok(place);
@@ -209,34 +280,27 @@ impl Databases {
             ));
         }
         let length = file.len().map_err(|e| fail(&e))?;
-        if !overwrite && length > 0 {
-            let medium = Medium::open(&**disk, &path, shown)?;
-            if medium.foreign_compressed() {
-                let what = "BACKUP to a compressed media set of SQL Server";
-                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
-            }
-            compression.check(medium.compressed)?;
-            place.compressed = medium.compressed;
-            if medium.media.families != families {
-                let args: [&dyn std::fmt::Display; 3] = [&shown, &medium.media.families, &families];
-                return Err(SqlError::new(&messages::MEDIA_FAMILIES_DIFFER, &args));
-            }
-            place.at = medium.end();
-            place.stored = medium.stored(place.at);
-            place.position = medium.sets.len() as u32 + 1;
-            place.media = medium.media;
-        }
-        // What is overwritten is gone, and what an interrupted backup has left behind the last set.
-        file.set_len(place.stored).map_err(|e| fail(&e))?;
+        let there = match (length, placing) {
+            (0, _) | (_, Placing { format: true, .. }) => None,
+            (_, Placing { init: true, .. }) => Medium::labelled(&**disk, &path, shown)?,
+            _ => Some(Medium::open(&**disk, &path, shown)?),
+        };
         place.device.file = Some(file.clone());
         place.file = Some(file);
         place.path = Some(path);
-        // The name comes first: once the set is durable, the database says that it has it, and lets go of its log.
-        if let Some(dir) = place.path.as_deref().and_then(Path::parent)
-            && let Err(e) = disk.sync_dir(dir)
-        {
-            self.give_up_set(&place);
-            return Err(fail(&e));
+        if let Some(medium) = there {
+            if !placing.init && medium.foreign_compressed() {
+                let what = "BACKUP to a compressed media set of SQL Server";
+                return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
+            }
+            placing.check(&medium, families, shown)?;
+            place.compressed = medium.compressed;
+            if !placing.init {
+                place.at = medium.end();
+                place.stored = medium.stored(place.at);
+                place.position = medium.sets.len() as u32 + 1;
+            }
+            place.media = medium.media;
         }
         Ok(place)
     }
@@ -246,7 +310,7 @@ impl Databases {
         let disk = &self.engine.env.disk;
         let cleaned = match (&place.path, &place.file) {
             (Some(path), _) if place.fresh => disk.remove(path),
-            (_, Some(file)) => file.set_len(place.stored),
+            (_, Some(file)) if place.cut => file.set_len(place.stored),
             _ => Ok(()),
         };
         // What stays has no end, and nobody takes it for a set.

@@ -1,9 +1,10 @@
 //! BACKUP and RESTORE: what their options mean, who may run them on what, what they tell.
 //!
 //! The sets themselves are `duramen_storage::backup`'s. An option takes effect, is so anyway, or is refused by its name:
-//! [`BACKUP_OPTIONS`] and [`RESTORE_OPTIONS`] say which. Every error but a refused option is followed by 3013.
+//! `known` says which. Every error but a refused option is followed by 3013.
 
 mod device;
+mod known;
 mod options;
 mod pages;
 mod restore;
@@ -11,11 +12,13 @@ pub mod show;
 mod standby;
 mod stop;
 mod take;
+mod verify;
 
 use std::collections::BTreeSet;
 
-use duramen_base::{PageId, SqlError, messages};
+use duramen_base::{PageId, SqlError, SqlResult, messages};
 use duramen_storage::RecoveryModel;
+use duramen_storage::backup::Medium;
 
 use crate::databases::option;
 
@@ -54,6 +57,22 @@ pub struct Statement {
     pub pages: BTreeSet<PageId>,
     /// FILE and FILEGROUP of RESTORE DATABASE.
     pub files: Vec<FilePart>,
+    /// BACKUP ... MIRROR TO
+    pub mirrored: bool,
+}
+
+impl Statement {
+    /// What a RESTORE says of its media: 4037 for a MEDIANAME that is not theirs; 3279 for a password, which no set of ours
+    /// has, and which nobody can check in one of SQL Server.
+    fn may_read(&self, medium: &Medium) -> SqlResult<()> {
+        if self.options.has("MEDIAPASSWORD") || self.options.has("PASSWORD") {
+            return Err(SqlError::new(&messages::BACKUP_PASSWORD_WRONG, &[]));
+        }
+        match self.options.has("MEDIANAME") {
+            true => device::check_media_name(&self.options.text("MEDIANAME"), medium),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What is to be restored of a database.

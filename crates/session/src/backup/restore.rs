@@ -21,7 +21,6 @@ use duramen_storage::backup::{
 };
 use duramen_storage::{Database, OpenDatabase};
 
-use super::options::RESTORE_OPTIONS;
 use super::stop::stop_point;
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
@@ -70,13 +69,12 @@ impl Admin<'_> {
             let part = !stmt.pages.is_empty() || !stmt.files.is_empty();
             set.header.kind == SetKind::Database && !part
         };
-        if stmt.devices.is_empty() && stmt.options.has("RESTRICTED_USER") {
-            return Err(refuse(&format!("{what} WITH RECOVERY, RESTRICTED_USER")));
-        }
         if stmt.devices.is_empty() {
             let gone = self.restoring(&stmt.database)?;
             if !stmt.options.stays_restoring() {
-                self.instance().databases.recover_restored(&gone)?;
+                let restricted = stmt.options.has("RESTRICTED_USER");
+                let databases = &self.instance().databases;
+                databases.recover_restored(&gone, restricted)?;
             }
             self.tell_processed(what, 0, started.elapsed());
             if !stmt.options.stays_restoring() {
@@ -92,10 +90,10 @@ impl Admin<'_> {
             // *assumed*: which error SQL Server has for a set of the other kind.
             return Err(SqlError::new(&messages::NO_FILES_TO_ROLL_FORWARD, &[]));
         }
-        // It is said with the full backup, and stays with the database until that is recovered.
-        if stmt.options.has("RESTRICTED_USER") && !whole(&set) {
+        // A full backup's stays with the database until that is recovered; otherwise it is for who recovers.
+        if stmt.options.has("RESTRICTED_USER") && !whole(&set) && stmt.options.stays_restoring() {
             return Err(refuse(&format!(
-                "{what} WITH RESTRICTED_USER of another than a full backup"
+                "{what} WITH NORECOVERY, RESTRICTED_USER of another than a full backup"
             )));
         }
         if stmt.options.has("CHECKSUM") && !set.header.checksums {
@@ -109,12 +107,19 @@ impl Admin<'_> {
         }
         let stop = stop_point(&stmt.options)?;
         if !log && let Some(point) = &stop {
-            let StopPoint::Time(time) = point else {
-                return Err(SqlError::new(&messages::STOP_ONLY_FOR_LOG, &[]));
+            let too_early = match point {
+                StopPoint::Mark { .. } => {
+                    return Err(SqlError::new(&messages::STOP_ONLY_FOR_LOG, &[]));
+                }
+                // The set has all of its log, whatever is named.
+                StopPoint::Lsn { lsn, .. } => *lsn < set.header.last_lsn,
+                StopPoint::Time(time) => {
+                    // Its log may have no commit: nothing of what the pages hold came before it began.
+                    let begun = RecordTime::of_tape(set.header.started);
+                    medium.newest_commit(&set)?.max(Some(begun)) > Some(*time)
+                }
             };
-            // Its log may have no commit: nothing of what the pages hold came before it began.
-            let begun = RecordTime::of_tape(set.header.started);
-            if medium.newest_commit(&set)?.max(Some(begun)) > Some(*time) {
+            if too_early {
                 return Err(SqlError::new(&messages::STOPAT_TOO_EARLY_FOR_SET, &[]));
             }
         }
@@ -182,8 +187,9 @@ impl Admin<'_> {
     }
 
     /// The set that FILE names.
-    fn chosen_set(&mut self, stmt: &Statement) -> SqlResult<(Medium, BackupSet)> {
+    pub(super) fn chosen_set(&mut self, stmt: &Statement) -> SqlResult<(Medium, BackupSet)> {
         let medium = self.instance().databases.open_media(&stmt.devices)?;
+        stmt.may_read(&medium)?;
         let families = medium.media.families;
         if families > 1 && stmt.devices.len() == 1 {
             return Err(SqlError::new(
@@ -206,29 +212,6 @@ impl Admin<'_> {
                 Err(SqlError::new(&messages::BACKUP_FILE_MISSING, &args))
             }
         }
-    }
-
-    /// RESTORE VERIFYONLY
-    pub fn verify_backup(&mut self, stmt: &Statement) -> SqlResult<()> {
-        let result = self.verify_checked(stmt);
-        self.with_3013(result, "VERIFY DATABASE")
-    }
-
-    fn verify_checked(&mut self, stmt: &Statement) -> SqlResult<()> {
-        stmt.options.check("RESTORE VERIFYONLY", RESTORE_OPTIONS)?;
-        if stmt.options.has("RESTRICTED_USER") {
-            return Err(SqlError::new(
-                &messages::BACKUP_OPTION_NOT_SUPPORTED,
-                &[&"restricted_user"],
-            ));
-        }
-        let (medium, set) = self.chosen_set(stmt)?;
-        if stmt.options.has("CHECKSUM") && !set.header.checksums {
-            return Err(SqlError::new(&messages::NO_BACKUP_CHECKSUMS, &[]));
-        }
-        medium.verify(&set, stmt.options.transfer()?)?;
-        self.note(&messages::BACKUP_SET_VALID, &[&set.position]);
-        Ok(())
     }
 
     /// The database that is being restored. 3117 when it is not, 3118 when there is none.
@@ -282,7 +265,7 @@ impl Admin<'_> {
         }
         match stmt.options.stays_restoring() || !reached {
             true => Ok(()),
-            false => databases.recover_restored(&gone),
+            false => databases.recover_restored(&gone, stmt.options.has("RESTRICTED_USER")),
         }
     }
 
@@ -403,16 +386,7 @@ impl Admin<'_> {
         header: &SetHeader,
         replaced: Option<&DatabaseEntry>,
     ) -> SqlResult<Vec<FileEntry>> {
-        for (logical, _) in &stmt.moves {
-            if !header
-                .files
-                .iter()
-                .any(|f| fold(&f.logical_name) == fold(logical))
-            {
-                let args: [&dyn std::fmt::Display; 2] = [logical, &header.database];
-                return Err(SqlError::new(&messages::LOGICAL_FILE_NOT_IN_BACKUP, &args));
-            }
-        }
+        named_in_set(stmt, header)?;
         let databases = &self.instance().databases;
         let mut out: Vec<FileEntry> = Vec::new();
         for f in &header.files {
@@ -469,11 +443,7 @@ impl Admin<'_> {
         position: u32,
         took: Duration,
     ) {
-        if let Some(step) = stmt.options.stats() {
-            for percent in (1..=100).filter(|p| p % step == 0 || *p == 100) {
-                self.note(&messages::PERCENT_PROCESSED, &[&percent]);
-            }
-        }
+        self.tell_percents(stmt);
         let mut pages = 0;
         for f in &header.files {
             let n = f.backup_bytes.div_ceil(8192);
@@ -484,6 +454,18 @@ impl Admin<'_> {
         }
         self.tell_processed(what, pages, took);
     }
+}
+
+/// 3234 for a MOVE of a file that the set does not have.
+pub(super) fn named_in_set(stmt: &Statement, header: &SetHeader) -> SqlResult<()> {
+    for (logical, _) in &stmt.moves {
+        let mut files = header.files.iter();
+        if !files.any(|f| fold(&f.logical_name) == fold(logical)) {
+            let args: [&dyn std::fmt::Display; 2] = [logical, &header.database];
+            return Err(SqlError::new(&messages::LOGICAL_FILE_NOT_IN_BACKUP, &args));
+        }
+    }
+    Ok(())
 }
 
 fn entry_of(f: &SetFile, path: &str) -> FileEntry {
@@ -696,15 +678,23 @@ impl Databases {
         Ok(())
     }
 
-    /// RECOVERY of a database that is RESTORING.
-    fn recover_restored(&self, gone: &Unavailable) -> SqlResult<()> {
+    /// RECOVERY of a database that is RESTORING, for few only when it says RESTRICTED_USER.
+    fn recover_restored(&self, gone: &Unavailable, restricted: bool) -> SqlResult<()> {
         let files = self.restore_files(&gone.entry);
+        if restricted && self.engine.page_restore(&files)?.is_some() {
+            return Err(refuse("RESTRICTED_USER in a RESTORE of pages or files"));
+        }
         if self.recover_pages(gone)?.is_some() {
             return Ok(());
         }
         let state = self.engine.end_restore(&files)?;
         let mut entry = gone.entry.clone();
         entry.options &= !option::RESTORING;
+        entry.options |= if restricted {
+            option::RESTRICTED_USER
+        } else {
+            0
+        };
         {
             let _one = self.admin.lock();
             let master = self.master()?;

@@ -6,9 +6,9 @@ use duramen_query::Row;
 use duramen_storage::backup::{BackupSet, TapeTime};
 use duramen_tsql::ast::RestoreKind;
 use duramen_types::temporal::days_from_ymd;
-use duramen_types::{DateTime, Decimal, SqlType as T, Value};
+use duramen_types::{ConvertCtx, DateTime, Decimal, SqlType as T, Value, convert};
 
-use super::Statement;
+use super::{Statement, known};
 use crate::database_ddl::Admin;
 use crate::dbcc::Columns;
 use crate::views::column::*;
@@ -25,6 +25,20 @@ fn time(t: TapeTime) -> Value {
     let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
     DateTime::from_days_units(days, seconds as u64 * 10_000_000)
         .map_or(Value::Null, Value::DateTime)
+}
+
+/// As SQL Server writes a moment in a message: `Jan  2 2030 12:00:00:000AM`.
+pub(super) fn long_text(t: TapeTime) -> String {
+    const STYLE: i32 = 109;
+    let to = T::nvarchar(40);
+    let shown = convert::convert(
+        &time(t),
+        &T::DATETIME,
+        &to,
+        Some(STYLE),
+        &ConvertCtx::default(),
+    );
+    shown.ok().and_then(|v| v.as_text()).unwrap_or_default()
 }
 
 fn size(n: u64) -> Value {
@@ -66,8 +80,14 @@ impl Admin<'_> {
         what: &str,
         stmt: &Statement,
     ) -> SqlResult<(Columns, Vec<Row>)> {
-        stmt.options.check(what, super::options::RESTORE_OPTIONS)?;
+        let on = match kind {
+            RestoreKind::HeaderOnly => known::HEADER,
+            RestoreKind::FileListOnly => known::FILELIST,
+            _ => known::LABEL,
+        };
+        stmt.options.check(what, known::RESTORE_OPTIONS, on)?;
         let medium = self.instance().databases.open_media(&stmt.devices)?;
+        stmt.may_read(&medium)?;
         let (media, compressed) = (&medium.media, medium.compressed);
         if kind == RestoreKind::LabelOnly {
             let row = label::row(&label::Source { media, compressed });
@@ -137,7 +157,7 @@ pub mod header {
         "BackupName", NAME, NULL, |s| name_or_null(&s.set.header.name);
         "BackupDescription", T::nvarchar(255), NULL, |s| name_or_null(&s.set.header.description);
         "BackupType", T::SMALLINT, NULL, |s| small(s.set.header.kind.number());
-        "ExpirationDate", T::DATETIME, NULL, |_| Value::Null;
+        "ExpirationDate", T::DATETIME, NULL, |s| time(s.set.header.expires);
         "Compressed", T::BIT, NULL, |s| bit(s.compressed);
         "Position", T::SMALLINT, NULL, |s| small(s.set.position);
         "DeviceType", T::TINYINT, NULL, |_| tiny(2);
@@ -250,7 +270,10 @@ pub mod files {
         "FileId", T::BIGINT, NULL, |s| big(u64::from(s.file.id));
         "CreateLSN", LSN, NULL, |s| lsn_number(s.file.create_lsn);
         "DropLSN", LSN, NULL, |_| size(0);
-        "UniqueId", T::GUID, NULL, |s| guid(s.file.guid);
+        "UniqueId", T::GUID, NULL, |s| match s.file.guid {
+            g if g == [0; 16] => Value::Null,
+            g => guid(g),
+        };
         "ReadOnlyLSN", LSN, NULL, |_| size(0);
         "ReadWriteLSN", LSN, NULL, |_| size(0);
         "BackupSizeInBytes", T::BIGINT, NULL, |s| big(s.file.backup_bytes);

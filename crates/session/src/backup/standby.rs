@@ -12,7 +12,7 @@ use duramen_storage::backup::UndoOwner;
 use duramen_storage::{Database, OpenDatabase};
 
 use super::Statement;
-use super::options::RESTORE_OPTIONS;
+use super::known::{RESTORE, RESTORE_OPTIONS};
 use crate::database_ddl::Admin;
 use crate::databases::{Databases, OpenDb, option, os_exists};
 use crate::unavailable::DatabaseState;
@@ -32,7 +32,7 @@ impl Admin<'_> {
         what: &str,
         stmt: &Statement,
     ) -> SqlResult<()> {
-        stmt.options.check(what, RESTORE_OPTIONS)?;
+        stmt.options.check(what, RESTORE_OPTIONS, RESTORE)?;
         let undo = stmt
             .options
             .has("STANDBY")

@@ -2,9 +2,8 @@
 
 use duramen_base::{Lsn, SqlError, SqlResult, messages};
 use duramen_storage::backup::{RecordTime, StopPoint};
-use duramen_types::{ConvertCtx, SqlType, Value, convert};
 
-use super::options::Options;
+use super::options::{Options, moment};
 
 /// The point that the options name; `None` without one. 241 for a text that is no time, 4334 for one that is no LSN.
 pub fn stop_point(options: &Options) -> SqlResult<Option<StopPoint>> {
@@ -35,17 +34,11 @@ pub fn stop_point(options: &Options) -> SqlResult<Option<StopPoint>> {
 }
 
 fn time(text: &str) -> SqlResult<RecordTime> {
-    let value = Value::nvarchar(text);
-    let from = SqlType::nvarchar(4000);
-    let to = SqlType::DATETIME;
-    let context = ConvertCtx::default();
-    match convert::convert(&value, &from, &to, None, &context)? {
-        Value::DateTime(t) => Ok(RecordTime {
-            days: t.days,
-            ticks: t.ticks,
-        }),
-        _ => Ok(RecordTime::default()),
-    }
+    let t = moment(text)?;
+    Ok(RecordTime {
+        days: t.days,
+        ticks: t.ticks,
+    })
 }
 
 /// `43000000001600001`, or hexadecimal `0x0000002b:00000010:0001`.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{DatabaseEntry, FileKind};
+use duramen_os::time;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{
     Backed, BackupRequest, BackupSet, Progress, SetFile, SetHeader, SetKind,
 };
 
-use super::device::{Compression, Place};
-use super::options::BACKUP_OPTIONS;
+use super::device::{Compression, Place, Placing};
+use super::known::{BACKUP, BACKUP_OPTIONS};
 use super::{Statement, model_of, refuse};
 use crate::database_ddl::Admin;
 use crate::databases::{OpenDb, option};
@@ -45,6 +46,12 @@ impl Admin<'_> {
         result.map_err(|e| match e.number {
             // What is not supported is one error, as everywhere; a cancelled statement says nothing.
             n if n == messages::NOT_SUPPORTED.number || n == 0 => e,
+            // SQL Server finds these when it parses the batch.
+            n if n == messages::UNRECOGNIZED_OPTION.number
+                || n == messages::NAME_TOO_LONG.number =>
+            {
+                e
+            }
             _ => {
                 self.notes.push(e);
                 SqlError::new(&messages::TERMINATING_ABNORMALLY, &[&what])
@@ -53,8 +60,13 @@ impl Admin<'_> {
     }
 
     fn backup_checked(&mut self, log: bool, what: &str, stmt: &Statement) -> SqlResult<()> {
-        stmt.options.check(what, BACKUP_OPTIONS)?;
-        stmt.options.transfer()?;
+        stmt.options.check(what, BACKUP_OPTIONS, BACKUP)?;
+        if stmt.mirrored {
+            return Err(SqlError::new(&messages::BACKUP_MIRRORING_MISSING, &[]));
+        }
+        if stmt.devices.iter().any(String::is_empty) {
+            return Err(SqlError::new(&messages::BACKUP_DEVICE_EMPTY, &[]));
+        }
         if log && stmt.options.has("DIFFERENTIAL") {
             return Err(SqlError::new(
                 &messages::BACKUP_OPTION_NOT_SUPPORTED,
@@ -77,7 +89,10 @@ impl Admin<'_> {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
         }
         if stmt.devices.len() > MOST_DEVICES {
-            return Err(refuse("BACKUP to more than 64 devices"));
+            return Err(SqlError::new(
+                &messages::TOO_MANY_BACKUP_DEVICES,
+                &[&MOST_DEVICES],
+            ));
         }
         let databases = &self.instance().databases;
         let db = match (
@@ -194,10 +209,18 @@ impl Admin<'_> {
     ) -> SqlResult<()> {
         let options = &stmt.options;
         let databases = &self.instance().databases;
-        let overwrite = options.has("INIT") || options.has("FORMAT");
-        let names = (options.text("MEDIANAME"), options.text("MEDIADESCRIPTION"));
-        let places =
-            databases.place_sets(&stmt.devices, overwrite, self.compression(stmt), &names)?;
+        let settings = &self.instance().settings;
+        let retention = settings.holding(settings::option::MEDIA_RETENTION);
+        let expires = options.expires(time::wall().unix_seconds(), retention)?;
+        let placing = Placing {
+            init: options.has("INIT"),
+            format: options.has("FORMAT"),
+            skip: options.has("SKIP"),
+            compression: self.compression(stmt),
+            name: options.text("MEDIANAME"),
+            description: options.text("MEDIADESCRIPTION"),
+        };
+        let places = databases.place_sets(&stmt.devices, &placing)?;
         let compressed = places.iter().any(|p| p.compressed);
         let position = places.first().map_or(1, |p| p.position);
         let kind = match (log, options.has("DIFFERENTIAL")) {
@@ -210,7 +233,11 @@ impl Admin<'_> {
             position,
             header: SetHeader {
                 kind,
-                copy_only: options.has("COPY_ONLY") || options.has("NO_TRUNCATE"),
+                // A differential is the base of nothing anyway: COPY_ONLY says nothing there.
+                copy_only: kind != SetKind::Differential && options.has("COPY_ONLY")
+                    || options.has("NO_TRUNCATE"),
+                expires,
+                block_bytes: options.block_bytes(),
                 checksums: options.has("CHECKSUM")
                     || !options.has("NO_CHECKSUM")
                         && self

@@ -24,6 +24,7 @@ impl Run<'_> {
             database: self.database_name(&stmt.database)?,
             devices: self.devices(&stmt.devices)?,
             options: self.backup_options(&stmt.options)?,
+            mirrored: !stmt.mirrors.is_empty(),
             ..Statement::default()
         };
         self.may_back_up(stmt.log, &resolved.database)?;
@@ -57,6 +58,12 @@ impl Run<'_> {
             };
             moves.push((from, to));
         }
+        let of_snapshot = |d: &ast::BackupDevice| d.kind.as_deref() == Some("DATABASE_SNAPSHOT");
+        if stmt.kind == RestoreKind::Database && stmt.devices.iter().any(of_snapshot) {
+            let name = stmt.database.as_ref().map(|n| self.database_name(n));
+            self.may_restore(stmt.kind, &name.transpose()?.unwrap_or_default())?;
+            return self.administer(at, |a| a.revert());
+        }
         let resolved = Statement {
             database: match &stmt.database {
                 Some(name) => self.database_name(name)?,
@@ -67,12 +74,14 @@ impl Run<'_> {
             moves,
             pages,
             files,
+            mirrored: false,
         };
         let kind = stmt.kind;
         self.may_restore(kind, &resolved.database)?;
         match kind {
             RestoreKind::Database => self.administer(at, |a| a.restore(false, &resolved))?,
             RestoreKind::Log => self.administer(at, |a| a.restore(true, &resolved))?,
+            RestoreKind::RewindOnly => self.administer(at, |a| a.rewind(&resolved))?,
             RestoreKind::VerifyOnly => self.administer(at, |a| a.verify_backup(&resolved))?,
             RestoreKind::HeaderOnly | RestoreKind::FileListOnly | RestoreKind::LabelOnly => {
                 let mut shown = None;
@@ -178,7 +187,13 @@ impl Run<'_> {
             match d.kind.as_deref() {
                 Some("DISK") => Ok(name),
                 None => Err(SqlError::new(&messages::BACKUP_DEVICE_MISSING, &[&name])),
-                Some(kind) => Err(not_supported(&format!("{kind} as a backup device"))),
+                Some(kind @ ("TAPE" | "URL" | "VIRTUAL_DEVICE")) => {
+                    Err(not_supported(&format!("{kind} as a backup device")))
+                }
+                Some(kind) => {
+                    let args: [&dyn std::fmt::Display; 2] = [&kind, &"Device Type"];
+                    Err(SqlError::new(&messages::UNRECOGNIZED_OPTION, &args))
+                }
             }
         };
         devices.iter().map(shown).collect()
@@ -206,6 +221,13 @@ impl Run<'_> {
             Some(OptionValue::String(s)) => Given::Text(s.value.clone()),
             Some(OptionValue::Word(w)) => Given::Text(w.clone()),
             Some(OptionValue::Variable(v)) => of(&self.value_of(v)?),
+            Some(OptionValue::List(list)) => {
+                let one = |o: &ast::NamedOption| match self.given(o.value.as_ref())? {
+                    Given::Text(text) => Ok((o.name.clone(), text.to_uppercase())),
+                    _ => Ok((o.name.clone(), String::new())),
+                };
+                Given::List(list.iter().map(one).collect::<SqlResult<_>>()?)
+            }
             Some(_) => {
                 return Err(not_supported(
                     "this value of an option of BACKUP or RESTORE",

@@ -36,7 +36,7 @@ pub(super) const ALL: &[Setting] = &[
     Setting { id: 1534, name: "user options", least: 0, greatest: 32767, default: 0, dynamic: true, advanced: false, holds: Holds::Never, description: "user options" },
     Setting { id: 1535, name: "affinity mask", least: -2147483648, greatest: 2147483647, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "affinity mask" },
     Setting { id: 1536, name: "max text repl size (B)", least: -1, greatest: 2147483647, default: 65536, dynamic: true, advanced: false, holds: Holds::Never, description: "Maximum size of a text field in replication." },
-    Setting { id: 1537, name: "media retention", least: 0, greatest: 365, default: 0, dynamic: true, advanced: true, holds: Holds::Never, description: "Tape retention period in days" },
+    Setting { id: 1537, name: "media retention", least: 0, greatest: 365, default: 0, dynamic: true, advanced: true, holds: Holds::Now, description: "Tape retention period in days" },
     Setting { id: 1538, name: "cost threshold for parallelism", least: 0, greatest: 32767, default: 5, dynamic: true, advanced: true, holds: Holds::Now, description: "cost threshold for parallelism" },
     Setting { id: 1539, name: "max degree of parallelism", least: 0, greatest: 32767, default: 0, dynamic: true, advanced: true, holds: Holds::Now, description: "maximum degree of parallelism" },
     Setting { id: 1540, name: "min memory per query (KB)", least: 512, greatest: 2147483647, default: 1024, dynamic: true, advanced: true, holds: Holds::Never, description: "minimum memory per query (kBytes)" },

@@ -16,6 +16,8 @@ pub struct Source {
     /// Pages the file has now.
     size: i32,
     state: (u8, &'static str),
+    /// Of an open database.
+    guid: Option<[u8; 16]>,
 }
 
 impl Source {
@@ -34,7 +36,7 @@ impl Source {
 
 columns! { Source;
     "file_id", T::INT, NOT_NULL, |f| int(f.file.file_id);
-    "file_guid", T::GUID, NULL, |_| Value::Null;
+    "file_guid", T::GUID, NULL, |f| f.guid.map_or(Value::Null, Value::Guid);
     "type", T::TINYINT, NOT_NULL, |f| tiny(u8::from(f.is_log()));
     "type_desc", DESC, NULL, |f| text(if f.is_log() { "LOG" } else { "ROWS" });
     "data_space_id", T::INT, NOT_NULL, |f| int(f.file.filegroup);
@@ -70,6 +72,7 @@ fn sources(entry: &DatabaseEntry, db: Option<&OpenDb>) -> Vec<Source> {
     let data = db.map(|d| d.db.files()).unwrap_or_default();
     let logs = db.and_then(|d| d.db.log()).map(|l| l.file_sizes());
     let logs = logs.unwrap_or_default();
+    let guids = db.map(|d| d.db.file_guids()).unwrap_or_default();
     let source = |f: &FileEntry| {
         let pages = match f.kind {
             FileKind::Log => logs
@@ -85,6 +88,7 @@ fn sources(entry: &DatabaseEntry, db: Option<&OpenDb>) -> Vec<Source> {
             database: entry.id.0,
             size: pages.unwrap_or(f.size),
             file: f.clone(),
+            guid: guids.get(&f.file_id).copied(),
             state: match db {
                 Some(_) => (0, "ONLINE"),
                 None if entry.options & option::RESTORING != 0 => (1, "RESTORING"),

@@ -269,3 +269,67 @@ fn a_differential_backup_has_what_has_changed() {
     drop(s);
     instance.shutdown().expect("it closes");
 }
+
+fn refusals(session: &mut Session, sql: &str) -> Vec<i32> {
+    let lines = run(session, sql);
+    lines
+        .iter()
+        .map(|l| number(l))
+        .filter(|n| *n != 0)
+        .collect()
+}
+
+/// WITH INIT keeps the header of a medium, and so needs one: of whatever else is there it keeps its hands. What has
+/// nothing but zeros, as a crash may leave it, is a medium that nobody has written to.
+#[test]
+fn init_overwrites_media_and_nothing_else() {
+    let env = SimDisk::new(22).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    all(&mut s, &[MAKE]);
+    let backup = |with: &str| format!("BACKUP DATABASE b TO DISK = '/data/b.bak' WITH {with}");
+    let letter = b"Dear Sir or Madam, ".repeat(500);
+    write(&env, "/data/b.bak", &letter);
+    let refused = refusals(&mut s, &backup("INIT, SKIP"));
+    assert_eq!(refused, [3241, 3013]);
+    assert_eq!(bytes_of(&env, "/data/b.bak"), letter);
+    let label = "RESTORE LABELONLY FROM DISK = '/data/b.bak'";
+    all(&mut s, &[&backup("INIT, FORMAT, MEDIANAME = 'one'")]);
+    let first = run(&mut s, label);
+    write(&env, "/data/b.bak", &[0; 70_000]);
+    all(&mut s, &[&backup("INIT, MEDIANAME = 'two'")]);
+    let second = run(&mut s, label);
+    assert_ne!(first[1], second[1]);
+    // Cut short in its first set, the medium has its header.
+    let whole = bytes_of(&env, "/data/b.bak");
+    write(&env, "/data/b.bak", &whole[..60_000]);
+    all(&mut s, &[&backup("INIT")]);
+    assert_eq!(run(&mut s, label), second);
+}
+
+/// One of two media has a set that has not expired: the other's sets are still there when that is found out.
+#[test]
+fn nothing_is_overwritten_before_all_media_are_fit() {
+    let env = SimDisk::new(23).env();
+    let instance = start(&env);
+    let mut s = login(&instance);
+    all(&mut s, &[MAKE]);
+    let two = "BACKUP DATABASE b TO DISK = '/data/1.bak', DISK = '/data/2.bak'";
+    all(&mut s, &[two]);
+    let first = bytes_of(&env, "/data/1.bak");
+    let other = "BACKUP DATABASE b TO DISK = '/data/x.bak', DISK = '/data/2.bak' WITH FORMAT";
+    all(&mut s, &[other]);
+    let refused = refusals(&mut s, &format!("{two} WITH INIT"));
+    assert_eq!(refused, [3258, 3013]);
+    assert_eq!(bytes_of(&env, "/data/1.bak"), first);
+    all(&mut s, &[&format!("{two} WITH FORMAT, RETAINDAYS = 1")]);
+    let kept = bytes_of(&env, "/data/1.bak");
+    let refused = refusals(&mut s, &format!("{two} WITH INIT"));
+    assert_eq!(refused, [3013]);
+    assert_eq!(bytes_of(&env, "/data/1.bak"), kept);
+    all(&mut s, &[&format!("{two} WITH INIT, SKIP")]);
+    all(
+        &mut s,
+        &["RESTORE VERIFYONLY FROM DISK = '/data/2.bak', DISK = '/data/1.bak'"],
+    );
+}

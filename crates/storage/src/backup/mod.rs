@@ -9,6 +9,7 @@
 //! | `stripes` | several media that hold one set together |
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `team`, `copy`, `writers`, `sums` | who reads, checks and writes side by side |
+//! | `identity` | GUIDs of files |
 //! | `tail` | BACKUP LOG of a database that cannot be opened |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //! | `pages` | RESTORE ... PAGE: a few pages brought up to the rest |
@@ -34,6 +35,7 @@
 
 mod blocks;
 mod copy;
+mod identity;
 mod pages;
 mod read;
 mod restore;

@@ -21,6 +21,8 @@ const MOST_HEADER_BYTES: u64 = 64 << 20;
 /// A compressed container that is unwrapped in memory.
 const MOST_COMPRESSED_BYTES: u64 = 256 << 20;
 const MOST_BLOCKS: usize = 1 << 21;
+/// The media header: its block and a filemark.
+const LABEL_BYTES: u64 = 1024 + 512;
 
 /// The data of one stream, its two first bytes left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -204,12 +206,55 @@ impl Medium {
         Medium::of(Source::File(file, len), shown)
     }
 
+    /// The medium that BACKUP WITH INIT overwrites, whose header stays: with the sets that can be read, down to none.
+    /// `None` when nothing was ever written to it; 3241 when what is there is no header of a backup.
+    pub fn labelled(
+        disk: &dyn Disk,
+        path: &std::path::Path,
+        shown: &str,
+    ) -> SqlResult<Option<Medium>> {
+        let options = OpenOptions {
+            read_only: true,
+            direct: true,
+            ..OpenOptions::default()
+        };
+        let file = disk
+            .open(path, &options)
+            .map_err(|e| cannot_open(&e, shown))?;
+        let len = file.len().map_err(|e| read_failed(&e, shown))?;
+        let mut head = vec![0; len.min(LABEL_BYTES) as usize];
+        file.read_at(&mut head, 0)
+            .map_err(|e| read_failed(&e, shown))?;
+        if head.iter().all(|b| *b == 0) {
+            return Ok(None);
+        }
+        let (medium, walked) = Medium::walked(Source::File(file, len), shown)?;
+        match walked {
+            Err(e @ Stop::Io(_)) => Err(e.to_sql(shown)),
+            Err(_) if medium.media.families == 0 => Err(malformed(shown)),
+            _ => Ok(Some(medium)),
+        }
+    }
+
     /// The same of bytes at hand.
     pub fn from_bytes(bytes: Vec<u8>, shown: &str) -> SqlResult<Medium> {
         Medium::of(Source::Memory(bytes), shown)
     }
 
     fn of(source: Source, shown: &str) -> SqlResult<Medium> {
+        let (medium, walked) = Medium::walked(source, shown)?;
+        match walked {
+            Ok(()) => Ok(medium),
+            Err(e @ Stop::Io(_)) => Err(e.to_sql(shown)),
+            // Sets before the damage can be used.
+            Err(_) if medium.sets.iter().any(|s| s.complete) => Ok(medium),
+            Err(Stop::Short) if medium.media.families > 0 => Err(too_short(shown)),
+            Err(_) => Err(malformed(shown)),
+        }
+    }
+
+    /// The medium as far as it can be read, and why no further.
+    fn walked(source: Source, shown: &str) -> SqlResult<(Medium, Result<(), Stop>)> {
         let mut medium = Medium {
             file: Arc::new(source),
             others: Vec::new(),
@@ -241,14 +286,7 @@ impl Medium {
             set.complete = true;
             medium.sets.push(set);
         }
-        match walked {
-            Ok(()) => Ok(medium),
-            Err(e @ Stop::Io(_)) => Err(e.to_sql(shown)),
-            // Sets before the damage can be used.
-            Err(_) if medium.sets.iter().any(|s| s.complete) => Ok(medium),
-            Err(Stop::Short) if medium.media.families > 0 => Err(too_short(shown)),
-            Err(_) => Err(malformed(shown)),
-        }
+        Ok((medium, walked))
     }
 
     fn unwrap_compressed(&mut self) -> SqlResult<()> {

@@ -6,6 +6,7 @@
 //! VLFs of the log, option bits; with its own CRC32C. A set without it is another program's.
 
 use duramen_base::{FileId, Lsn};
+use duramen_types::temporal::ymd_hms;
 use duramen_wal::VlfSlot;
 use duramen_wal::vlf::VlfHeader;
 
@@ -39,7 +40,8 @@ impl SetKind {
 }
 
 /// A moment as the tape format has it, in five bytes: 14 bits of year, 4 of month, 5, 5, 6 and 6 of day, hour, minute, second.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Later ones are greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct TapeTime(pub [u8; 5]);
 
 impl TapeTime {
@@ -52,6 +54,13 @@ impl TapeTime {
             | u64::from(second);
         let b = bits.to_be_bytes();
         TapeTime([b[3], b[4], b[5], b[6], b[7]])
+    }
+
+    /// Of seconds since 1970.
+    pub fn of_unix(seconds: i64) -> TapeTime {
+        let ((year, month, day), time) = ymd_hms(seconds);
+        let [hour, minute, second] = time.map(|n| n as u8);
+        TapeTime::new(year as u16, month as u8, day as u8, hour, minute, second)
     }
 
     /// Year, month, day, hour, minute, second.
@@ -124,6 +133,10 @@ pub struct SetHeader {
     pub differential_base: [u8; 16],
     pub started: TapeTime,
     pub finished: TapeTime,
+    /// EXPIREDATE and RETAINDAYS: no medium that has the set is to be overwritten before; zero without them.
+    pub expires: TapeTime,
+    /// BLOCKSIZE; 0: as the device has it.
+    pub block_bytes: u32,
     /// Bytes of data and log.
     pub size: u64,
     /// Internal version of the database.
@@ -272,6 +285,8 @@ impl SetHeader {
             b.extend(h.offset.to_le_bytes());
             b.extend(h.create_lsn.to_bytes());
         }
+        b.extend(self.expires.0);
+        b.extend(self.block_bytes.to_le_bytes());
         let length = b.len() as u32 + 4;
         put(&mut b, 0, b"DURA");
         put(&mut b, 4, &length.to_le_bytes());
@@ -384,6 +399,11 @@ impl SetHeader {
                     mixed: 0,
                 },
             });
+        }
+        // Older sets end here.
+        if r.at < r.b.len() {
+            self.expires = TapeTime(r.take(5)?.try_into().unwrap_or_default());
+            self.block_bytes = r.u32()?;
         }
         self.own = true;
         Ok(())

@@ -15,6 +15,7 @@ use duramen_os::{OpenOptions, time};
 use duramen_wal::record::{Lcx, Lop, RecordView};
 use duramen_wal::{BlockRange, Log, LogConfig, LogError, claimed_bytes, open_block};
 
+use super::identity::{file_guid, log_files_created};
 use super::read::damaged;
 use super::restore::RestoreFiles;
 use super::set::SetFile;
@@ -89,7 +90,7 @@ impl Engine {
             collation: boot.as_ref().map_or(0, |b| b.collation),
             created: boot.as_ref().map_or((0, 0), |b| b.created),
             incomplete: true,
-            files: self.listed(files, request),
+            files: self.listed(files, request, (family, &log.0)),
             own: true,
             ..request.header.clone()
         };
@@ -120,7 +121,12 @@ impl Engine {
     }
 
     /// The files as the server's list has them, as long as they are now.
-    fn listed(&self, files: &RestoreFiles, request: &BackupRequest) -> Vec<SetFile> {
+    fn listed(
+        &self,
+        files: &RestoreFiles,
+        request: &BackupRequest,
+        (family, log): ([u8; 16], &Log),
+    ) -> Vec<SetFile> {
         let data = files.data.iter().map(|f| {
             let page = |n: u32| u64::from(n) * PAGE_BYTES as u64;
             let (growth, growth_percent) = match f.growth {
@@ -143,6 +149,14 @@ impl Engine {
         });
         let mut all: Vec<SetFile> = data.chain(request.log_files.iter().cloned()).collect();
         all.sort_by_key(|f| f.id);
+        // When a data file was added stands in a file that may be gone: those stay without.
+        let created = log_files_created(&log.vlf_slots());
+        for f in &mut all {
+            f.guid = match (f.is_log, created.get(&f.id)) {
+                (true, Some(lsn)) => file_guid(family, f.id, *lsn),
+                _ => [0; 16],
+            };
+        }
         all
     }
 }

@@ -9,7 +9,6 @@ use duramen_base::{
 };
 use duramen_observe::WaitType;
 use duramen_os::time;
-use duramen_types::temporal::ymd_hms;
 use duramen_wal::{BlockRange, Log, LogError};
 
 use super::copy::{Bad, EXTENT_BYTES, Filled, Pieces, Reader};
@@ -84,9 +83,7 @@ pub struct Backed {
 
 /// A moment in the form of the tape format.
 pub(super) fn now() -> TapeTime {
-    let ((year, month, day), time) = ymd_hms(time::wall().unix_seconds());
-    let [hour, minute, second] = time.map(|n| n as u8);
-    TapeTime::new(year as u16, month as u8, day as u8, hour, minute, second)
+    TapeTime::of_unix(time::wall().unix_seconds())
 }
 
 /// What a log error is inside a backup.
@@ -375,6 +372,10 @@ impl Database {
         }
         h.files.extend(request.log_files.iter().cloned());
         h.files.sort_by_key(|f| f.id);
+        let guids = self.file_guids();
+        for f in &mut h.files {
+            f.guid = guids.get(&f.id).copied().unwrap_or_default();
+        }
         h.own = true;
         h
     }
@@ -414,13 +415,17 @@ impl<'a> Writer<'a> {
                 stripe.compressed,
                 stripe.stored,
             )?;
+            tape.align_data(header.block_bytes);
             tape.expect(share + HEADERS)?;
             if stripe.at == 0 {
-                let media = Media {
+                let mut media = Media {
                     software: SOFTWARE.to_owned(),
-                    written: header.started,
                     ..stripe.media.clone()
                 };
+                // WITH INIT the header stays as it was.
+                if media.written == TapeTime::default() {
+                    media.written = header.started;
+                }
                 tape.media_header(&media)?;
             }
             tapes.push(tape);

@@ -116,11 +116,18 @@ pub(super) struct Tape {
     control: u32,
     os_data: (u16, u16),
     open: Option<Open>,
+    /// Pages and log blocks stand at multiples of it.
+    data_align: u64,
     pub crc: u32,
     pub payload_bytes: u64,
 }
 
 impl Tape {
+    /// WITH BLOCKSIZE: pages and log blocks stand at multiples of that, too.
+    pub fn align_data(&mut self, block_bytes: u32) {
+        self.data_align = DATA_ALIGN.max(u64::from(block_bytes));
+    }
+
     /// Goes on at `at`, where a filemark ends, or begins at 0. A compressed medium has that place at another, `stored`.
     pub fn new(device: Device, at: u64, compressed: bool, stored: u64) -> SqlResult<Tape> {
         let units = match compressed {
@@ -140,6 +147,7 @@ impl Tape {
             control: 0,
             os_data: (0, 0),
             open: None,
+            data_align: DATA_ALIGN,
             crc: 0,
             payload_bytes: 0,
         })
@@ -299,7 +307,7 @@ impl Tape {
         data.chunks(BUFFER_BYTES).try_for_each(|c| self.put(c))
     }
 
-    /// Begins a stream of pages or log, behind padding that puts what follows its two first bytes at a multiple of 512.
+    /// Begins a stream of pages or log, behind padding that puts what follows its two first bytes at a multiple of 4,096.
     pub fn begin_data(&mut self, id: &[u8; 4], media: u16, checksum: bool) -> SqlResult<()> {
         self.align(4)?;
         if self.units.is_some() {
@@ -309,7 +317,7 @@ impl Tape {
         let overhead = 2 * STREAM_BYTES as u64 + 2;
         // The padding's end is where the next header begins, itself at a multiple of 4.
         let from = self.at() + overhead;
-        let pad = from.next_multiple_of(DATA_ALIGN) - from;
+        let pad = from.next_multiple_of(self.data_align) - from;
         let zeros = vec![0; pad as usize];
         self.stream(b"APAD", 0x80, &zeros)?;
         let media = media | if checksum { HAS_CHECKSUM } else { 0 };

@@ -112,6 +112,8 @@ fn a_header_is_read_as_it_was_written() {
         differential_base_lsn: Lsn::new(30, 16, 1),
         differential_base: [3; 16],
         started: TapeTime::new(2024, 2, 29, 23, 59, 58),
+        expires: TapeTime::new(2030, 1, 1, 0, 0, 0),
+        block_bytes: 65_536,
         size: 123_456,
         version: 852,
         compatibility_level: 160,
@@ -131,4 +133,23 @@ fn a_header_is_read_as_it_was_written() {
         // Neither a panic nor anything that was not there, wherever it ends.
         let _ = SetHeader::decode(&bytes[..at]);
     }
+}
+
+#[test]
+fn a_header_of_before_there_were_expiration_dates_is_read() {
+    let header = SetHeader {
+        database: "d".to_owned(),
+        collation: 9,
+        own: true,
+        ..SetHeader::default()
+    };
+    let bytes = header.encode();
+    // The last chunk without its last two fields and its sum, then summed up anew.
+    let dura = bytes.windows(4).position(|w| w == b"DURA").expect("ours");
+    let mut old = bytes[..bytes.len() - 4 - 9].to_vec();
+    let length = (old.len() - dura + 4) as u32;
+    old[dura + 4..dura + 8].copy_from_slice(&length.to_le_bytes());
+    let crc = crc32c::crc32c(&old[dura..]);
+    old.extend(crc.to_le_bytes());
+    assert_eq!(SetHeader::decode(&old), Ok(header));
 }

@@ -96,6 +96,8 @@ pub struct Backup {
     pub log: bool,
     pub database: NameOrVariable,
     pub devices: Vec<BackupDevice>,
+    /// MIRROR TO, up to three times.
+    pub mirrors: Vec<Vec<BackupDevice>>,
     /// COMPRESSION, INIT, COPY_ONLY, `STATS = 10`, `NAME = N'...'`, ...
     pub options: Vec<NamedOption>,
     /// Partial backups: `FILE = x`, `FILEGROUP = y`, READ_WRITE_FILEGROUPS.
@@ -112,7 +114,7 @@ pub enum NameOrVariable {
 pub struct BackupDevice {
     /// DISK, TAPE, URL, DATABASE_SNAPSHOT; `None`: a logical device name.
     pub kind: Option<String>,
-    /// String or variable.
+    /// String or variable, or the name of a device or database snapshot.
     pub target: OptionValue,
 }
 
@@ -137,6 +139,7 @@ pub enum RestoreKind {
     FileListOnly,
     VerifyOnly,
     LabelOnly,
+    RewindOnly,
 }
 
 #[derive(Clone, PartialEq, Debug)]

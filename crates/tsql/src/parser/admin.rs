@@ -1,6 +1,6 @@
 //! DBCC, KILL, CHECKPOINT, RECONFIGURE, BACKUP and RESTORE.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::*;
@@ -104,16 +104,16 @@ impl Parser<'_> {
             () if self.eat_word("LOG") || self.eat_word("TRAN") || self.eat_word("TRANSACTION") => {
                 true
             }
-            () => return Err(self.unexpected()),
+            () => return Err(self.other_backup()),
         };
         let database = self.name_or_variable()?;
         let parts = self.backup_parts()?;
-        let mut devices = Vec::new();
-        if self.eat_word("TO") {
-            devices = self.list(Self::backup_device)?;
-        }
-        if self.is_word("MIRROR") {
-            return Err(self.not_supported("MIRROR TO"));
+        self.expect_word("TO")?;
+        let devices = self.list(Self::backup_device)?;
+        let mut mirrors = Vec::new();
+        while self.eat_word("MIRROR") {
+            self.expect_word("TO")?;
+            mirrors.push(self.list(Self::backup_device)?);
         }
         let mut options = Vec::new();
         if self.eat_word("WITH") {
@@ -123,10 +123,27 @@ impl Parser<'_> {
             log,
             database,
             devices,
+            mirrors,
             options,
             parts,
         };
         Ok(StatementKind::Backup(Box::new(backup)))
+    }
+
+    /// BACKUP of what is no database: keys and certificates, and snapshots of many databases.
+    fn other_backup(&self) -> SqlError {
+        let words = [
+            "CERTIFICATE",
+            "GROUP",
+            "MASTER",
+            "SERVER",
+            "SERVICE",
+            "SYMMETRIC",
+        ];
+        match words.into_iter().find(|w| self.is_word(w)) {
+            Some(word) => self.not_supported(&format!("BACKUP {word}")),
+            None => self.unexpected(),
+        }
     }
 
     /// `FILE = x, FILEGROUP = y, READ_WRITE_FILEGROUPS` between the database and TO.
@@ -141,8 +158,10 @@ impl Parser<'_> {
         if self.is_op_at(1, '=') {
             let kind = Some(self.name_or_word()?.to_ascii_uppercase());
             self.advance();
+            let of_snapshot = kind.as_deref() == Some("DATABASE_SNAPSHOT");
             let target = match self.kind() {
                 Tok::Variable => OptionValue::Variable(self.variable()?),
+                _ if of_snapshot && self.is_name_at(0) => OptionValue::Word(self.name()?),
                 _ => OptionValue::String(self.string()?),
             };
             return Ok(BackupDevice { kind, target });
@@ -155,7 +174,25 @@ impl Parser<'_> {
     }
 
     fn backup_option(&mut self) -> SqlResult<NamedOption> {
-        self.named_option()
+        if !self.is_word("ENCRYPTION") || !self.is_op_at(1, '(') {
+            return self.named_option();
+        }
+        let (name, line) = (self.name_or_word()?.to_ascii_uppercase(), self.line());
+        let list = self.parenthesized(Self::encryption_option)?;
+        let value = Some(OptionValue::List(list));
+        Ok(NamedOption { name, value, line })
+    }
+
+    /// `ALGORITHM = AES_256`, `SERVER CERTIFICATE = c`, `SERVER ASYMMETRIC KEY = k`.
+    fn encryption_option(&mut self) -> SqlResult<NamedOption> {
+        let line = self.line();
+        let mut name = self.name_or_word()?.to_ascii_uppercase();
+        while !self.is_op('=') {
+            name = format!("{name} {}", self.name_or_word()?.to_ascii_uppercase());
+        }
+        self.advance();
+        let value = Some(self.option_value()?);
+        Ok(NamedOption { name, value, line })
     }
 
     fn restore(&mut self) -> SqlResult<StatementKind> {
@@ -169,6 +206,7 @@ impl Parser<'_> {
             () if self.eat_word("FILELISTONLY") => RestoreKind::FileListOnly,
             () if self.eat_word("VERIFYONLY") => RestoreKind::VerifyOnly,
             () if self.eat_word("LABELONLY") => RestoreKind::LabelOnly,
+            () if self.eat_word("REWINDONLY") => RestoreKind::RewindOnly,
             () => return Err(self.unexpected()),
         };
         let mut database = None;
