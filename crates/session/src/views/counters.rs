@@ -19,9 +19,13 @@ pub struct Source {
     instance: String,
 }
 
-/// Padded to 128 characters.
+/// Padded to 128 characters. Monitors read all counters many times a second: a formatter would cost more than all else.
 fn padded(s: &str) -> Value {
-    text(&format!("{s:<128}"))
+    const WIDTH: usize = 128;
+    let mut units = Vec::with_capacity(WIDTH);
+    units.extend(s.encode_utf16());
+    units.resize(units.len().max(WIDTH), u16::from(b' '));
+    Value::NVarChar(units)
 }
 
 const NAME: T = T::nchar(128);
