@@ -165,17 +165,17 @@ impl Instance {
         });
         let weak = Arc::downgrade(&instance);
         instance.locks.set_on_deadlock(Box::new(move |report| {
-            crate::xe::deadlock::tell(report, || {
-                weak.upgrade().map_or(Vec::new(), |i| i.sessions())
-            });
+            if let Some(instance) = weak.upgrade() {
+                let databases = instance.xe.databases();
+                crate::xe::deadlock::tell(report, databases, || instance.sessions());
+            }
         }));
         let weak = Arc::downgrade(&instance);
         instance.locks.set_on_blocked(Box::new(move |report| {
-            let sessions = || weak.upgrade().map_or(Vec::new(), |i| i.sessions());
-            crate::xe::blocked::tell(report, sessions, |resource| {
-                let instance = weak.upgrade()?;
-                crate::xe::blocked::owner_of(instance.xe.databases(), resource)
-            });
+            if let Some(instance) = weak.upgrade() {
+                let databases = instance.xe.databases();
+                crate::xe::blocked::tell(report, databases, || instance.sessions());
+            }
         }));
         instance.start_settings()?;
         instance.start_event_sessions()?;

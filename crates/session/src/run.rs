@@ -186,6 +186,10 @@ impl<'r> Run<'r> {
         let caught = self.session.state.caught.len();
         // Of the statement that calls this program.
         let outside = crate::usage::take();
+        let module = match telling::modules_are_wanted() {
+            true => self.module_begins(),
+            false => None,
+        };
         let whole = Running::begin();
         let mut collected = Collected::new(&whole);
         let mut at = 0;
@@ -227,6 +231,9 @@ impl<'r> Run<'r> {
         collected.flush(self.program);
         crate::usage::put_back(outside);
         self.program.stats.ran(&whole);
+        if let Some(module) = module {
+            self.module_ends(module);
+        }
         ended
     }
 
@@ -298,12 +305,18 @@ impl<'r> Run<'r> {
                 let status = value.as_i64().and_then(|n| i32::try_from(n).ok());
                 Ok(Next::Return(Some(status.unwrap_or(0))))
             }
-            Op::Run(StatementKind::Exec(stmt)) => self.exec(at, stmt),
+            Op::Run(StatementKind::Exec(stmt)) => {
+                self.session.activity.at_step(program, at);
+                self.exec(at, stmt)
+            }
             Op::Run(StatementKind::Insert(stmt))
                 if matches!(stmt.source, ast::InsertSource::Exec(_)) =>
             {
                 match &stmt.source {
-                    ast::InsertSource::Exec(exec) => self.insert_exec(at, stmt, exec),
+                    ast::InsertSource::Exec(exec) => {
+                        self.session.activity.at_step(program, at);
+                        self.insert_exec(at, stmt, exec)
+                    }
                     _ => Ok(Next::Step),
                 }
             }

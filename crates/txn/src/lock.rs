@@ -251,6 +251,10 @@ impl LockManager {
         if timeout == Some(Duration::ZERO) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
             count(Counter::LockTimeouts, 1);
+            if told::timeouts_are_wanted() {
+                let asked = (mode, duration == LockDuration::Session);
+                told::timed_out(owner, entity.rowset, resource, asked, Duration::ZERO);
+            }
             return Err(LockError::Timeout);
         }
         self.lock_slow(owner, entity, resource, mode, duration, timeout)
@@ -397,6 +401,10 @@ impl LockManager {
         let mut timed = waits::start(ask.mode, &key.resource, blocker.map(|b| b.spid()));
         let result = self.sleep(owner, key, &waiter, timeout);
         timed.woken(waiter.ended.get().copied());
+        if result == Err(LockError::Timeout) && told::timeouts_are_wanted() {
+            let waited = timeout.unwrap_or_default();
+            told::timed_out(owner, ask.rowset, &key.resource, (ask.mode, false), waited);
+        }
         result.map(|()| true)
     }
 

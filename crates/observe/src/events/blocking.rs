@@ -26,6 +26,8 @@ impl EventId {
                 | EventId::FileZeroing
                 | EventId::LockAcquired
                 | EventId::LockReleased
+                | EventId::LockTimeout
+                | EventId::LockTimeoutGreaterThan0
                 | EventId::PageSplit
                 | EventId::TransactionLog
         )

@@ -423,6 +423,67 @@ events! {
         associated_object_id: u64,
         resource_description: String,
     }
+    LockTimeout "sqlserver" "lock_timeout" "A request for a lock was given up after its time." {
+        resource_type: LockResourceType,
+        mode: LockModes,
+        owner_type: LockOwnerType,
+        transaction_id: i64,
+        database_id: u64,
+        lockspace_workspace_id: u64,
+        lockspace_sub_id: u64,
+        lockspace_nest_id: u64,
+        resource_0: u64,
+        resource_1: u64,
+        resource_2: u64,
+        /// Of the table, where the resource is one.
+        object_id: u64,
+        /// The table, or the index that a row, key or page is of.
+        associated_object_id: u64,
+        /// Microseconds that it has waited.
+        duration: u64,
+        /// As in `sys.dm_tran_locks`; empty without `collect_resource_description`.
+        resource_description: String,
+    }
+    LockTimeoutGreaterThan0 "sqlserver" "lock_timeout_greater_than_0" "A request for a lock was given up after its time, which was more than none." {
+        resource_type: LockResourceType,
+        mode: LockModes,
+        owner_type: LockOwnerType,
+        transaction_id: i64,
+        database_id: u64,
+        lockspace_workspace_id: u64,
+        lockspace_sub_id: u64,
+        lockspace_nest_id: u64,
+        resource_0: u64,
+        resource_1: u64,
+        resource_2: u64,
+        /// Of the table, where the resource is one.
+        object_id: u64,
+        /// The table, or the index that a row, key or page is of.
+        associated_object_id: u64,
+        /// Microseconds that it has waited.
+        duration: u64,
+        /// As in `sys.dm_tran_locks`; empty without `collect_resource_description`.
+        resource_description: String,
+    }
+    ModuleStart "sqlserver" "module_start" "A module begins." {
+        source_database_id: u64,
+        object_id: i64,
+        object_type: ObjectType,
+        object_name: String,
+        /// The batch's statement that calls it; empty below another module, and for a call by name.
+        statement: String,
+    }
+    ModuleEnd "sqlserver" "module_end" "A module has ended." {
+        source_database_id: u64,
+        object_id: i64,
+        object_type: ObjectType,
+        /// Microseconds.
+        duration: u64,
+        /// `@@ROWCOUNT` behind its last statement.
+        row_count: u64,
+        object_name: String,
+        statement: String,
+    }
     BlockedProcessReport "sqlserver" "blocked_process_report" "A task has waited for a lock for longer than 'blocked process threshold (s)'." {
         /// Microseconds so far.
         duration: u64,

@@ -146,6 +146,15 @@ impl Binder<'_> {
             "exist" => SqlType::BIT,
             _ => SqlType::NVARCHAR_MAX.with_collation(self.plain_collation()),
         };
+        let asked = match method {
+            "value" => Some(self.value_type(&literal(method, args, 1)?)?),
+            _ => None,
+        };
+        let binary = asked.is_some_and(|t| matches!(t.id, TypeId::Binary | TypeId::VarBinary));
+        let (function, ty) = match binary {
+            true => (&xml::VALUE_BINARY, SqlType::VARBINARY_MAX),
+            false => (function, ty),
+        };
         let found = Expr {
             kind: Kind::Function {
                 function,
@@ -154,10 +163,9 @@ impl Binder<'_> {
             ty,
             nullable: true,
         };
-        if method != "value" {
+        let Some(ty) = asked else {
             return Ok(found);
-        }
-        let ty = self.value_type(&literal(method, args, 1)?)?;
+        };
         Ok(Expr {
             kind: Kind::Convert {
                 input: Box::new(found),

@@ -46,6 +46,7 @@ fn item(value: &Value, ty: &SqlType) -> Option<Item> {
         Value::Bit(b) => Some(Item::Boolean(*b)),
         Value::Float(f) => Some(Item::Number(*f)),
         Value::Real(f) => Some(Item::Number(f64::from(*f))),
+        Value::Binary(bytes) => Some(Item::Binary(bytes.to_vec(), false)),
         Value::VarChar(_) | Value::NVarChar(_) => {
             Some(Item::Text(value.as_text().unwrap_or_default()))
         }
@@ -101,6 +102,19 @@ pub(crate) static VALUE: ScalarFunction = method(
             None => None,
         };
         Ok(found.map_or(Value::Null, |t| Value::nvarchar(&t)))
+    },
+);
+
+/// `value()` of a binary type.
+pub(crate) static VALUE_BINARY: ScalarFunction = method(
+    "value()",
+    |_| SqlType::VARBINARY_MAX,
+    |values, args, _, _| {
+        let found = match opened("value", values, |i| args[i].ty)? {
+            Some((xml, query, given)) => xml.bytes(&query, &given)?,
+            None => None,
+        };
+        Ok(found.map_or(Value::Null, Value::Binary))
     },
 );
 

@@ -2,9 +2,9 @@
 
 use duramen_base::SqlResult;
 use duramen_observe::events::{
-    self, Attention, ConnectionReset, EventId, Login, Logout, ObjectType, Outcome, RpcCompleted,
-    RpcStarting, SpStatementCompleted, SpStatementStarting, SqlBatchCompleted, SqlBatchStarting,
-    SqlStatementCompleted, SqlStatementStarting, emit,
+    self, Attention, ConnectionReset, EventId, Login, Logout, ModuleEnd, ModuleStart, ObjectType,
+    Outcome, RpcCompleted, RpcStarting, SpStatementCompleted, SpStatementStarting,
+    SqlBatchCompleted, SqlBatchStarting, SqlStatementCompleted, SqlStatementStarting, emit,
 };
 
 use super::{Next, Run, Stopwatch};
@@ -16,6 +16,7 @@ const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
     | EventId::SqlStatementCompleted.bit()
     | EventId::SpStatementStarting.bit()
     | EventId::SpStatementCompleted.bit();
+const MODULES: u64 = EventId::ModuleStart.bit() | EventId::ModuleEnd.bit();
 const BATCHES: u64 = EventId::SqlBatchStarting.bit() | EventId::SqlBatchCompleted.bit();
 const CALLS: u64 = EventId::RpcStarting.bit() | EventId::RpcCompleted.bit();
 
@@ -30,12 +31,17 @@ pub(crate) fn batches_are_wanted() -> bool {
 }
 
 #[inline]
+pub(crate) fn modules_are_wanted() -> bool {
+    events::are_wanted(MODULES)
+}
+
+#[inline]
 fn calls_are_wanted() -> bool {
     events::are_wanted(CALLS)
 }
 
 /// Bytes of UTF-16 before a place of a text.
-fn offset(text: &str, at: usize) -> u64 {
+pub(crate) fn offset(text: &str, at: usize) -> u64 {
     let before = text.get(..at).unwrap_or(text);
     before.encode_utf16().count() as u64 * 2
 }
@@ -149,6 +155,45 @@ impl Session {
 }
 
 impl Run<'_> {
+    /// The statement of the batch that the session is at; empty within a module.
+    fn calling(&self) -> String {
+        let found = self.session.activity.statement().and_then(|(program, at)| {
+            let (from, to) = program.steps.get(at?)?.span;
+            program.text.get(from..to).map(str::to_owned)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The program is a module's, and begins: its end is told with what this says.
+    pub(super) fn module_begins(&self) -> Option<(Stopwatch, String)> {
+        let of = self.program.stats.module()?;
+        let statement = self.calling();
+        emit(|| ModuleStart {
+            source_database_id: u64::from(of.database),
+            object_id: i64::from(of.object),
+            object_type: ObjectType::of(of.kind),
+            object_name: self.place.procedure.clone().unwrap_or_default(),
+            statement: statement.clone(),
+        });
+        Some((Stopwatch::start(), statement))
+    }
+
+    pub(super) fn module_ends(&self, (clock, statement): (Stopwatch, String)) {
+        let Some(of) = self.program.stats.module() else {
+            return;
+        };
+        let (_, duration) = clock.micros();
+        emit(|| ModuleEnd {
+            source_database_id: u64::from(of.database),
+            object_id: i64::from(of.object),
+            object_type: ObjectType::of(of.kind),
+            duration,
+            row_count: self.session.state.rowcount,
+            object_name: self.place.procedure.clone().unwrap_or_default(),
+            statement,
+        });
+    }
+
     /// A step between the events of its statement; steps that only lead on have none.
     pub(super) fn told(&mut self, at: usize) -> SqlResult<Next> {
         let program = self.program;

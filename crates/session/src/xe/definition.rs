@@ -324,7 +324,8 @@ impl Definition {
                     return Err(SqlError::new(&messages::EVENT_ATTRIBUTE_TYPE, &args));
                 }
             };
-            if known.name == "occurrence_number" && setting != Setting::Number(0) {
+            let of_memory = known.name == "respond_to_memory_pressure";
+            if (of_memory || known.name == "occurrence_number") && setting != Setting::Number(0) {
                 let what = format!("SET {} of the target {shown}", f.name);
                 return Err(SqlError::new(&messages::NOT_SUPPORTED, &[&what]));
             }
@@ -469,6 +470,10 @@ impl TargetDef {
                     false => refuse("source", "There is no such field or action."),
                 }
             }
+            TargetKind::PairMatching => match super::pairing::wrong(self) {
+                None => Ok(()),
+                Some((parameter, why)) => refuse(parameter, why),
+            },
             TargetKind::EventFile if self.number("max_file_size") == 0 => {
                 refuse("max_file_size", "A file must have room for an event.")
             }

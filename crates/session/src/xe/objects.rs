@@ -101,6 +101,8 @@ pub fn joined(event: EventId) -> &'static [Joined] {
         | EventId::DatabasesDataFileSizeChanged
         | EventId::LockAcquired
         | EventId::LockReleased
+        | EventId::LockTimeout
+        | EventId::LockTimeoutGreaterThan0
         | EventId::BlockedProcessReport => &[Joined::DatabaseName],
         EventId::FileRead
         | EventId::FileWritten
@@ -186,7 +188,10 @@ pub fn customizable(event: EventId) -> &'static [Collect] {
         | EventId::ObjectAltered
         | EventId::ObjectDeleted
         | EventId::Login => NAME_OFF,
-        EventId::LockAcquired | EventId::LockReleased => LOCK,
+        EventId::LockAcquired
+        | EventId::LockReleased
+        | EventId::LockTimeout
+        | EventId::LockTimeoutGreaterThan0 => LOCK,
         EventId::FileRead | EventId::FileWritten => PATH_OFF,
         EventId::FileReadCompleted | EventId::FileWriteCompleted => FILE_IO,
         EventId::SqlBatchStarting | EventId::SqlBatchCompleted => BATCH_TEXT,
@@ -194,6 +199,8 @@ pub fn customizable(event: EventId) -> &'static [Collect] {
         EventId::SqlStatementStarting
         | EventId::SpStatementStarting
         | EventId::SpStatementCompleted
+        | EventId::ModuleStart
+        | EventId::ModuleEnd
         | EventId::RpcStarting
         | EventId::RpcCompleted => STATEMENT,
         _ => &[],
@@ -243,6 +250,7 @@ actions! {
     ClientAppName "sqlserver" "client_app_name" "unicode_string" "Collect client application name";
     ClientConnectionId "sqlserver" "client_connection_id" "guid" "Collects the optional identifier provided at connection time by a client";
     ClientHostname "sqlserver" "client_hostname" "unicode_string" "Collect client hostname";
+    ClientPid "sqlserver" "client_pid" "uint32" "Collect client process ID";
     DatabaseId "sqlserver" "database_id" "uint16" "Collect database ID";
     DatabaseName "sqlserver" "database_name" "unicode_string" "Collect current database name";
     IsSystem "sqlserver" "is_system" "boolean" "Collect whether current session is system";
@@ -289,6 +297,7 @@ pub enum TargetKind {
     RingBuffer,
     Histogram,
     EventCounter,
+    PairMatching,
 }
 
 /// A setting of a target.
@@ -316,6 +325,7 @@ impl TargetKind {
         TargetKind::RingBuffer,
         TargetKind::Histogram,
         TargetKind::EventCounter,
+        TargetKind::PairMatching,
     ];
 
     pub fn name(self) -> &'static str {
@@ -324,6 +334,7 @@ impl TargetKind {
             TargetKind::RingBuffer => "ring_buffer",
             TargetKind::Histogram => "histogram",
             TargetKind::EventCounter => "event_counter",
+            TargetKind::PairMatching => "pair_matching",
         }
     }
 
@@ -339,6 +350,7 @@ impl TargetKind {
             TargetKind::EventCounter => {
                 "Use the event_counter target to count the number of occurrences of each event in the event session."
             }
+            TargetKind::PairMatching => "Pairing target",
         }
     }
 
@@ -369,11 +381,30 @@ impl TargetKind {
             },
             parameter("source_type", "uint32", "1"),
         ];
+        const fn needed(name: &'static str) -> Parameter {
+            Parameter {
+                name,
+                ty: "unicode_string_ptr",
+                required: true,
+                default: "",
+            }
+        }
+        const PAIRS: &[Parameter] = &[
+            needed("begin_event"),
+            parameter("begin_matching_actions", "unicode_string_ptr", ""),
+            parameter("begin_matching_columns", "unicode_string_ptr", ""),
+            needed("end_event"),
+            parameter("end_matching_actions", "unicode_string_ptr", ""),
+            parameter("end_matching_columns", "unicode_string_ptr", ""),
+            parameter("max_orphans", "uint32", "10000"),
+            parameter("respond_to_memory_pressure", "boolean", "0"),
+        ];
         match self {
             TargetKind::EventFile => FILE,
             TargetKind::RingBuffer => RING,
             TargetKind::Histogram => HISTOGRAM,
             TargetKind::EventCounter => &[],
+            TargetKind::PairMatching => PAIRS,
         }
     }
 }

@@ -342,6 +342,7 @@ impl Running {
             }
             ActionId::ClientAppName => text(&who?.login.app),
             ActionId::ClientHostname => text(&who?.login.host),
+            ActionId::ClientPid => EventValue::Unsigned(u64::from(who?.login.client_pid)),
             ActionId::ClientConnectionId => {
                 EventValue::Text(duramen_types::convert::guid_text(&who?.connection))
             }

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
-use super::definition::{Definition, TargetDef};
+use duramen_observe::events::EventValue;
+
+use super::definition::{Definition, EventDef, TargetDef};
 use super::file::FileTarget;
 use super::objects::{self, ActionId, TargetKind};
+use super::pairing::Pairing;
 use super::render::{self, Fired};
 
 /// An action as a histogram names it: with its package or without.
@@ -14,6 +17,21 @@ pub fn action_named(name: &str) -> Option<ActionId> {
         Some((package, name)) => objects::action(Some(package), name),
         None => objects::action(None, name),
     }
+}
+
+/// What an event's action of that name has collected.
+pub fn action_value<'a>(fired: &'a Fired, def: &EventDef, name: &str) -> Option<&'a EventValue> {
+    let wanted = action_named(name)?;
+    let at = def.actions.iter().position(|a| *a == wanted)?;
+    fired.actions.get(at)
+}
+
+/// What an event's field of that name says.
+pub fn field_value<'a>(fired: &'a Fired, def: &EventDef, name: &str) -> Option<&'a EventValue> {
+    let own = def.id.fields().iter().copied();
+    let mut all = own.chain(objects::joined(def.id).iter().map(|j| j.name()));
+    let at = all.position(|f| f.eq_ignore_ascii_case(name))?;
+    fired.values.get(at)
 }
 
 /// The newest events, bounded in number and bytes.
@@ -44,6 +62,7 @@ pub enum Sink {
     Ring(RingBuffer),
     Histogram(Histogram),
     Counter(Vec<u64>),
+    Pairing(Pairing),
 }
 
 /// A target of a running session.
@@ -120,17 +139,8 @@ impl Histogram {
             return;
         }
         let value = match self.of_action {
-            true => {
-                let wanted = action_named(&self.source);
-                let at = def.actions.iter().position(|a| Some(*a) == wanted);
-                at.and_then(|at| fired.actions.get(at))
-            }
-            false => {
-                let own = def.id.fields().iter().copied();
-                let mut all = own.chain(objects::joined(def.id).iter().map(|j| j.name()));
-                let at = all.position(|f| f.eq_ignore_ascii_case(&self.source));
-                at.and_then(|at| fired.values.get(at))
-            }
+            true => action_value(fired, def, &self.source),
+            false => field_value(fired, def, &self.source),
         };
         let Some(value) = value else { return };
         let key = render::plain(value);
@@ -171,6 +181,7 @@ impl Target {
             TargetKind::RingBuffer => Sink::Ring(RingBuffer::of(def)),
             TargetKind::Histogram => Sink::Histogram(Histogram::of(def)),
             TargetKind::EventCounter => Sink::Counter(vec![0; definition.events.len()]),
+            TargetKind::PairMatching => Sink::Pairing(Pairing::of(def)),
         };
         Some(Target {
             kind: def.kind,
@@ -197,6 +208,7 @@ impl Target {
             }
             Sink::Ring(ring) => rendered(true).for_each(|(_, shown)| ring.add(shown)),
             Sink::Histogram(h) => events.iter().for_each(|f| h.add(f, definition)),
+            Sink::Pairing(p) => events.iter().for_each(|f| p.add(f, definition)),
             Sink::Counter(counts) => events.iter().for_each(|f| {
                 if let Some(count) = counts.get_mut(f.def) {
                     *count += 1;
@@ -213,6 +225,7 @@ impl Target {
             Sink::File(file) => file.xml(),
             Sink::Ring(ring) => ring.xml(dropped),
             Sink::Histogram(h) => h.xml(),
+            Sink::Pairing(p) => p.xml(),
             Sink::Counter(counts) => {
                 let mut packages: BTreeMap<&str, String> = BTreeMap::new();
                 for (event, count) in definition.events.iter().zip(counts) {

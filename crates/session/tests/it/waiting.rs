@@ -272,6 +272,29 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
                 FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
                     ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x)";
             assert_eq!(run(&mut listener, graph)[1], "2 | 2 | -5 | 1");
+            // Who has what, by name, and the statements that wait.
+            let named = "SELECT k.x.value('@objectname', 'nvarchar(99)'), k.x.value('@indexname', 'nvarchar(99)'), k.x.value('@mode', 'char(1)'),
+                    k.x.value('(owner-list/owner/@mode)[1]', 'char(1)'), k.x.value('(waiter-list/waiter/@mode)[1]', 'char(1)'),
+                    CASE WHEN k.x.value('@associatedObjectId', 'bigint') = k.x.value('@hobtid', 'bigint') THEN 1 END
+                FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
+                    ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x) CROSS APPLY g.x.nodes('//keylock') AS k(x)";
+            let lines = run(&mut listener, named);
+            let named = lines[1].split(" | ").collect::<Vec<_>>();
+            assert!(
+                named[0].ends_with(".dbo.t") && named[0].len() > 6,
+                "{lines:?}"
+            );
+            assert!(named[1].starts_with("PK__t__"), "{lines:?}");
+            assert_eq!(named[2..], ["X", "X", "U", "1"], "{lines:?}");
+            let processes = "SELECT p.x.value('(executionStack/frame/@procname)[1]', 'nvarchar(20)'), LEFT(p.x.value('(executionStack/frame)[1]', 'nvarchar(200)'), 8),
+                    p.x.value('@isolationlevel', 'nvarchar(30)'), p.x.value('@trancount', 'int'), p.x.value('@currentdbname', 'sysname'), p.x.value('@status', 'nvarchar(10)')
+                FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
+                    ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x) CROSS APPLY g.x.nodes('//process-list/process') AS p(x)";
+            let lines = run(&mut listener, processes);
+            let database = named[0].split('.').next().expect("a name");
+            let expected =
+                format!("adhoc | UPDATE t | read committed (2) | 1 | {database} | suspended");
+            assert_eq!(lines[1], expected, "{lines:?}");
             assert_eq!(winner, (vec!["rows 1".to_owned()], "1".to_owned()));
             let mut s = session(instance);
             assert_eq!(run(&mut s, "SELECT SUM(v) FROM t")[1], "5");

@@ -20,7 +20,6 @@ use super::{LockManager, LockOwner};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockedReport {
     pub blocked: DeadlockProcess,
-    pub transaction: u64,
     /// The first of those in its way.
     pub blocking: SessionId,
     /// How often a report was due before this one.
@@ -84,8 +83,10 @@ impl LockManager {
                     resource: key.resource,
                     mode: request.mode,
                     waited,
+                    rowset: request.rowset,
+                    transaction: owner.transaction(),
+                    held: None,
                 },
-                transaction: owner.transaction(),
                 blocking,
                 round: due - 1,
             }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use duramen_base::SessionId;
+use duramen_base::{RowsetId, SessionId};
 use duramen_observe::events::{LockDeadlock, emit};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::MutexGuard;
@@ -24,8 +24,14 @@ pub struct DeadlockProcess {
     pub priority: i8,
     pub log_used: u64,
     pub resource: Resource,
+    /// The rowset that a row, key or page is of; 0: not known.
+    pub rowset: RowsetId,
     pub mode: LockMode,
     pub waited: Duration,
+    /// Its transaction's id.
+    pub transaction: u64,
+    /// In what mode the next one of the cycle holds the resource; `None`: that one waits for it, too, before this one.
+    pub held: Option<LockMode>,
 }
 
 /// A deadlock that was found: each process waits for the next one, the last for the first.
@@ -88,7 +94,7 @@ impl Frozen<'_> {
         None
     }
 
-    fn process(&mut self, owner: &LockOwner) -> Option<DeadlockProcess> {
+    fn process(&mut self, owner: &LockOwner, next: &LockOwner) -> Option<DeadlockProcess> {
         let waiting = owner.0.waiting.lock().clone()?;
         let holders = self.table(&waiting.key).map.get(&waiting.key)?;
         let request = holders
@@ -103,6 +109,9 @@ impl Frozen<'_> {
             resource: waiting.key.resource,
             mode: request.mode,
             waited: time::now().since(request.since),
+            rowset: request.rowset,
+            transaction: owner.transaction(),
+            held: holders.grants().find(|g| g.owner == *next).map(|g| g.mode),
         })
     }
 }
@@ -125,7 +134,9 @@ impl LockManager {
                     )
                 });
                 let Some(victim) = victim else { break };
-                let processes = cycle.iter().filter_map(|o| frozen.process(o)).collect();
+                let next = cycle.iter().cycle().skip(1);
+                let pairs = cycle.iter().zip(next);
+                let processes = pairs.filter_map(|(o, n)| frozen.process(o, n)).collect();
                 let Some(waiting) = victim.0.waiting.lock().clone() else {
                     break;
                 };

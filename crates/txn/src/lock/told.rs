@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+use duramen_base::RowsetId;
 use duramen_observe::events::{
-    self, EventId, LockAcquired, LockModes, LockOwnerType, LockReleased, LockResourceType, emit,
+    self, EventId, LockAcquired, LockModes, LockOwnerType, LockReleased, LockResourceType,
+    LockTimeout, LockTimeoutGreaterThan0, emit,
 };
 
 use super::held::HeldLock;
@@ -19,6 +21,11 @@ pub(super) fn grants_are_wanted() -> bool {
 #[inline]
 pub(super) fn releases_are_wanted() -> bool {
     events::is_wanted(EventId::LockReleased)
+}
+
+#[inline]
+pub(super) fn timeouts_are_wanted() -> bool {
+    events::is_wanted(EventId::LockTimeout) || events::is_wanted(EventId::LockTimeoutGreaterThan0)
 }
 
 pub(super) fn mode_of(mode: LockMode) -> LockModes {
@@ -127,6 +134,47 @@ pub(super) fn acquired(
         duration: waited.as_micros() as u64,
         resource_description: resource.description(),
     });
+}
+
+/// `owner` has given the request up, after so long.
+#[cold]
+pub(super) fn timed_out(
+    owner: &LockOwner,
+    rowset: RowsetId,
+    resource: &Resource,
+    (mode, session): (LockMode, bool),
+    waited: Duration,
+) {
+    let [resource_0, resource_1, resource_2] = words(resource);
+    let entity = Entity {
+        rowset,
+        ..Entity::default()
+    };
+    macro_rules! told {
+        ($event:ident) => {
+            emit(|| $event {
+                resource_type: kind(resource),
+                mode: mode_of(mode),
+                owner_type: owner_type(session),
+                transaction_id: i64::try_from(owner.transaction()).unwrap_or(0),
+                database_id: u64::from(resource.db().0),
+                lockspace_workspace_id: owner.id(),
+                lockspace_sub_id: 0,
+                lockspace_nest_id: 0,
+                resource_0,
+                resource_1,
+                resource_2,
+                object_id: object_of(resource),
+                associated_object_id: associated(&entity, resource),
+                duration: waited.as_micros() as u64,
+                resource_description: resource.description(),
+            });
+        };
+    }
+    told!(LockTimeout);
+    if waited > Duration::ZERO {
+        told!(LockTimeoutGreaterThan0);
+    }
 }
 
 /// `owner` has given the lock back.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use duramen_base::{SqlError, SqlResult, messages};
 
 use super::Tree;
+use super::binary;
 use super::doc::{Doc, Kind, NodeId, ROOT};
 use super::tree::{Axis, Expr, Math, Op, Step, Test, names};
 
@@ -17,6 +18,8 @@ pub enum Item {
     Text(String),
     Number(f64),
     Boolean(bool),
+    /// Bytes, written as xs:hexBinary or as xs:base64Binary.
+    Binary(Vec<u8>, bool),
 }
 
 /// A value from outside: `sql:variable`, `sql:column`.
@@ -343,6 +346,17 @@ impl Eval<'_> {
                 let Some(first) = atoms.first() else {
                     return Ok(Vec::new());
                 };
+                let is_hex = constructor == "xs:hexBinary";
+                if is_hex || constructor == "xs:base64Binary" {
+                    // What is no such thing gives nothing, as in SQL Server, where a cast that fails does.
+                    let bytes = match first {
+                        Item::Binary(bytes, _) => Some(bytes.clone()),
+                        other if is_hex => binary::from_hex(&shown(other)),
+                        other => binary::from_base64(&shown(other)),
+                    };
+                    let item = bytes.map(|b| Item::Binary(b, is_hex));
+                    return Ok(item.into_iter().collect());
+                }
                 one(match constructor {
                     "xs:boolean" => Item::Boolean(matches!(shown(first).trim(), "true" | "1")),
                     "xs:string" | "xs:date" | "xs:time" | "xs:dateTime" => Item::Text(shown(first)),
@@ -382,7 +396,7 @@ pub fn number(item: &Item) -> f64 {
         Item::Number(n) => *n,
         Item::Boolean(b) => f64::from(u8::from(*b)),
         Item::Text(t) | Item::Untyped(t) => t.trim().parse().unwrap_or(f64::NAN),
-        Item::Node(_) => f64::NAN,
+        Item::Node(_) | Item::Binary(..) => f64::NAN,
     }
 }
 
@@ -395,6 +409,8 @@ pub fn shown(item: &Item) -> String {
             format!("{}", *n as i64)
         }
         Item::Number(n) => n.to_string(),
+        Item::Binary(bytes, true) => binary::hex(bytes),
+        Item::Binary(bytes, false) => binary::base64(bytes),
         Item::Node(_) => String::new(),
     }
 }

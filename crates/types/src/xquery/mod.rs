@@ -13,7 +13,8 @@
 //! the node alone within the start tags above it, so that a document of many megabytes is not copied for each of its
 //! nodes: what would stand beside it is not known there, and asking for it is an error, never an empty answer.
 
-pub mod doc;
+pub mod binary;
+mod doc;
 mod eval;
 mod parse;
 mod tree;
@@ -171,6 +172,20 @@ impl Xml {
         };
         let items = self.items(query, given)?;
         Ok(items.first().map(|i| shown(&eval.atom(i))))
+    }
+
+    /// The bytes of what comes out first: text is base64, unless it says otherwise. `None` for nothing, and for a text that
+    /// is no base64 (*assumed*: NULL, as of a cast of XQuery that fails).
+    pub fn bytes(&self, query: &Query, given: &[Option<Item>]) -> SqlResult<Option<Vec<u8>>> {
+        let eval = Eval {
+            tree: &self.tree,
+            given,
+        };
+        let items = self.items(query, given)?;
+        Ok(items.first().and_then(|i| match eval.atom(i) {
+            Item::Binary(bytes, _) => Some(bytes),
+            other => binary::from_base64(&shown(&other)),
+        }))
     }
 
     pub fn exist(&self, query: &Query, given: &[Option<Item>]) -> SqlResult<bool> {

@@ -52,8 +52,20 @@ const FUNCTIONS: &[(&str, usize, usize)] = &[
 
 /// Constructors of types, by local name.
 const CONSTRUCTORS: &[&str] = &[
-    "boolean", "date", "dateTime", "decimal", "double", "float", "int", "integer", "long", "short",
-    "string", "time",
+    "base64Binary",
+    "boolean",
+    "date",
+    "dateTime",
+    "decimal",
+    "double",
+    "float",
+    "hexBinary",
+    "int",
+    "integer",
+    "long",
+    "short",
+    "string",
+    "time",
 ];
 
 /// Reads a query; `method` is named in errors. 2209 and its kin.
