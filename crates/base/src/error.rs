@@ -31,6 +31,18 @@ impl SqlError {
         }
     }
 
+    /// Information without a number: what PRINT sends.
+    pub fn print(message: String) -> SqlError {
+        SqlError {
+            number: 0,
+            severity: 0,
+            state: 1,
+            message,
+            procedure: None,
+            line: 0,
+        }
+    }
+
     pub fn with_state(mut self, state: u8) -> SqlError {
         self.state = state;
         self

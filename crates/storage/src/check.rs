@@ -40,6 +40,7 @@ mod snapshot;
 mod source;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,7 @@ pub use finding::Finding;
 pub use live::check_live;
 pub(crate) use overlay::OverlayFile;
 pub use snapshot::Snapshot;
+pub use usage::{FileUse, Share, UnitUse};
 
 use crate::format::boot::FileHeader;
 use source::DataFile;

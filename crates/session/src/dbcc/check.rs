@@ -4,6 +4,8 @@
 //! Findings that belong to no table come first, then table by table; each group that has any ends with its summary, and
 //! NO_INFOMSGS leaves only those. A CHECKDB that finds nothing notes in the boot page when it began.
 
+mod allocation;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -416,6 +418,13 @@ impl<'a> Said<'a> {
         }
     }
 
+    /// Information that has no number.
+    fn line(&mut self, text: String) {
+        if !self.quiet {
+            self.list.push((SqlError::print(text), None));
+        }
+    }
+
     fn conclude(&mut self, m: &messages::Message, args: &[&dyn Display]) {
         self.list.push((SqlError::new(m, args), None));
     }
@@ -491,6 +500,9 @@ fn report(
             summary(&mut said, kind, &title, id, &found);
         }
     }
+    if kind == Kind::Allocation {
+        allocation::tell_tables(&mut said, checked, db.db.id, &shown);
+    }
     for (object, found) in by_object {
         said.tell(&found);
         let id = object.unwrap_or(0);
@@ -499,14 +511,7 @@ fn report(
     let all: Vec<&Finding> = checked.findings.iter().collect();
     let (allocation, consistency) = counts(&all);
     if kind == Kind::Allocation {
-        let mut total = (0, 0, 0);
-        for (file, extents, used, reserved) in &checked.files {
-            let args: [&dyn Display; 4] = [file, extents, used, reserved];
-            said.inform(&messages::CHECK_FILE_USE, &args);
-            total = (total.0 + extents, total.1 + used, total.2 + reserved);
-        }
-        let args: [&dyn Display; 3] = [&total.0, &total.1, &total.2];
-        said.inform(&messages::CHECK_TOTAL_USE, &args);
+        allocation::tell_files(&mut said, checked);
     }
     if !matches!(kind, Kind::Table | Kind::Catalog) {
         let args: [&dyn Display; 4] = [&kind.name(), &allocation, &consistency, name];

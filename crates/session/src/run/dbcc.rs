@@ -37,15 +37,7 @@ impl Run<'_> {
         let report = dbcc::run(&stmt.name, &call)?;
         let quiet = call.options.iter().any(|o| o == "NO_INFOMSGS");
         for line in &report.printed {
-            let text = SqlError {
-                number: 0,
-                severity: 0,
-                state: 1,
-                message: line.clone(),
-                procedure: None,
-                line: 0,
-            };
-            self.say(&text, at);
+            self.say(&SqlError::print(line.clone()), at);
         }
         for m in &report.said {
             match m.severity {

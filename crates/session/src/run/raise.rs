@@ -60,12 +60,9 @@ impl Run<'_> {
         let message = value.as_text().unwrap_or_default();
         let line = self.program.steps[at].line as i32;
         let info = SqlError {
-            number: 0,
-            severity: 0,
-            state: 1,
-            message,
             procedure: self.place.procedure.clone(),
             line,
+            ..SqlError::print(message)
         };
         self.sink.info(&info);
         Ok(())

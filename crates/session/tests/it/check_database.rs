@@ -294,3 +294,64 @@ DROP TABLE #kept; DROP TABLE #heap"
     });
     nothing_while(&mut login(&instance), "tempdb", writers);
 }
+
+/// The one value of a query.
+fn only(s: &mut Session, sql: &str) -> String {
+    let lines = run(s, sql);
+    let row = lines.iter().find(|l| l.parse::<i64>().is_ok());
+    row.cloned().unwrap_or_else(|| panic!("{lines:?}"))
+}
+
+/// What CHECKALLOC says of space adds up, and is what the catalog's views say.
+#[test]
+fn checkalloc_accounts_for_every_page() {
+    let disk = SimDisk::new(6);
+    let mut s = made(&disk.env());
+    let text = |l: String| {
+        l.split_once(": ")
+            .map_or(l.clone(), |(_, text)| text.to_owned())
+    };
+    let lines = run(&mut s, "DBCC CHECKALLOC('w')");
+    let lines: Vec<String> = lines.into_iter().map(text).collect();
+    let numbers = |line: &str| -> Vec<i64> {
+        let digits = |c: char| !c.is_ascii_digit();
+        line.split(digits).filter_map(|n| n.parse().ok()).collect()
+    };
+    let after = |line: &str, word: &str| -> i64 {
+        let rest = line.split(word).nth(1).unwrap_or_default();
+        numbers(rest).first().copied().unwrap_or(-1)
+    };
+    let of =
+        |start: &str| -> Vec<&String> { lines.iter().filter(|l| l.starts_with(start)).collect() };
+    let (files, mixed, shares) = (of("File "), of("           File "), of("    Object ID "));
+    assert_eq!((files.len(), mixed.len()), (3, 3), "{lines:#?}");
+    for (file, mixed) in files.iter().zip(&mixed) {
+        let (file, mixed) = (numbers(file), numbers(mixed));
+        let (extents, used, reserved) = (file[1], file[2], file[3]);
+        assert_eq!(reserved, (extents - mixed[1]) * 8 + mixed[2], "{lines:#?}");
+        assert!(used <= reserved, "{lines:#?}");
+    }
+    let table = only(&mut s, "SELECT OBJECT_ID('w.dbo.t')");
+    let of_table = |l: &&&String| l.starts_with(&format!("    Object ID {table}, "));
+    let said: i64 = shares
+        .iter()
+        .filter(of_table)
+        .map(|l| after(l, "pages "))
+        .sum();
+    let used = "SELECT SUM(used_page_count) FROM w.sys.dm_db_partition_stats WHERE object_id = OBJECT_ID('w.dbo.t')";
+    assert_eq!(said.to_string(), only(&mut s, used), "{shares:#?}");
+    let extents: i64 = shares
+        .iter()
+        .filter(of_table)
+        .map(|l| after(l, "extents "))
+        .sum();
+    let at = lines
+        .iter()
+        .position(|l| *l == format!("Table t                Object ID {table}."));
+    let block = &lines[at.expect("a block for t")..];
+    let total = block
+        .iter()
+        .find(|l| l.starts_with("Total number of extents is "));
+    assert_eq!(total.map(|l| numbers(l)), Some(vec![extents]), "{lines:#?}");
+    assert!(run(&mut s, "DBCC CHECKALLOC('w') WITH NO_INFOMSGS").len() <= 1);
+}

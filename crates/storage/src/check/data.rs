@@ -21,6 +21,7 @@ use super::relations;
 use super::rows::{Depth, Page};
 use super::schema::{Schema, Shape};
 use super::source::{CHUNK_PAGES, DataFile, faults_of};
+use super::usage::{FileUse, UnitUse};
 use super::{FileReport, number};
 use crate::format::PageBytes;
 use crate::format::alloc::{
@@ -85,8 +86,9 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// The tables that were looked at, by id.
     pub objects: Vec<ObjectPages>,
-    /// Of each data file: extents, pages in use, pages of extents that are owned.
-    pub files: Vec<(u16, u64, u64, u64)>,
+    pub files: Vec<FileUse>,
+    /// By object, index, partition.
+    pub units: Vec<UnitUse>,
     pub pages: u64,
 }
 
@@ -258,13 +260,7 @@ fn check_with(
         }
     }
     objects(&schema, &facts, &only, checked);
-    for (file, maps) in files.iter().zip(&maps) {
-        let used = (0..file.pages).filter(|n| maps.is_allocated(*n)).count() as u64;
-        let extents = maps.extents.len() as u64;
-        checked
-            .files
-            .push((file.id(), extents, used, extents * u64::from(EXTENT_PAGES)));
-    }
+    checked.count_use(&files, &maps, &schema, units.as_deref().unwrap_or_default());
     Ok(files.into_iter().map(|f| f.report).collect())
 }
 
