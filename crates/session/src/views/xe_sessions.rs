@@ -75,6 +75,7 @@ mod targets {
         "execution_count", T::BIGINT, NOT_NULL, |s| big(s.1.executions);
         "execution_duration_ms", T::BIGINT, NOT_NULL, |s| big(s.1.millis);
         "target_data", T::NVARCHAR_MAX, NULL, |s| text(&s.1.data);
+        "bytes_written", T::BIGINT, NOT_NULL, |s| big(s.1.bytes);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! What is told of each is `super::process`'s.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use duramen_observe::events::{BlockedProcessReport, LockModes, ResourceOwnerType, Xml, emit};
@@ -16,16 +17,17 @@ use crate::databases::OpenDatabases;
 fn document(report: &BlockedReport, sessions: &Sessions, names: &Names<'_>) -> String {
     let p = &report.blocked;
     let mut out = format!(
-        "<blocked-process-report monitorLoop=\"{}\"><blocked-process><process id=\"process{}\" taskpriority=\"0\" logused=\"{}\" waitresource=\"{}\" waittime=\"{}\" ownerId=\"{}\" lockMode=\"{}\"",
+        "<blocked-process-report monitorLoop=\"{}\"><blocked-process><process id=\"process{}\" taskpriority=\"0\" logused=\"{}\" waitresource=\"{}\" waittime=\"{}\" ownerId=\"{}\"",
         report.round,
         p.spid.0,
         p.log_used,
         escaped(&p.resource.to_string()),
         p.waited.as_millis(),
         p.transaction,
-        p.mode.name(),
     );
     let blocked = sessions.get(&p.spid.0);
+    process::transaction(&mut out, blocked);
+    let _ = write!(out, " lockMode=\"{}\"", p.mode.name());
     process::session(&mut out, (p.spid.0, p.priority), blocked, true, names);
     process::text(&mut out, blocked, names);
     out += "</blocked-process><blocking-process><process";

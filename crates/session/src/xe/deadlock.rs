@@ -19,14 +19,15 @@ use crate::databases::OpenDatabases;
 fn process(out: &mut String, p: &DeadlockProcess, who: Option<&Arc<Activity>>, names: &Names<'_>) {
     let _ = write!(
         out,
-        "<process id=\"process{}\" taskpriority=\"0\" logused=\"{}\" waitresource=\"{}\" waittime=\"{}\" ownerId=\"{}\" lockMode=\"{}\"",
+        "<process id=\"process{}\" taskpriority=\"0\" logused=\"{}\" waitresource=\"{}\" waittime=\"{}\" ownerId=\"{}\"",
         p.spid.0,
         p.log_used,
         escaped(&p.resource.to_string()),
         p.waited.as_millis(),
         p.transaction,
-        p.mode.name(),
     );
+    process::transaction(out, who);
+    let _ = write!(out, " lockMode=\"{}\"", p.mode.name());
     process::session(out, (p.spid.0, p.priority), who, true, names);
     process::text(out, who, names);
 }

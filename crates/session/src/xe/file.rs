@@ -77,6 +77,8 @@ pub struct FileTarget {
     current: Option<Writer>,
     logged: u64,
     dropped: u64,
+    /// Of events, to all files.
+    pub bytes: u64,
     /// The last error of a write.
     error: String,
 }
@@ -104,6 +106,7 @@ impl FileTarget {
             current: None,
             logged: 0,
             dropped: 0,
+            bytes: 0,
             error: String::new(),
         }
     }
@@ -120,6 +123,14 @@ impl FileTarget {
                     [&"target", &"package0.event_file", &"filename", &why];
                 Err(SqlError::new(&messages::EVENT_PARAMETER_INVALID, &args))
             }
+        }
+    }
+
+    /// A session that runs has a file, as scripts expect that look for its name. Where it cannot be made, the first event
+    /// tries again.
+    pub fn begin(&mut self) {
+        if let Err(e) = self.roll() {
+            self.error = e.to_string();
         }
     }
 
@@ -165,6 +176,7 @@ impl FileTarget {
             return;
         }
         let count = records.len() as u64;
+        let bytes: usize = records.iter().map(Vec::len).sum();
         let most = self.most_bytes;
         let room = self.current.take_if(|c| c.end < most);
         self.current = room;
@@ -173,7 +185,10 @@ impl FileTarget {
             None => self.roll().and_then(|w| w.append(&records)),
         };
         match written {
-            Ok(()) => self.logged += count,
+            Ok(()) => {
+                self.logged += count;
+                self.bytes += bytes as u64;
+            }
             Err(e) => {
                 // What is half written ends the file; the next round begins another.
                 self.current = None;

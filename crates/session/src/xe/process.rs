@@ -141,6 +141,18 @@ pub(super) fn session(
     );
 }
 
+/// The transaction that a session has open.
+pub(super) fn transaction(out: &mut String, who: Option<&Arc<Activity>>) {
+    if let Some(open) = who.and_then(|a| a.open_transaction()) {
+        let _ = write!(
+            out,
+            " transactionname=\"{}\" lasttranstarted=\"{}\"",
+            escaped(&open.name),
+            moment(open.started.unix_nanos() as i64)
+        );
+    }
+}
+
 /// The statement that a request is at.
 fn frame(out: &mut String, who: &Activity, names: &Names<'_>) -> Option<()> {
     let (program, at) = who.statement()?;

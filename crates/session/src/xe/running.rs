@@ -75,6 +75,7 @@ pub struct TargetData {
     pub executions: u64,
     pub millis: u64,
     pub data: String,
+    pub bytes: u64,
 }
 
 pub struct Running {
@@ -148,8 +149,9 @@ impl Running {
             let file = match t.kind {
                 TargetKind::EventFile => {
                     let (mb, files) = (t.number("max_file_size"), t.number("max_rollover_files"));
-                    let file = FileTarget::new(around.folders, &t.text("filename"), mb, files);
+                    let mut file = FileTarget::new(around.folders, &t.text("filename"), mb, files);
                     file.check()?;
+                    file.begin();
                     Some(file)
                 }
                 _ => None,
@@ -251,6 +253,7 @@ impl Running {
             executions: t.executions,
             millis: t.nanos / 1_000_000,
             data: t.data(&self.definition, dropped),
+            bytes: t.bytes_written(),
         };
         self.targets.lock().iter().map(shown).collect()
     }

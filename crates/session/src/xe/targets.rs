@@ -73,6 +73,8 @@ pub struct Target {
     /// How often it was given events.
     pub executions: u64,
     pub nanos: u64,
+    /// Of events as text, in memory; a file knows its own.
+    shown_bytes: u64,
 }
 
 impl RingBuffer {
@@ -188,6 +190,7 @@ impl Target {
             sink,
             executions: 0,
             nanos: 0,
+            shown_bytes: 0,
         })
     }
 
@@ -206,7 +209,10 @@ impl Target {
                 });
                 file.write(records);
             }
-            Sink::Ring(ring) => rendered(true).for_each(|(_, shown)| ring.add(shown)),
+            Sink::Ring(ring) => rendered(true).for_each(|(_, shown)| {
+                self.shown_bytes += shown.len() as u64;
+                ring.add(shown);
+            }),
             Sink::Histogram(h) => events.iter().for_each(|f| h.add(f, definition)),
             Sink::Pairing(p) => events.iter().for_each(|f| p.add(f, definition)),
             Sink::Counter(counts) => events.iter().for_each(|f| {
@@ -217,6 +223,14 @@ impl Target {
         }
         self.executions += 1;
         self.nanos += began.elapsed().as_nanos() as u64;
+    }
+
+    /// `bytes_written`: what it was given as bytes. Targets that count have no bytes.
+    pub fn bytes_written(&self) -> u64 {
+        match &self.sink {
+            Sink::File(file) => file.bytes,
+            _ => self.shown_bytes,
+        }
     }
 
     /// `target_data` of `sys.dm_xe_session_targets`.

@@ -287,13 +287,15 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
             assert!(named[1].starts_with("PK__t__"), "{lines:?}");
             assert_eq!(named[2..], ["X", "X", "U", "1"], "{lines:?}");
             let processes = "SELECT p.x.value('(executionStack/frame/@procname)[1]', 'nvarchar(20)'), LEFT(p.x.value('(executionStack/frame)[1]', 'nvarchar(200)'), 8),
-                    p.x.value('@isolationlevel', 'nvarchar(30)'), p.x.value('@trancount', 'int'), p.x.value('@currentdbname', 'sysname'), p.x.value('@status', 'nvarchar(10)')
+                    p.x.value('@isolationlevel', 'nvarchar(30)'), p.x.value('@trancount', 'int'), p.x.value('@currentdbname', 'sysname'), p.x.value('@status', 'nvarchar(10)'),
+                    p.x.value('@transactionname', 'sysname'), p.x.value('@lockMode', 'char(1)')
                 FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
                     ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x) CROSS APPLY g.x.nodes('//process-list/process') AS p(x)";
             let lines = run(&mut listener, processes);
             let database = named[0].split('.').next().expect("a name");
-            let expected =
-                format!("adhoc | UPDATE t | read committed (2) | 1 | {database} | suspended");
+            let expected = format!(
+                "adhoc | UPDATE t | read committed (2) | 1 | {database} | suspended | user_transaction | U"
+            );
             assert_eq!(lines[1], expected, "{lines:?}");
             assert_eq!(winner, (vec!["rows 1".to_owned()], "1".to_owned()));
             let mut s = session(instance);
