@@ -79,6 +79,7 @@ messages! {
     NO_DIFFERENTIAL_BASE = 3035, 16, "Cannot perform a differential backup for database \"%ls\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.";
     BACKUP_OF_STANDBY = 3036, 16, "The database \"%ls\" is in warm-standby state (set by executing RESTORE WITH STANDBY) and cannot be backed up until the entire restore sequence is completed.";
     BACKUP_FAILED_LOGGED = 3041, 16, "BACKUP failed to complete the command %.*ls. Check the backup application log for detailed messages.";
+    BACKUP_OF_DAMAGED = 3042, 10, "BACKUP WITH CONTINUE_AFTER_ERROR successfully generated a backup of the damaged database. Refer to the SQL Server error log for information about the errors that were encountered.";
     BACKUP_PAGE_DAMAGED = 3043, 16, "BACKUP '%ls' detected an error on page %S_PGID in file '%ls'.";
     BACKUP_DEVICE_EMPTY = 3044, 16, "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.";
     MEDIA_INCOMPATIBLE = 3098, 16, "The backup cannot be performed because '%ls' was requested after the media was formatted with an incompatible structure. To append to this media set, either omit '%ls' or specify '%ls'. Alternatively, you can create a new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.";
@@ -104,7 +105,9 @@ messages! {
     BACKUP_OF_OTHER_VERSION = 3169, 16, "The database was backed up on a server running version %ls. That version is incompatible with this server, which is running version %ls. Either restore the database on a server that supports the backup, or use a backup that is compatible with this server.";
     RESTORE_FILE_CLAIMED_TWICE = 3176, 16, "File '%ls' is claimed by '%ls'(%d) and '%ls'(%d). The WITH MOVE clause can be used to relocate one or more files.";
     RESTORE_PAGE_DAMAGED = 3183, 16, "RESTORE detected an error on page %S_PGID in database \"%ls\" as read from the backup set.";
+    RESTORED_DAMAGED = 3184, 10, "RESTORE WITH CONTINUE_AFTER_ERROR was successful but some damage was encountered. Inconsistencies in the database are possible.";
     NO_BACKUP_CHECKSUMS = 3187, 16, "RESTORE WITH CHECKSUM cannot be specified because the backup set does not contain checksum information.";
+    BACKUP_SET_OF_DAMAGED = 3188, 10, "The backup set was written with damaged data by a BACKUP WITH CONTINUE_AFTER_ERROR.";
     BACKUP_DAMAGED = 3189, 16, "Damage to the backup set was detected.";
     CANNOT_OPEN_BACKUP_DEVICE = 3201, 16, "Cannot open backup device '%ls'. Operating system error %ls.";
     BACKUP_WRITE_FAILED = 3202, 16, "Write on \"%ls\" failed: %ls";

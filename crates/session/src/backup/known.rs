@@ -48,7 +48,7 @@ pub const BACKUP_OPTIONS: &[Entry] = &[
     ("BUFFERCOUNT", Known::Int, BACKUP),
     ("CHECKSUM", Known::Switch, BACKUP),
     ("COMPRESSION", Known::Compression, BACKUP),
-    // BACKUP LOG alone: the tail of the log of a database that cannot be opened.
+    // Damaged pages go along; the tail of the log of a database that cannot be opened.
     ("CONTINUE_AFTER_ERROR", Known::Switch, BACKUP),
     ("COPY_ONLY", Known::Switch, BACKUP),
     ("CREDENTIAL", Known::Missing, BACKUP),
@@ -97,7 +97,8 @@ pub const RESTORE_OPTIONS: &[Entry] = &[
     ("BLOCKSIZE", Known::Int, RESTORE),
     ("BUFFERCOUNT", Known::Int, RESTORE | VERIFY),
     ("CHECKSUM", Known::Switch, READS),
-    ("CONTINUE_AFTER_ERROR", Known::Missing, READS),
+    // Of what shows a set nothing can fail that would be worth going on.
+    ("CONTINUE_AFTER_ERROR", Known::Switch, READS),
     ("CREDENTIAL", Known::Missing, READS),
     ("ENABLE_BROKER", Known::Missing, RESTORE),
     ("ERROR_BROKER_CONVERSATIONS", Known::Missing, RESTORE),

@@ -12,6 +12,7 @@ pub mod show;
 mod standby;
 mod stop;
 mod take;
+mod tolerated;
 mod verify;
 
 use std::collections::BTreeSet;

@@ -17,7 +17,8 @@ use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, fold};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{
-    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint, Transfer,
+    BackupSet, Medium, RecordTime, RestoreFiles, SetFile, SetHeader, SetKind, StopPoint, Tolerance,
+    Transfer,
 };
 use duramen_storage::{Database, OpenDatabase};
 
@@ -123,20 +124,27 @@ impl Admin<'_> {
                 return Err(SqlError::new(&messages::STOPAT_TOO_EARLY_FOR_SET, &[]));
             }
         }
+        let tolerance = Tolerance::new(stmt.options.has("CONTINUE_AFTER_ERROR"));
         if of_part {
+            if tolerance.is_tolerant() {
+                return Err(refuse(
+                    "RESTORE of pages or files WITH CONTINUE_AFTER_ERROR",
+                ));
+            }
             return self.restore_pages(stmt, (&medium, &set), started);
         }
         let of_pages = self.page_restore_of(&stmt.database)?;
         match (set.header.kind, of_pages) {
-            (SetKind::Database, _) => self.restore_full(stmt, &medium, &set)?,
+            (SetKind::Database, _) => self.restore_full(stmt, &medium, &set, &tolerance)?,
             (_, Some(_)) => self.roll_pages(stmt, (&medium, &set))?,
-            _ => self.roll_forward(stmt, &medium, &set, stop.as_ref())?,
+            _ => self.roll_forward(stmt, (&medium, &set), stop.as_ref(), &tolerance)?,
         }
         self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
         self.note_restored(stmt, &medium, &set, stop.as_ref());
         if set.header.kind == SetKind::Database {
             self.note_pages_restored(&stmt.database, None);
         }
+        self.tell_tolerated(&stmt.database, &tolerance);
         self.log_restored(&stmt.database, &set.header, set.position, &stmt.devices);
         if !stmt.options.stays_restoring() {
             self.log_restore_complete(&stmt.database);
@@ -230,14 +238,17 @@ impl Admin<'_> {
     fn roll_forward(
         &mut self,
         stmt: &Statement,
-        medium: &Medium,
-        set: &BackupSet,
+        (medium, set): (&Medium, &BackupSet),
         stop: Option<&StopPoint>,
+        tolerance: &Tolerance,
     ) -> SqlResult<()> {
         let gone = self.restoring(&stmt.database)?;
         let transfer = stmt.options.transfer()?;
         let databases = &self.instance().databases;
-        let files = databases.restore_files(&gone.entry);
+        let files = RestoreFiles {
+            tolerance: tolerance.clone(),
+            ..databases.restore_files(&gone.entry)
+        };
         let cancel = self.cancel_token().clone();
         let activity = self.session().activity.clone();
         let mut progress = |percent: u32| {
@@ -274,6 +285,7 @@ impl Admin<'_> {
         stmt: &Statement,
         medium: &Medium,
         set: &BackupSet,
+        tolerance: &Tolerance,
     ) -> SqlResult<()> {
         let instance = self.instance();
         let databases = &instance.databases;
@@ -293,7 +305,11 @@ impl Admin<'_> {
                     (medium, set),
                     &files,
                     replaced.as_ref(),
-                    (stmt.options.stays_restoring(), stmt.options.transfer()?),
+                    How {
+                        no_recovery: stmt.options.stays_restoring(),
+                        transfer: stmt.options.transfer()?,
+                        tolerance: tolerance.clone(),
+                    },
                     &mut |percent| {
                         activity.advance(percent as f32);
                         match cancel.is_set() {
@@ -491,6 +507,13 @@ fn entry_of(f: &SetFile, path: &str) -> FileEntry {
     }
 }
 
+/// How a full backup is restored.
+struct How {
+    no_recovery: bool,
+    transfer: Transfer,
+    tolerance: Tolerance,
+}
+
 impl Databases {
     /// The files of an entry, as a restore knows them.
     pub(crate) fn restore_files(&self, entry: &DatabaseEntry) -> RestoreFiles {
@@ -504,6 +527,7 @@ impl Databases {
             log: of(FileKind::Log)
                 .map(|f| self.log_spec(&NewFile::of(f)))
                 .collect(),
+            tolerance: Tolerance::default(),
         }
     }
 
@@ -540,9 +564,10 @@ impl Databases {
         (medium, set): (&Medium, &BackupSet),
         files: &[FileEntry],
         replaced: Option<&DatabaseEntry>,
-        (no_recovery, transfer): (bool, Transfer),
+        how: How,
         progress: &mut dyn FnMut(u32) -> SqlResult<()>,
     ) -> SqlResult<()> {
+        let no_recovery = how.no_recovery;
         let _one = self.admin.lock();
         let disk = &self.engine.env.disk;
         let header = &set.header;
@@ -568,13 +593,7 @@ impl Databases {
         }
         let master = self.master()?;
         self.in_master(&master.catalog, |r, tx| r.add(tx, &laid))?;
-        let made = self.lay_and_recover(
-            name,
-            (medium, set),
-            &laid,
-            (no_recovery, transfer),
-            progress,
-        );
+        let made = self.lay_and_recover(name, (medium, set), &laid, how, progress);
         if let Err(e) = made {
             self.delete_files(&laid);
             self.in_master(&master.catalog, |r, tx| r.remove(tx, laid.id))?;
@@ -628,14 +647,15 @@ impl Databases {
         name: &str,
         (medium, set): (&Medium, &BackupSet),
         laid: &DatabaseEntry,
-        (no_recovery, transfer): (bool, Transfer),
+        how: How,
         progress: &mut dyn FnMut(u32) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let mut files = self.restore_files(laid);
         files.name = name.to_owned();
+        files.tolerance = how.tolerance;
         self.engine
-            .lay_backup(&files, medium, set, transfer, progress)?;
-        if no_recovery {
+            .lay_backup(&files, medium, set, how.transfer, progress)?;
+        if how.no_recovery {
             return Ok(());
         }
         let spec = OpenDatabase {

@@ -141,12 +141,16 @@ pub mod header {
     }
 
     impl Source<'_> {
+        fn is_damaged(&self) -> bool {
+            !self.set.complete || self.set.header.damaged
+        }
+
         /// The bits that the documentation names.
         fn flags(&self) -> i64 {
             let h = &self.set.header;
             i64::from(h.bulk_logged)
                 | i64::from(h.checksums) << 4
-                | i64::from(!self.set.complete) << 5
+                | i64::from(self.is_damaged()) << 5
                 | i64::from(h.begins_log_chain) << 6
                 | i64::from(h.incomplete) << 7
                 | i64::from(h.copy_only) << 9
@@ -196,7 +200,7 @@ pub mod header {
         "IsReadOnly", T::BIT, NULL, |_| bit(false);
         "IsSingleUser", T::BIT, NULL, |_| bit(false);
         "HasBackupChecksums", T::BIT, NULL, |s| bit(s.set.header.checksums);
-        "IsDamaged", T::BIT, NULL, |s| bit(!s.set.complete);
+        "IsDamaged", T::BIT, NULL, |s| bit(s.is_damaged());
         "BeginsLogChain", T::BIT, NULL, |s| bit(s.set.header.begins_log_chain);
         "HasIncompleteMetaData", T::BIT, NULL, |s| bit(s.set.header.incomplete);
         "IsForceOffline", T::BIT, NULL, |_| bit(false);

@@ -7,7 +7,7 @@ use duramen_catalog::{DatabaseEntry, FileKind};
 use duramen_os::time;
 use duramen_storage::RecoveryModel;
 use duramen_storage::backup::{
-    Backed, BackupRequest, BackupSet, Progress, SetFile, SetHeader, SetKind,
+    Backed, BackupRequest, BackupSet, Progress, SetFile, SetHeader, SetKind, Tolerance,
 };
 
 use super::device::{Compression, Place, Placing};
@@ -81,9 +81,6 @@ impl Admin<'_> {
                     &[&shown],
                 ));
             }
-        }
-        if stmt.options.has("CONTINUE_AFTER_ERROR") && !log {
-            return Err(refuse("BACKUP DATABASE WITH CONTINUE_AFTER_ERROR"));
         }
         if self.session().in_transaction() {
             return Err(SqlError::new(&messages::BACKUP_IN_TRANSACTION, &[]));
@@ -258,6 +255,7 @@ impl Admin<'_> {
             },
             log_files: log_files(entry),
             transfer: options.transfer()?,
+            tolerance: Tolerance::new(options.has("CONTINUE_AFTER_ERROR")),
         };
         let step = options.stats();
         let cancel = self.cancel_token().clone();
@@ -289,6 +287,7 @@ impl Admin<'_> {
             self.note(&messages::PERCENT_PROCESSED, &[&percent]);
         }
         self.tell_backed(&entry.name, position, &taken);
+        self.log_damaged(entry, &request.tolerance);
         let pages = taken.files.iter().map(|f| f.pages).sum();
         self.log_backed(&taken.header, pages, position, &stmt.devices);
         let set = BackupSet {
@@ -337,6 +336,9 @@ impl Admin<'_> {
                 [&f.pages, &database, &f.logical_name, &position];
             self.note(&messages::PROCESSED_PAGES, &args);
             pages += f.pages;
+        }
+        if taken.header.damaged {
+            self.note(&messages::BACKUP_OF_DAMAGED, &[]);
         }
         let what = match taken.header.kind {
             SetKind::Database => "BACKUP DATABASE",

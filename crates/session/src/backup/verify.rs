@@ -51,6 +51,9 @@ impl Admin<'_> {
                 self.notes.push(e);
             }
         }
+        if set.header.damaged {
+            self.note(&messages::BACKUP_SET_OF_DAMAGED, &[]);
+        }
         self.note(&messages::BACKUP_SET_VALID, &[&set.position]);
         Ok(())
     }

@@ -8,6 +8,7 @@ mod backup_history;
 mod backup_names;
 mod backups;
 mod backups_altered;
+mod backups_damaged;
 mod bulk_logged;
 mod check_database;
 mod check_planted;

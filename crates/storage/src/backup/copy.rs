@@ -16,12 +16,13 @@ use duramen_os::AlignedBuf;
 
 use super::tape::StreamSum;
 use super::team::Buffers;
+use super::tolerance::Tolerance;
 use crate::engine::Engine;
 use crate::files::DataFile;
 use crate::format::PageBytes;
 use crate::format::alloc::is_fixed_page;
-use crate::format::page::{PageRef, Verify, verify};
-use crate::suspects::{Suspicion, suspicion};
+use crate::format::page::{PageMut, PageRef, Verify, verify};
+use crate::suspects::{SuspectPage, Suspicion, suspicion};
 
 pub(super) const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
 
@@ -86,6 +87,7 @@ pub(super) struct Reader {
     pub file: Arc<DataFile>,
     /// BACKUP WITH CHECKSUM: every page has to be sound.
     pub checksums: bool,
+    pub tolerance: Tolerance,
     pub buffers: Arc<Buffers>,
 }
 
@@ -124,7 +126,7 @@ impl Reader {
                 .map_err(Bad::Failed)?;
             for i in 0..*count {
                 let at = from + i as usize * EXTENT_BYTES;
-                let extent = &buf[at..at + EXTENT_BYTES];
+                let extent = &mut buf[at..at + EXTENT_BYTES];
                 if extent.iter().all(|b| *b == 0) {
                     continue;
                 }
@@ -175,28 +177,44 @@ impl Reader {
     }
 
     /// An extent says by its pages which it is: one of them has to be sound.
-    fn check(&self, extent: u32, bytes: &[u8]) -> Result<(), Bad> {
+    fn check(&self, extent: u32, bytes: &mut [u8]) -> Result<(), Bad> {
+        let all = self.checksums || self.tolerance.is_tolerant();
         let mut placed = false;
-        let (pages, _) = bytes.as_chunks::<PAGE_BYTES>();
+        let mut damaged = None;
+        let (pages, _) = bytes.as_chunks_mut::<PAGE_BYTES>();
         for (i, page) in pages.iter().enumerate() {
             let id = PageId::new(self.file.id, extent * EXTENT_PAGES + i as u32);
             if is_sound(page, id) {
                 placed = true;
-                if !self.checksums {
+                if !all {
                     break;
                 }
-            } else if self.checksums && page.iter().any(|b| *b != 0) {
+            } else if all && page.iter().any(|b| *b != 0) {
                 let why = suspicion(page, id).unwrap_or(Suspicion::Failed);
-                return Err(Bad::Page(id, Some(why)));
+                if !self.tolerance.is_tolerant() {
+                    return Err(Bad::Page(id, Some(why)));
+                }
+                self.tolerate(id, why);
+                damaged = damaged.or(Some((i, id)));
             }
         }
-        match placed {
-            true => Ok(()),
-            false => {
+        match (placed, damaged) {
+            (true, _) => Ok(()),
+            (false, Some((i, id))) => {
+                PageMut::new(&mut pages[i]).set_page_id(id);
+                Ok(())
+            }
+            (false, None) => {
                 let first = PageId::new(self.file.id, extent * EXTENT_PAGES);
                 Err(Bad::Page(first, None))
             }
         }
+    }
+
+    fn tolerate(&self, page: PageId, why: Suspicion) {
+        let db = self.db;
+        self.engine.suspects.note(SuspectPage { db, page, why });
+        self.tolerance.meet(page);
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `take` | BACKUP: the fuzzy copy and its log |
 //! | `team`, `copy`, `writers`, `sums` | who reads, checks and writes side by side |
 //! | `identity` | GUIDs of files |
+//! | `tolerance` | CONTINUE_AFTER_ERROR |
 //! | `tail` | BACKUP LOG of a database that cannot be opened |
 //! | `restore` | RESTORE: files laid out, log laid behind |
 //! | `pages` | RESTORE ... PAGE: a few pages brought up to the rest |
@@ -48,6 +49,7 @@ mod tail;
 mod take;
 mod tape;
 mod team;
+mod tolerance;
 mod units;
 mod whole;
 mod writers;
@@ -67,6 +69,7 @@ pub use stop::{RecordTime, StopPoint};
 pub use take::{Backed, BackedFile, BackupRequest, Progress, Stripe};
 pub use tape::{Device, Media};
 pub use team::Transfer;
+pub use tolerance::Tolerance;
 
 use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL};
 

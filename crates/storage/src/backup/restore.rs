@@ -20,6 +20,7 @@ use super::set::{SetHeader, SetKind};
 use super::stop::{self, Stop, StopPoint};
 use super::sums::{Family, Part, Summed, Sums, parts};
 use super::team::{Team, Transfer};
+use super::tolerance::Tolerance;
 use crate::engine::{Database, Engine};
 use crate::error::io_error;
 use crate::files::grow::expand_error;
@@ -46,6 +47,8 @@ pub struct RestoreFiles {
     /// By their numbers in the set; sizes are taken from there.
     pub data: Vec<DataFileSpec>,
     pub log: Vec<LogFileSpec>,
+    /// What becomes of damaged pages.
+    pub tolerance: Tolerance,
 }
 
 /// How far a restore has come.
@@ -571,6 +574,7 @@ struct Copy {
     checkpoint: Lsn,
     /// The set becomes the base of differential backups, under this GUID.
     base: Option<[u8; 16]>,
+    tolerance: Tolerance,
 }
 
 impl Copy {
@@ -582,6 +586,7 @@ impl Copy {
             state: laying.state,
             checkpoint: h.checkpoint_lsn,
             base: (h.kind == SetKind::Database && !h.copy_only).then_some(h.guid),
+            tolerance: laying.files.tolerance.clone(),
         }
     }
 
@@ -591,11 +596,14 @@ impl Copy {
         SqlError::new(&messages::RESTORE_PAGE_DAMAGED, &args)
     }
 
-    /// The first page of an extent, by the pages in it, all of which must be sound. The pages that say whose they are say
-    /// it of the copy afterwards. 3183
+    /// The first page of an extent, by the pages in it, all of which must be sound unless damage is tolerated: then by
+    /// the first sound one, or the first. The pages that say whose they are say it of the copy afterwards. 3183
     fn place(&self, file: u16, extent: &mut [u8]) -> SqlResult<u32> {
-        let mut first = None;
         let (pages, _) = extent.as_chunks_mut::<PAGE_BYTES>();
+        if self.tolerance.is_tolerant() {
+            return self.place_damaged(file, pages);
+        }
+        let mut first = None;
         for (i, page) in pages.iter_mut().enumerate() {
             if page.iter().all(|b| *b == 0) {
                 continue;
@@ -613,6 +621,32 @@ impl Copy {
             self.rebind(id, page)?;
         }
         first.ok_or_else(|| self.damaged(PageId::new(file, 0)))
+    }
+
+    fn place_damaged(&self, file: u16, pages: &mut [PageBytes]) -> SqlResult<u32> {
+        let start_of = |i: usize, page: &PageBytes| {
+            let id = PageRef::new(page).page_id();
+            let start = id.page.checked_sub(i as u32);
+            start.filter(|s| id.file == file && s.is_multiple_of(EXTENT_PAGES))
+        };
+        let there = |p: &PageBytes| p.iter().any(|b| *b != 0);
+        let numbered = || pages.iter().enumerate().filter(|(_, p)| there(p));
+        let sound = numbered().find(|(_, p)| verify(p) == Verify::Ok);
+        let by = sound.or_else(|| numbered().next());
+        let start = by.and_then(|(i, p)| start_of(i, p));
+        let start = start.ok_or_else(|| self.damaged(PageId::new(file, 0)))?;
+        for (i, page) in pages.iter_mut().enumerate().filter(|(_, p)| there(p)) {
+            let id = PageId::new(file, start + i as u32);
+            match verify(page) == Verify::Ok && start_of(i, page) == Some(start) {
+                true => self.rebind(id, page)?,
+                // Without these nothing can be opened.
+                false if id.page == 0 || id == PageId::new(1, BOOT_PAGE) => {
+                    return Err(self.damaged(id));
+                }
+                false => self.tolerance.meet(id),
+            }
+        }
+        Ok(start)
     }
 
     fn rebind(&self, id: PageId, page: &mut PageBytes) -> SqlResult<()> {

@@ -115,6 +115,8 @@ pub struct SetHeader {
     pub begins_log_chain: bool,
     /// The tail of the log of a database that could not be opened: some of this is not what the database says.
     pub incomplete: bool,
+    /// WITH CONTINUE_AFTER_ERROR, and it had to: some of its pages are damaged.
+    pub damaged: bool,
     pub name: String,
     pub description: String,
     pub user: String,
@@ -258,8 +260,9 @@ impl SetHeader {
             self.bulk_logged,
             self.begins_log_chain,
             self.incomplete,
+            self.damaged,
         ];
-        b.push((0..5).map(|i| u8::from(bits[i]) << i).sum());
+        b.push((0..bits.len()).map(|i| u8::from(bits[i]) << i).sum());
         b.push(self.recovery_model);
         b.extend(self.options.to_le_bytes());
         b.extend(self.created.0.to_le_bytes());
@@ -370,6 +373,7 @@ impl SetHeader {
         self.bulk_logged = bits & 4 != 0;
         self.begins_log_chain = bits & 8 != 0;
         self.incomplete = bits & 16 != 0;
+        self.damaged = bits & 32 != 0;
         self.recovery_model = r.u8()?;
         self.options = r.u64()?;
         self.created = (r.u32()? as i32, r.u32()?);

@@ -16,6 +16,7 @@ use super::read::OWN_BLOCK_AT;
 use super::set::{SetFile, SetHeader, SetKind, TapeTime};
 use super::tape::{COMMON_BYTES, Device, Media, SOFTWARE, Tape};
 use super::team::{Buffers, Team, Transfer};
+use super::tolerance::Tolerance;
 use super::writers::{Job, Writers};
 use crate::engine::{Database, Engine};
 use crate::files::{DataFile, FileGrowth};
@@ -48,6 +49,8 @@ pub struct BackupRequest {
     /// The log's files; their sizes are filled in.
     pub log_files: Vec<SetFile>,
     pub transfer: Transfer,
+    /// What becomes of damaged pages.
+    pub tolerance: Tolerance,
 }
 
 /// A device of a backup.
@@ -541,6 +544,7 @@ impl<'a> Writer<'a> {
             db: self.id,
             file: file.clone(),
             checksums: self.header.checksums,
+            tolerance: self.request.tolerance.clone(),
             buffers: self.buffers.clone(),
         };
         let Transfer { bytes, buffers } = self.request.transfer;
@@ -668,6 +672,7 @@ impl<'a> Writer<'a> {
         self.header.last_lsn = last;
         self.header.finished = now();
         self.header.size = self.payload_bytes();
+        self.header.damaged = !self.request.tolerance.met().is_empty();
         self.configuration(b"MSLS")?;
         let marks = 2 * self.request.position;
         let mut body = [0; 36];
