@@ -169,6 +169,8 @@ counters! {
             LogPoolRequests = "Log Pool Requests/sec" Bulk,
             LogPoolCacheMisses = "Log Pool Cache Misses/sec" Bulk,
             LogPoolDiskReads = "Log Pool Disk Reads/sec" Bulk,
+            BackupRestoreBytes = "Backup/Restore Throughput/sec" Bulk,
+            DbccScanBytes = "DBCC Logical Scan Bytes/sec" Bulk,
     }
 }
 

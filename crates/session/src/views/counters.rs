@@ -101,9 +101,13 @@ fn sizes(cx: &Context, db: DbId) -> Vec<CounterValue> {
 
 pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| {
     cx.instance.databases.engine.publish_counters();
-    let mut rows: Vec<Vec<Value>> = duramen_observe::counters()
+    let (errors, counters): (Vec<_>, Vec<_>) = duramen_observe::counters()
+        .into_iter()
+        .partition(|c| c.object == ERRORS);
+    let mut rows: Vec<Vec<Value>> = counters
         .into_iter()
         .map(|counter| (counter, instance(&counter)))
+        .chain(by_kind(&errors))
         .chain(gauges::all(cx))
         .map(|(counter, instance)| {
             row(&Source {
@@ -153,7 +157,26 @@ pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| 
 /// Counters of objects that have instances are totals here.
 fn instance(c: &CounterValue) -> &'static str {
     match c.object {
-        "Locks" | "SQL Errors" => "_Total",
+        "Locks" => "_Total",
         _ => "",
     }
+}
+
+const ERRORS: &str = "SQL Errors";
+
+/// Errors are one counter, whose instances are their kinds.
+/// <https://learn.microsoft.com/sql/relational-databases/performance-monitor/sql-server-sql-errors-object>
+fn by_kind(errors: &[CounterValue]) -> Vec<(CounterValue, &'static str)> {
+    let of = |value, instance| {
+        let counter = CounterValue {
+            object: ERRORS,
+            name: "Errors/sec",
+            kind: CounterKind::Bulk,
+            value,
+        };
+        (counter, instance)
+    };
+    let mut rows = vec![of(errors.iter().map(|c| c.value).sum(), "_Total")];
+    rows.extend(errors.iter().map(|c| of(c.value, c.name)));
+    rows
 }

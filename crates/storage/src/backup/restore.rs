@@ -10,7 +10,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use duramen_base::{EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
+use duramen_base::{
+    DbId, EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages,
+};
+use duramen_observe::{DbCounter, count_db};
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
 use duramen_wal::{LaidLog, LogError, LogFileSpec};
 
@@ -694,6 +697,8 @@ impl Layer {
         let (run, file) = self.targets.get(part.run).ok_or_else(damaged)?;
         let family = self.families.get(run.family).ok_or_else(damaged)?;
         family.read(bytes, part.at)?;
+        let db = DbId(self.copy.id);
+        count_db(db, DbCounter::BackupRestoreBytes, bytes.len() as u64);
         let summed = Summed::of(bytes, run);
         let there = file.handle.len().unwrap_or(0);
         // Extents that are neighbours in the file go down together.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use duramen_base::{
     DbId, EXTENT_PAGES, FileId, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages,
 };
-use duramen_observe::WaitType;
+use duramen_observe::{DbCounter, WaitType, count_db};
 use duramen_os::time;
 use duramen_wal::{BlockRange, Log, LogError};
 
@@ -586,6 +586,7 @@ impl<'a> Writer<'a> {
             crc,
             sum,
         } = filled;
+        count_db(self.id, DbCounter::BackupRestoreBytes, bytes as u64);
         let tape = &mut self.tapes[self.turn];
         let written = match bytes {
             0 => Ok(()),

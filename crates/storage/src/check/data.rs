@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use duramen_base::messages::{self};
-use duramen_base::{AllocUnitId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlResult};
+use duramen_base::{AllocUnitId, DbId, EXTENT_PAGES, Lsn, ObjectId, PAGE_BYTES, PageId, SqlResult};
+use duramen_observe::{DbCounter, count_db};
 use duramen_os::{AlignedBuf, Disk, thread};
 
 use super::catalog::{self, Unit};
@@ -381,12 +382,15 @@ impl Shared {
         let (file, maps) = (&self.files[at], &self.maps[at]);
         let (id, own) = (file.id(), file.header.own);
         let wanted = |n: u32| self.is_wanted(id, maps, n);
+        let before = facts.pages;
         file.for_pages(first, buf, wanted, facts, |facts, n, page| {
             let page_id = PageId::new(id, n);
             facts.pages += 1;
             *facts.checked.entry(id).or_default() += 1;
             self.look(file, maps, page_id, own, page, facts);
         });
+        let bytes = (facts.pages - before) * PAGE_BYTES as u64;
+        count_db(DbId(self.schema.database), DbCounter::DbccScanBytes, bytes);
         Some(n)
     }
 
