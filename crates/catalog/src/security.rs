@@ -22,6 +22,7 @@ pub const LOGIN_SA: i32 = 1;
 pub const SERVER_PUBLIC: i32 = 2;
 /// The server role `sysadmin`.
 pub const SYSADMIN: i32 = 3;
+pub const DBCREATOR: i32 = 9;
 /// The fixed server roles with their ids.
 pub const SERVER_ROLES: &[(i32, &str)] = &[
     (SERVER_PUBLIC, "public"),
@@ -31,7 +32,7 @@ pub const SERVER_ROLES: &[(i32, &str)] = &[
     (6, "setupadmin"),
     (7, "processadmin"),
     (8, "diskadmin"),
-    (9, "dbcreator"),
+    (DBCREATOR, "dbcreator"),
     (10, "bulkadmin"),
 ];
 /// Logins of users have ids from here.

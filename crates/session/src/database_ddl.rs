@@ -62,19 +62,38 @@ impl<'s> Admin<'s> {
         self.notes.push(SqlError::new(message, args));
     }
 
-    /// ALTER DATABASE: 5069 follows whatever went wrong.
+    /// ALTER DATABASE: 5069 follows what went wrong with SET, 5009 why a new file could not be made, 5072 why the collation
+    /// stays; other errors stand alone.
     pub fn alter(&mut self, stmt: &ast::AlterDatabase) -> SqlResult<()> {
         let current = self.session.database.clone();
         let name = stmt.name.clone().unwrap_or_else(|| current.to_string());
         let result = self.alter_named(&name, &stmt.action);
-        // What is not supported is one error, as everywhere.
-        let number = messages::NOT_SUPPORTED.number;
-        result.map_err(|e| match e.number {
-            n if n == number || n == messages::ALTER_DATABASE_NO_ACCESS.number => e,
-            _ => {
-                self.notes.push(e);
-                SqlError::new(&messages::ALTER_DATABASE_FAILED, &[])
-            }
+        result.map_err(|e| {
+            // What is not supported is one error, as everywhere.
+            let alone = [
+                messages::NOT_SUPPORTED.number,
+                messages::ALTER_DATABASE_NO_ACCESS.number,
+            ];
+            let next = match &stmt.action {
+                _ if alone.contains(&e.number) => return e,
+                AlterDatabaseAction::Set { .. } => {
+                    SqlError::new(&messages::ALTER_DATABASE_FAILED, &[])
+                }
+                AlterDatabaseAction::AddFiles { .. } | AlterDatabaseAction::AddLogFiles(_)
+                    if (5100..5200).contains(&e.number) =>
+                {
+                    SqlError::new(&messages::FILES_NOT_FOUND, &[]).with_state(8)
+                }
+                AlterDatabaseAction::Collate(wanted)
+                    if e.number == messages::DATABASE_LOCK_FAILED.number =>
+                {
+                    let args: [&dyn std::fmt::Display; 2] = [&name, wanted];
+                    SqlError::new(&messages::COLLATION_CANNOT_BE_SET, &args)
+                }
+                _ => return e,
+            };
+            self.notes.push(e);
+            next
         })
     }
 
@@ -110,10 +129,10 @@ impl<'s> Admin<'s> {
         })
     }
 
-    /// X on the database at once, or 5030.
-    fn alone_now(&self, db: &OpenDb) -> SqlResult<()> {
+    /// X on the database at once, or 5030; its state says for what.
+    fn alone_now(&self, db: &OpenDb, state: u8) -> SqlResult<()> {
         let locked = self.session.try_alone(db, Some(std::time::Duration::ZERO));
-        locked.map_err(|_| SqlError::new(&messages::DATABASE_LOCK_FAILED, &[]))
+        locked.map_err(|_| SqlError::new(&messages::DATABASE_LOCK_FAILED, &[]).with_state(state))
     }
 
     /// MODIFY NAME: the database is closed and opened again under its new name.
@@ -126,7 +145,7 @@ impl<'s> Admin<'s> {
         if databases.is_listed(new) && !db.db.name.eq_ignore_ascii_case(new) {
             return Err(SqlError::new(&messages::DATABASE_ALREADY_EXISTS, &[&new]));
         }
-        self.alone_now(db)?;
+        self.alone_now(db, 2)?;
         let result = databases.reopen(db, |entry| entry.name = new.to_owned());
         self.session.among_others();
         result?;
@@ -144,7 +163,7 @@ impl<'s> Admin<'s> {
             let args: [&dyn std::fmt::Display; 2] = [&db.db.name, &name];
             return Err(SqlError::new(&messages::COLLATION_CANNOT_BE_SET, &args));
         }
-        self.alone_now(db)?;
+        self.alone_now(db, 5)?;
         let result = Databases::set_collation(db, collation);
         self.session.among_others();
         result

@@ -3,14 +3,22 @@
 //! `master` and `tempdb` are everybody's: nobody has a seat in them. The only seat of a single-user database is taken
 //! with X, so that the second session finds it occupied (924) instead of waiting.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::security::{DBCREATOR, SYSADMIN};
+use duramen_os::{thread, time};
 use duramen_tsql::ast::Termination;
-use duramen_txn::{LockDuration, LockError, LockMode, LockOwner, Resource};
+use duramen_txn::{LockDuration, LockError, LockInfo, LockMode, LockOwner, Resource};
 
+use crate::activity::Activity;
 use crate::databases::{OpenDb, option};
-use crate::session::Session;
+use crate::security::{DB_OWNER, DBO};
+use crate::session::{CancelToken, Session};
+
+/// How long a wait for sessions to leave looks away.
+const LOOK: Duration = Duration::from_millis(10);
 
 fn seat(db: DbId) -> Option<Resource> {
     (!matches!(db, DbId::MASTER | DbId::TEMPDB)).then_some(Resource::Database(db))
@@ -89,6 +97,68 @@ impl Session {
             wait,
         );
         outcome.map(|_| ())
+    }
+
+    /// Waits until the sessions in the database that RESTRICTED_USER keeps out have left it, or ends them as the WITH
+    /// clause says. True when sessions were ended.
+    pub(crate) fn be_among_owners(
+        &self,
+        db: &OpenDb,
+        termination: Option<Termination>,
+        cancel: &CancelToken,
+    ) -> SqlResult<bool> {
+        let until = match termination {
+            Some(Termination::RollbackAfter(s)) => {
+                Some(time::now() + Duration::from_secs(u64::from(s)))
+            }
+            _ => None,
+        };
+        let mut ended = false;
+        loop {
+            let others = self.shut_out_by_restriction(db)?;
+            if others.is_empty() {
+                return Ok(ended);
+            }
+            match termination {
+                Some(Termination::NoWait) => {
+                    let name = &db.db.name;
+                    return Err(
+                        SqlError::new(&messages::DATABASE_STATE_IN_USE, &[name]).with_state(2)
+                    );
+                }
+                Some(_) if !ended && until.is_none_or(|t| time::now() >= t) => {
+                    for activity in &others {
+                        self.instance.end(activity)?;
+                    }
+                    ended = true;
+                }
+                _ if cancel.is_set() => return Err(duramen_query::cancelled()),
+                _ => thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// Other sessions in the database whose login neither owns it nor is of sysadmin or dbcreator.
+    fn shut_out_by_restriction(&self, db: &OpenDb) -> SqlResult<Vec<Arc<Activity>>> {
+        let resource = Resource::Database(db.db.id);
+        let held = self.instance.locks.snapshot();
+        let server = self.instance.databases.master()?.catalog.snapshot()?;
+        let own = db.catalog.snapshot()?;
+        let owner = |activity: &Activity| {
+            let user = own.security.user_of(&activity.sid).map(|u| u.id);
+            let roles = user.map(|u| own.security.roles_of(u)).unwrap_or_default();
+            let server_roles = server.security.server_roles_of(activity.principal);
+            roles.contains(&DBO)
+                || roles.contains(&DB_OWNER)
+                || server_roles.contains(&SYSADMIN)
+                || server_roles.contains(&DBCREATOR)
+        };
+        let mut others = self.instance.sessions();
+        others.retain(|activity| {
+            let there = |l: &LockInfo| l.resource == resource && l.spid == activity.spid;
+            activity.spid != self.spid && held.iter().any(there) && !owner(activity)
+        });
+        Ok(others)
     }
 
     /// Gives back what [`Session::be_alone`] took; a seat of the session's own stays.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::security::SYSADMIN;
+use duramen_catalog::security::{DBCREATOR, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 
 pub(crate) use self::permission::{On, permission_code, permission_name};
@@ -149,8 +149,7 @@ impl Session {
     fn creates_databases(&self) -> SqlResult<bool> {
         let snapshot = self.instance.databases.master()?.catalog.snapshot()?;
         let roles = snapshot.security.server_roles_of(self.who.login);
-        let mut all = duramen_catalog::security::SERVER_ROLES.iter();
-        Ok(all.any(|(id, name)| *name == "dbcreator" && roles.contains(id)))
+        Ok(roles.contains(&DBCREATOR))
     }
 
     pub(crate) fn shut_out(&self, database: &str) -> SqlError {

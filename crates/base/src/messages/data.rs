@@ -322,6 +322,7 @@ messages! {
     AUTOGROW_SLOW = 5145, 10, "Autogrow of file '%.*ls' in database '%.*ls' took %d milliseconds.  Consider using ALTER DATABASE to set a smaller FILEGROWTH for this file.";
     MODIFY_FILE_OS_ERROR = 5149, 16, "MODIFY FILE encountered operating system error %ls while attempting to expand the physical file '%ls'.";
     FILE_OS_ERROR = 5159, 24, "Operating system error %.*ls on file \"%.*ls\" during %ls.";
+    GROWTH_ABOVE_MAXSIZE = 5169, 16, "FILEGROWTH cannot be greater than MAXSIZE for file '%.*ls'.";
     FILE_ALREADY_EXISTS = 5170, 16, "Cannot create file '%ls' because it already exists. Change the file path or the file name, and retry the operation.";
     NOT_A_PRIMARY_FILE = 5171, 16, "%.*ls is not a primary database file.";
     FILE_HEADER_INVALID = 5172, 16, "The header for file '%ls' is not a valid database file header. The %ls property is incorrect.";

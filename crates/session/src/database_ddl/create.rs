@@ -51,7 +51,7 @@ impl Admin<'_> {
             let error = SqlError::new(&messages::DATABASE_ALREADY_EXISTS, &[&stmt.name]);
             return Err(error.with_state(3));
         }
-        let (groups, log) = wanted(databases, stmt)?;
+        let (groups, log) = wanted(databases, stmt).map_err(|e| self.with_1802(e))?;
         let new = NewDatabase {
             name: stmt.name.clone(),
             groups,
@@ -206,14 +206,25 @@ pub fn file_of(
             &[&logical_name],
         ));
     }
+    let growth = growth_of(spec.growth)?;
+    if let (Some(Growth::Bytes(growth)), Some(max)) = (growth, max_size)
+        && growth > max
+    {
+        return Err(growth_above(&logical_name, 2));
+    }
     Ok(NewFile {
         logical_name,
         path,
         size,
         max_size,
-        growth: growth_of(spec.growth)?.unwrap_or(DEFAULT_GROWTH),
+        growth: growth.unwrap_or(DEFAULT_GROWTH),
         file_id: 0,
     })
+}
+
+/// 5169. State 1: FILEGROWTH was asked for, 2: the file is new, 3: MAXSIZE was asked for.
+pub fn growth_above(file: &str, state: u8) -> SqlError {
+    SqlError::new(&messages::GROWTH_ABOVE_MAXSIZE, &[&file]).with_state(state)
 }
 
 fn too_large() -> SqlError {

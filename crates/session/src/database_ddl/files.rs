@@ -12,7 +12,7 @@ use duramen_catalog::{FileEntry, FileKind, fold};
 use duramen_storage::{DataFileSpec, FileChange, FilegroupChange};
 use duramen_tsql::ast::{self, AlterDatabaseAction};
 
-use super::create::{bytes_of, file_of, growth_of, max_size_of};
+use super::create::{bytes_of, file_of, growth_above, growth_of, max_size_of};
 use super::{Admin, refuse};
 use crate::databases::{NewFile, OpenDb, file_growth, os_exists, set_growth};
 
@@ -187,6 +187,7 @@ impl Admin<'_> {
             None => None,
             some => Some(max_size_of(some)?),
         };
+        check_growth(db, name, (size, max_size, growth))?;
         if let Some(log) = log_file(db, name) {
             self.modify_log(db, &log, spec.new_name.as_deref(), (size, max_size, growth))?;
         } else {
@@ -325,6 +326,30 @@ fn only_moves(spec: &ast::FileSpec) -> bool {
         ..
     } = spec;
     new_name.is_none() && size.is_none() && max_size.is_none() && growth.is_none()
+}
+
+/// 5169: what is asked for would leave a growth above the limit. A growth that is left as it was counts when the limit is
+/// asked for. A limit below the size is another error, and comes first.
+fn check_growth(db: &OpenDb, name: &str, (size, max_size, growth): Sizes) -> SqlResult<()> {
+    let entry = db.entry.read();
+    let mut files = entry.files.iter();
+    let Some(file) = files.find(|f| fold(&f.logical_name) == fold(name)) else {
+        return Ok(());
+    };
+    let pages = |bytes: u64| (bytes / PAGE) as i64;
+    let now = (file.max_size > 0).then_some(i64::from(file.max_size));
+    let limit = max_size.map_or(now, |max| max.map(pages));
+    let step = match growth {
+        Some(duramen_wal::Growth::Bytes(b)) => pages(b),
+        None if max_size.is_some() && !file.growth_percent => i64::from(file.growth),
+        _ => 0,
+    };
+    let size = size.map_or(0, pages).max(i64::from(file.size));
+    match limit.is_some_and(|limit| step > limit && size <= limit) {
+        true if growth.is_some() => Err(growth_above(&file.logical_name, 1)),
+        true => Err(growth_above(&file.logical_name, 3)),
+        false => Ok(()),
+    }
 }
 
 fn log_file(db: &OpenDb, name: &str) -> Option<FileEntry> {

@@ -39,6 +39,7 @@ const FIXED: &[(&str, &str)] = &[
     ("ACCELERATED_DATABASE_RECOVERY", "OFF"),
     ("AUTO_CLOSE", "OFF"),
     ("AUTO_SHRINK", "OFF"),
+    ("CONTAINMENT", "NONE"),
     ("CURSOR_DEFAULT", "GLOBAL"),
     ("DATE_CORRELATION_OPTIMIZATION", "OFF"),
     ("DB_CHAINING", "OFF"),
@@ -171,8 +172,14 @@ impl Admin<'_> {
             let free = self.session.try_alone(&db, Some(std::time::Duration::ZERO));
             let name = &db.db.name;
             free.map_err(|_| SqlError::new(&messages::SINGLE_USER_CONNECTED, &[name]))?;
-        } else if (offline || self.alone_for(before, &wish))
-            && self.session.be_alone(&db, termination)?
+        } else if offline || self.alone_for(before, &wish) {
+            if self.session.be_alone(&db, termination)? {
+                self.say_rolled_back();
+            }
+        } else if wish.bits & !before & option::RESTRICTED_USER != 0
+            && self
+                .session
+                .be_among_owners(&db, termination, &self.cancel)?
         {
             self.say_rolled_back();
         }

@@ -53,7 +53,6 @@ const MESSAGES: &[(i32, &str)] = &[
     (3958, "needs more row versions than memory: tests of txn"),
     (4815, WIRE),
     (4816, WIRE),
-    (5030, TWO),
     (5033, "needs thousands of files"),
     (5042, TIMES),
     (5060, TIMES),

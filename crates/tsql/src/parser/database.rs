@@ -1,45 +1,10 @@
 //! CREATE DATABASE, ALTER DATABASE, scoped configuration.
 
-use duramen_base::{SqlResult, messages};
+use duramen_base::SqlResult;
 
 use super::Parser;
 use crate::ast::*;
 use crate::lexer::Tok;
-
-/// Settings of ALTER DATABASE SET whose value follows without `=`.
-const BARE_VALUE_SETTINGS: &[&str] = &[
-    "ALLOW_SNAPSHOT_ISOLATION",
-    "ANSI_NULLS",
-    "ANSI_NULL_DEFAULT",
-    "ANSI_PADDING",
-    "ANSI_WARNINGS",
-    "ARITHABORT",
-    "AUTO_CLOSE",
-    "AUTO_CREATE_STATISTICS",
-    "AUTO_SHRINK",
-    "AUTO_UPDATE_STATISTICS",
-    "AUTO_UPDATE_STATISTICS_ASYNC",
-    "CONCAT_NULL_YIELDS_NULL",
-    "CURSOR_CLOSE_ON_COMMIT",
-    "CURSOR_DEFAULT",
-    "DATE_CORRELATION_OPTIMIZATION",
-    "DB_CHAINING",
-    "ENCRYPTION",
-    "HONOR_BROKER_PRIORITY",
-    "NUMERIC_ROUNDABORT",
-    "PAGE_VERIFY",
-    "PARAMETERIZATION",
-    "PARTNER",
-    "QUOTED_IDENTIFIER",
-    "READ_COMMITTED_SNAPSHOT",
-    "RECOVERY",
-    "RECURSIVE_TRIGGERS",
-    "TEMPORAL_HISTORY_RETENTION",
-    "TORN_PAGE_DETECTION",
-    "TRUSTWORTHY",
-    "VARDECIMAL_STORAGE_FORMAT",
-    "WITNESS",
-];
 
 impl Parser<'_> {
     pub(super) fn create_database(&mut self) -> SqlResult<StatementKind> {
@@ -92,7 +57,7 @@ impl Parser<'_> {
             return Err(self.not_supported("AS SNAPSHOT OF"));
         }
         if self.eat_word("WITH") {
-            database.options = self.list(Self::database_setting)?;
+            database.options = self.list(Self::setting_of_new_database)?;
         }
         Ok(StatementKind::CreateDatabase(Box::new(database)))
     }
@@ -245,68 +210,6 @@ impl Parser<'_> {
             filegroup = Some(self.filegroup_name()?);
         }
         Ok(AlterDatabaseAction::AddFiles { files, filegroup })
-    }
-
-    fn database_settings(&mut self) -> SqlResult<AlterDatabaseAction> {
-        let options = self.list(Self::database_setting)?;
-        let mut termination = None;
-        if self.eat_word("WITH") {
-            termination = Some(self.termination()?);
-        }
-        Ok(AlterDatabaseAction::Set {
-            options,
-            termination,
-        })
-    }
-
-    fn database_setting(&mut self) -> SqlResult<NamedOption> {
-        let bare = self.is_any(BARE_VALUE_SETTINGS);
-        let mut option = self.named_option()?;
-        if bare && option.value.is_none() {
-            option.value = Some(self.option_value()?);
-            self.statistics_detail(&option.name)?;
-        } else if matches!(option.value, Some(OptionValue::Int(_)))
-            && self.is_any(&["SECONDS", "MINUTES", "HOURS", "DAYS"])
-        {
-            // `TARGET_RECOVERY_TIME = 60 SECONDS`.
-            let unit = self.name()?.to_ascii_uppercase();
-            option.value = match option.value {
-                Some(OptionValue::Int(n)) if unit == "MINUTES" => {
-                    let seconds = n.checked_mul(60);
-                    let error = || self.error(&messages::INTEGER_OUT_OF_RANGE);
-                    Some(OptionValue::Int(seconds.ok_or_else(error)?))
-                }
-                other => other,
-            };
-        }
-        Ok(option)
-    }
-
-    /// `AUTO_CREATE_STATISTICS ON (INCREMENTAL = OFF)`: what is so anyway.
-    fn statistics_detail(&mut self, option: &str) -> SqlResult<()> {
-        if option != "AUTO_CREATE_STATISTICS" || !self.eat_op('(') {
-            return Ok(());
-        }
-        let detail = self.named_option()?;
-        let off = detail.value.as_ref().and_then(OptionValue::as_on_off) == Some(false);
-        if detail.name != "INCREMENTAL" || !off {
-            return Err(self.not_supported(&format!("AUTO_CREATE_STATISTICS ({})", detail.name)));
-        }
-        self.expect_op(')')
-    }
-
-    fn termination(&mut self) -> SqlResult<Termination> {
-        if self.eat_word("NO_WAIT") {
-            return Ok(Termination::NoWait);
-        }
-        self.expect_word("ROLLBACK")?;
-        if self.eat_word("IMMEDIATE") {
-            return Ok(Termination::RollbackImmediate);
-        }
-        self.expect_word("AFTER")?;
-        let seconds = self.integer_u32()?;
-        self.eat_word("SECONDS");
-        Ok(Termination::RollbackAfter(seconds))
     }
 
     fn scoped_configuration(&mut self) -> SqlResult<StatementKind> {

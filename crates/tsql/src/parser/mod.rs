@@ -10,6 +10,7 @@ mod admin;
 mod bulk;
 mod control;
 mod database;
+mod database_settings;
 mod ddl;
 mod dml;
 mod event_session;
