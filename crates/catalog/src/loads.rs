@@ -73,6 +73,7 @@ impl TableLoad {
         table_locked: bool,
         parallel: bool,
     ) -> SqlResult<TableLoad> {
+        db.make_log_room();
         let load = |def: &Arc<RowsetDef>| -> SqlResult<Load> {
             let rowset = db.rowset(def);
             Ok(rowset.load(rowset.logging(table_locked)?))

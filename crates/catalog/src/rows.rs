@@ -356,6 +356,7 @@ pub fn insert_row(
     table: &TableDef,
     row: &[Value],
 ) -> Result<RowLocator, StorageError> {
+    db.make_log_room();
     let at = db.rowset(table.data_of(row)).insert(tx, row)?;
     for index in table.maintained() {
         db.rowset(index.rowset_of(row))
@@ -372,6 +373,7 @@ pub fn delete_row(
     at: &RowLocator,
     row: &[Value],
 ) -> SqlResult<()> {
+    db.make_log_room();
     for index in table.maintained() {
         let entry = index.entry(row, at);
         db.rowset(index.rowset_of(row))
@@ -390,6 +392,7 @@ pub fn update_row(
     old: &[Value],
     new: &[Value],
 ) -> Result<RowLocator, StorageError> {
+    db.make_log_room();
     let (from, to) = (table.data_of(old), table.data_of(new));
     let moved = if from.rowset == to.rowset {
         db.rowset(to).update(tx, at, new)?

@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{Lsn, PageId, SqlResult};
+use duramen_base::{Lsn, PageId, SqlError, SqlResult, messages};
 use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
 use duramen_observe::{Duty, WaitType, background};
 use duramen_os::{thread, time};
@@ -116,8 +116,16 @@ impl Database {
         result
     }
 
-    /// CHECKPOINT: as fast as those who commit meanwhile hardly notice.
+    /// CHECKPOINT: as fast as those who commit meanwhile hardly notice. 9002 in a full log of which little has come since
+    /// the last one: it would let go of nothing, and use what is kept back for rollbacks.
     pub fn checkpoint_gently(&self) -> SqlResult<u32> {
+        if let Some(log) = self.log.as_ref().filter(|l| l.is_full_for_changes())
+            && self.log_since_checkpoint() <= log.space().total / 10
+            && !self.log_holder_has_gone()
+        {
+            let args: [&dyn std::fmt::Display; 2] = [&self.name, &log.reuse_reason()];
+            return Err(SqlError::new(&messages::LOG_FULL, &args));
+        }
         self.take_checkpoint(Some(ASKED_PAUSE))
     }
 
@@ -207,9 +215,10 @@ impl Database {
         })
     }
 
-    /// Changes fields of the boot page in a transaction of its own, durable when it returns.
+    /// Changes fields of the boot page in a transaction of its own, durable when it returns. Possible in a full log: the end
+    /// of a log backup is such a change, and what makes room.
     pub(crate) fn change_boot(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
-        let tx = self.own_transaction(name);
+        let tx = self.own_transaction(name).unreserved();
         match self.update_boot(&tx, f) {
             Ok(()) => self.engine.commit(&tx, None)?,
             Err(e) => {
@@ -303,16 +312,47 @@ impl Database {
         false
     }
 
-    fn wants_checkpoint(&self, idle: u32) -> bool {
+    /// Called before a change, with no latch held. A log that cannot grow and fills gets a checkpoint now instead of when
+    /// the background thread looks next: who changes much would meet 9002 before. Where only a log backup lets go of log,
+    /// it can then: of what is older than the last checkpoint. What goes wrong here is met by the change.
+    pub fn make_log_room(&self) {
+        let tight = || self.log.as_ref().is_some_and(|l| l.is_tight());
+        if tight() && self.log_is_full() {
+            let _one = self.log_room.lock();
+            // One for all who have come meanwhile.
+            if tight() && self.log_is_full() {
+                let _ = self.checkpoint();
+            }
+        }
+    }
+
+    /// The log cannot grow, and 70 % of it are in use or reserved.
+    pub(crate) fn log_is_short(&self) -> bool {
+        self.log.as_ref().filter(|l| l.is_tight()).is_some_and(|l| {
+            let space = l.space();
+            (space.used + space.reserved) * 100 > space.total * 70
+        })
+    }
+
+    /// The log is 70 % full, with what rollbacks have reserved, and much of it is newer than the last checkpoint, or has been
+    /// let go of by a transaction since.
+    fn log_is_full(&self) -> bool {
         let Some(log) = &self.log else { return false };
-        let since = self.log_since_checkpoint();
+        let space = log.space();
         // A transaction may hold a log that is 70 % full: then another tenth must have come.
-        let full = self.log_is_fuller_than(70)
-            && since > log.space().total / 10
-            && (self.store.temporary || self.checkpoints_free_log());
+        (space.used + space.reserved) * 100 > space.total * 70
+            && (self.log_since_checkpoint() > space.total / 10 || self.log_holder_has_gone())
+    }
+
+    fn wants_checkpoint(&self, idle: u32) -> bool {
+        if self.log.is_none() {
+            return false;
+        }
+        let full = self.log_is_full() && (self.store.temporary || self.checkpoints_free_log());
         if self.store.temporary || full {
             return full;
         }
+        let since = self.log_since_checkpoint();
         let dirty = self.engine.pool.dirty_count(self.id);
         let longest = match self.target_recovery_time() {
             0 => self.engine.recovery_interval_ms(),

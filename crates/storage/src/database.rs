@@ -429,6 +429,7 @@ fn assemble(
         drops: Mutex::new(BTreeMap::new()),
         releasing: Mutex::new(()),
         checkpoint_lock: Mutex::new(()),
+        log_room: Mutex::new(()),
         calm: crate::pace::Calm::default(),
         owes_checkpoint: AtomicBool::new(false),
         checkpoint_waiters: AtomicU32::new(0),

@@ -326,6 +326,8 @@ pub struct Database {
     /// One at a time gives chains back.
     pub(crate) releasing: Mutex<()>,
     pub(crate) checkpoint_lock: Mutex<()>,
+    /// Held by who makes room in a log that cannot grow.
+    pub(crate) log_room: Mutex<()>,
     pub(crate) calm: crate::pace::Calm,
     /// Recovery has left its checkpoint to the background thread.
     pub(crate) owes_checkpoint: AtomicBool,

@@ -67,6 +67,12 @@ impl Rowset {
         };
         let mut pages = 0;
         while !at.is_null() {
+            // What the log keeps back is for rollbacks and commits: ghosts can wait.
+            self.db.make_log_room();
+            if self.db.log_is_short() {
+                left += 1;
+                break;
+            }
             let next = {
                 let _shared = self.storage.latch.read();
                 let (next, ghosts) = {

@@ -79,6 +79,8 @@ impl Database {
         self.truncation.model.store(model as u8, Ordering::SeqCst);
         if simple && !self.log_backup_lsn().is_null() {
             self.set_log_backup_lsn(Lsn::NULL)?;
+            // What was kept for a log backup goes at once.
+            self.truncate_log(false);
         }
         Ok(())
     }
@@ -113,6 +115,13 @@ impl Database {
     pub(crate) fn last_checkpoint(&self) -> (Lsn, Lsn) {
         let needs = self.truncation.state.lock();
         (needs.checkpoint, needs.transaction)
+    }
+
+    /// Whether the transaction has ended since that kept log when the last checkpoint was taken.
+    pub(crate) fn log_holder_has_gone(&self) -> bool {
+        let (checkpoint, transaction) = self.last_checkpoint();
+        let now = self.transactions.table.oldest_lsn();
+        transaction < checkpoint && now.is_none_or(|oldest| oldest > transaction)
     }
 
     pub(crate) fn checkpoint_taken(&self, begin: Lsn, min: Lsn) {

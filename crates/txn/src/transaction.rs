@@ -145,6 +145,8 @@ pub struct Transaction {
     defined: AtomicBool,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
+    /// See [`Transaction::unreserved`].
+    pub(crate) unreserved: bool,
     pub(crate) state: Mutex<State>,
 }
 
@@ -175,6 +177,7 @@ impl Transaction {
             doomed: AtomicBool::new(false),
             defined: AtomicBool::new(false),
             lock_timeout: AtomicI64::new(-1),
+            unreserved: false,
             state: Mutex::new(State::default()),
         }
     }
@@ -187,6 +190,13 @@ impl Transaction {
             .lock_timeout
             .store(self.lock_timeout.load(Ordering::Relaxed), Ordering::Relaxed);
         inner
+    }
+
+    /// For a change of a few hundred bytes that must be possible in a log that is full for others, because it lets go of
+    /// log: nothing is set aside for its undo, so that it may use what the log keeps back for rollbacks.
+    pub fn unreserved(mut self) -> Transaction {
+        self.unreserved = true;
+        self
     }
 
     pub fn with_sid(mut self, sid: &[u8]) -> Transaction {

@@ -176,7 +176,8 @@ impl TransactionLog {
         let active = self.table.begin(self.log.last_lsn());
         let record =
             RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, &tx.sid);
-        let lsn = match on_behalf_of(tx, || self.log.append(&record, ABORT_RESERVE)) {
+        let reserve = if tx.unreserved { 0 } else { ABORT_RESERVE };
+        let lsn = match on_behalf_of(tx, || self.log.append(&record, reserve)) {
             Ok(lsn) => lsn,
             Err(error) => {
                 self.table.end(active.xdes);
@@ -195,7 +196,7 @@ impl TransactionLog {
             begin_lsn: lsn,
             last_lsn: lsn,
             spid: tx.spid(),
-            reserved: ABORT_RESERVE as u64,
+            reserved: u64::from(reserve),
             records: 1,
             bytes,
             log: Arc::clone(self),
@@ -219,6 +220,7 @@ impl TransactionLog {
         record: &mut [u8],
         undo_reserve: u32,
     ) -> SqlResult<Lsn> {
+        let undo_reserve = if tx.unreserved { 0 } else { undo_reserve };
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
         stamp(record, part.last_lsn, part.xdes);

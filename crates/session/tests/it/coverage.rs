@@ -82,7 +82,6 @@ const MESSAGES: &[(i32, &str)] = &[
     (8180, WIRE),
     (8624, "names a fault of the server"),
     (9001, DISK),
-    (9002, DISK),
     (9003, DISK),
     (9004, DISK),
     (9006, TIMES),

@@ -63,6 +63,15 @@ impl Rowset {
         if !self.db.in_doubt.lock().is_empty() {
             return Ok(0);
         }
+        if self
+            .db
+            .log
+            .as_ref()
+            .is_some_and(|l| l.is_full_for_changes())
+        {
+            // The records would take what is kept back for rollbacks.
+            return Ok(0);
+        }
         let owner = &tx.owner;
         let table = Resource::Object(self.db.id, self.def.object);
         if owner.holds(&table).is_some_and(|m| m.covers(LockMode::X)) {

@@ -142,6 +142,7 @@ impl Log {
             f.spec.growth = spec.growth;
             f.spec.max_size = spec.max_size;
         }
+        s.note_room();
     }
 
     /// Makes the log follow another version's rules from its next growth on.
@@ -221,10 +222,14 @@ impl Log {
                 s.install(plan, added);
                 Ok(())
             }
-            Err(IoError::NoSpace) => Err(LogError::Full {
-                db_name: self.cfg.db_name.clone(),
-                reason: s.reuse_reason,
-            }),
+            Err(IoError::NoSpace) => {
+                s.no_space = true;
+                s.note_room();
+                Err(LogError::Full {
+                    db_name: self.cfg.db_name.clone(),
+                    reason: s.reuse_reason,
+                })
+            }
             Err(cause) => {
                 self.poison(&mut s, cause.clone());
                 Err(LogError::Poisoned {
@@ -338,6 +343,14 @@ impl State {
         (growth >= MIN_GROWTH).then_some(growth)
     }
 
+    /// Whether a file may grow at all.
+    pub(super) fn can_grow(&self, index: usize) -> bool {
+        let file = &self.files[index];
+        let left = file.spec.max_size.map(|max| max.saturating_sub(file.bytes));
+        let growth = file.spec.growth.increment(file.bytes).unwrap_or(0);
+        growth.min(left.unwrap_or(growth)) >= MIN_GROWTH
+    }
+
     fn plan(&self, file: usize, growth: u64, automatic: bool) -> Option<Plan> {
         if growth < MIN_GROWTH {
             return None;
@@ -374,6 +387,7 @@ impl State {
     }
 
     fn install(&mut self, plan: Plan, added: u64) {
+        self.no_space = false;
         self.files[plan.file].bytes += added;
         // Who grows in the background looks itself whether that was enough.
         self.prepare &= plan.background;

@@ -56,7 +56,7 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duramen_base::{FileId, Lsn};
 use duramen_observe::events::{DatabasesLogFlushWait, LogFlushRequested, LogTruncation, emit};
@@ -109,6 +109,7 @@ pub struct Log {
     counters: DbCounters,
     read_last: Mutex<Option<read::ReadLast>>,
     head: Arc<Head>,
+    tight: Arc<AtomicBool>,
     state: Mutex<State>,
     /// Something became durable, or failed, or there is room again.
     progress: Condvar,
@@ -371,6 +372,16 @@ impl Log {
 
     pub fn space(&self) -> LogSpace {
         self.state.lock().space()
+    }
+
+    /// Whether less than half of it is reusable while no file can grow. Costs one relaxed load.
+    pub fn is_tight(&self) -> bool {
+        self.tight.load(Ordering::Relaxed)
+    }
+
+    /// Whether it cannot grow and what is left is spoken for by rollbacks: no change finds room.
+    pub fn is_full_for_changes(&self) -> bool {
+        self.is_tight() && self.state.lock().unreserved() == 0
     }
 
     /// How many writes there have been, and how long they took: whoever writes elsewhere sees how much that costs here.

@@ -138,6 +138,7 @@ impl Log {
             counters,
             read_last: Mutex::new(None),
             head: s.sealer.head().clone(),
+            tight: s.tight.clone(),
             state: Mutex::new(s),
             progress: Condvar::new(),
             work: Condvar::new(),

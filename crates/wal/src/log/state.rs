@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::Lsn;
 use duramen_observe::FileIo;
@@ -179,6 +180,10 @@ pub(super) struct State {
     /// Increments per growth: doubles whenever somebody had to wait for one.
     pub ahead: u64,
     pub demand: Demand,
+    /// See [`State::note_room`].
+    pub tight: Arc<AtomicBool>,
+    /// The disk had no room for the last growth.
+    pub no_space: bool,
     pub reuse_reason: &'static str,
     pub holds: LogHolds,
     pub poisoned: Option<LogError>,
@@ -230,6 +235,8 @@ impl State {
             start_growth: false,
             ahead: 1,
             demand: Demand::default(),
+            tight: Arc::default(),
+            no_space: false,
             reuse_reason: "NOTHING",
             holds: LogHolds::default(),
             poisoned: None,
@@ -264,6 +271,17 @@ impl State {
             .sum();
         self.active_bytes = self.sum_active();
         self.sealer.set_budget(self.budget());
+        self.note_room();
+    }
+
+    /// Tells those who are about to change something whether the log is tight: less than half of it is reusable and no file
+    /// can grow.
+    pub fn note_room(&self) {
+        let total: u64 = self.files.iter().map(|f| f.bytes).sum();
+        let short = self.free_bytes < total / 2;
+        let grows = || (0..self.files.len()).any(|i| self.can_grow(i));
+        self.tight
+            .store(short && (self.no_space || !grows()), Ordering::Relaxed);
     }
 
     fn sum_active(&self) -> u64 {
@@ -446,6 +464,7 @@ impl State {
             header: vlf.header,
         });
         self.current = index;
+        self.note_room();
         self.start_block(HEADER_BYTES);
     }
 
@@ -467,6 +486,7 @@ impl State {
             }
         }
         self.sealer.set_budget(self.budget());
+        self.note_room();
         self.prepare &= freed == 0;
         freed
     }
@@ -483,7 +503,8 @@ impl State {
     /// The log is short of room: an attempt to truncate it would find this. Only a checkpoint knows of transactions.
     pub fn note_shortage(&mut self) {
         let who = self.holder();
-        if matches!(who, "LOG_BACKUP" | "ACTIVE_BACKUP_OR_RESTORE") {
+        let unknown = self.reuse_reason == "NOTHING";
+        if unknown || matches!(who, "LOG_BACKUP" | "ACTIVE_BACKUP_OR_RESTORE") {
             self.reuse_reason = who;
         }
     }
