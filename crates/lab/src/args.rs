@@ -44,7 +44,11 @@ pub struct RunOptions {
 /// Runs the command; the exit code.
 pub fn run(args: &[String]) -> u8 {
     let done = match args.first().map(String::as_str) {
-        None | Some("--help" | "-h" | "help") => {
+        None | Some("help") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ if asks_for_help(args) => {
             print!("{HELP}");
             Ok(())
         }
@@ -65,6 +69,11 @@ pub fn run(args: &[String]) -> u8 {
             1
         }
     }
+}
+
+/// Whether `--help` or `-h` is anywhere in it.
+pub(crate) fn asks_for_help(args: &[String]) -> bool {
+    args.iter().any(|a| matches!(a.as_str(), "--help" | "-h"))
 }
 
 fn list() {

@@ -21,6 +21,7 @@ use std::time::Duration;
 use duramen_os::random::Rng;
 use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions, thread, time};
 
+use crate::args::asks_for_help;
 use crate::record::Disk;
 
 const BLOCK: usize = 4096;
@@ -68,6 +69,10 @@ struct Report {
 
 /// Runs the command; the exit code is the result.
 pub fn run(args: &[String]) -> i32 {
+    if asks_for_help(args) {
+        println!("{USAGE}");
+        return 0;
+    }
     let (dir, each) = match parse(args) {
         Ok(parsed) => parsed,
         Err(message) => {

@@ -160,6 +160,11 @@ pub fn scaled(full: f64, scale: f64) -> u64 {
     (full * scale).round().max(1.0) as u64
 }
 
+/// What a small scale leaves to be said about growth: times that differ then differ by chance.
+pub fn never_grew(trials: &str) -> String {
+    format!("{trials}: at this scale no log has grown, so that this says nothing about growth.")
+}
+
 /// `a` is so many times `b`, in words; 0 where it cannot be said.
 pub fn times(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }

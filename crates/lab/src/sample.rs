@@ -8,6 +8,7 @@ mod credit;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::args::asks_for_help;
 use crate::sql::{Address, Sql, quoted};
 use crate::target::Target;
 
@@ -38,8 +39,12 @@ pub struct Options {
 /// Runs the command; the exit code.
 pub fn run(args: &[String]) -> u8 {
     let done = match args.first().map(String::as_str) {
+        Some(_) if asks_for_help(args) => {
+            print!("{HELP}");
+            Ok(())
+        }
         Some("credit") => parse(&args[1..]).and_then(|options| credit(&options)),
-        None | Some("--help" | "-h" | "help") => {
+        None | Some("help") => {
             print!("{HELP}");
             Ok(())
         }

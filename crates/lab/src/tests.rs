@@ -27,6 +27,15 @@ fn arguments_are_read_or_refused() {
     ] {
         assert!(parse(&words(wrong)).is_err(), "{wrong:?}");
     }
+    for help in [
+        &["run", "--help"][..],
+        &["advise", "-h"],
+        &["compare", "--help"],
+    ] {
+        assert_eq!(crate::run(&words(help)), 0, "{help:?}");
+    }
+    assert_eq!(crate::sample::run(&words(&["credit", "--help"])), 0);
+    assert_eq!(crate::calibrate::run(&words(&["--help"])), 0);
     assert_eq!(
         budget("25m,20GB"),
         Ok(Extent::Budget {

@@ -6,7 +6,7 @@ use duramen_plot::{Lines, Series, escape};
 
 use super::look::{Looks, Map, REMEMBERED, Rate, Table};
 use super::visits::{Visit, lock};
-use crate::report::page::{Page, head, number as shown, row};
+use crate::report::page::{Page, head, number as shown, row, row_of_text};
 use crate::sql::{Rows, number, string};
 
 /// Fetches the moving part; where that is refused the visit is over. Open details stay open, and a hidden page rests.
@@ -249,7 +249,12 @@ fn body(rows: &Rows) -> String {
                 v => escape(&string(v)),
             })
             .collect();
-        out.push_str(&row(&cells));
+        let texts = rows.names.last().is_some_and(|n| n.trim() == "statement");
+        out.push_str(&if texts {
+            row_of_text(&cells)
+        } else {
+            row(&cells)
+        });
     }
     out
 }

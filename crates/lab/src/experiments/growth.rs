@@ -1,7 +1,7 @@
 //! What the size of a log's growth costs, in the log of 2019, of 2022 and of our own.
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, scaled, times};
+use crate::experiment::{Experiment, Trial, Work, never_grew, scaled, times};
 use crate::record::{Figure, Outcome};
 use crate::target::Target;
 
@@ -133,6 +133,10 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         let (Some(small), Some(large)) = (of(profile, "by 64 MB"), of(profile, "by 1 GB")) else {
             continue;
         };
+        if small.log.growths == 0.0 && large.log.growths == 0.0 {
+            out.push(never_grew(profile));
+            continue;
+        }
         out.push(format!(
             "{profile}: growing by 64 MB takes {:.2} of the time of growing by 1 GB ({} and {} growths, {:.0} and {:.0} VLFs; zeroing PREEMPTIVE_OS_WRITEFILEGATHER {:.2} s and {:.2} s).",
             times(small.elapsed_s, large.elapsed_s),

@@ -1,7 +1,7 @@
 //! A log that grows by 10 %, as a reader of the first article asked: many small growths first, huge ones later.
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, scaled, times};
+use crate::experiment::{Experiment, Trial, Work, never_grew, scaled, times};
 use crate::record::{Figure, Outcome};
 use crate::target::Target;
 
@@ -100,7 +100,7 @@ impl Trial for Percent {
             left -= rows;
         }
         Ok(Work {
-            figures: vec![Figure::new("pages", self.pages as f64, "pages")],
+            figures: vec![Figure::new("inserted", self.pages as f64, "pages")],
             ..Work::default()
         })
     }
@@ -118,6 +118,10 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         else {
             continue;
         };
+        if [percent, small, fixed].iter().all(|t| t.log.growths == 0.0) {
+            out.push(never_grew(profile));
+            continue;
+        }
         out.push(format!(
             "{profile}: growth by 10 % takes {:.2} of the time of 1 MB and {:.2} of that of 64 MB; {:.0} growths and {:.0} VLFs ({:.0} and {:.0} with 1 MB, {:.0} and {:.0} with 64 MB).",
             times(percent.elapsed_s, small.elapsed_s),

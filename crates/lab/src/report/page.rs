@@ -146,3 +146,15 @@ pub fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
     format!("<tr>{}</tr>\n", cells.concat())
 }
+
+/// The same whose last cell is a text that may be long.
+pub fn row_of_text(cells: &[String]) -> String {
+    let Some((text, cells)) = cells.split_last() else {
+        return row(cells);
+    };
+    let cells: Vec<String> = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
+    format!(
+        "<tr>{}<td class=\"text\">{text}</td></tr>\n",
+        cells.concat()
+    )
+}
