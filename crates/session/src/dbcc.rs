@@ -27,7 +27,7 @@ use duramen_types::SqlType;
 use crate::databases::OpenDb;
 use crate::session::{CancelToken, Session};
 
-pub(crate) use trace::{NO_BACKUP_LINES, OUTPUT_TO_LOG, TraceFlags, ZEROING};
+pub(crate) use trace::{DEADLOCK_LIST, NO_BACKUP_LINES, OUTPUT_TO_LOG, TraceFlags, ZEROING};
 
 /// Name, type, nullable.
 pub type Columns = &'static [(&'static str, SqlType, bool)];

@@ -13,6 +13,7 @@
 //! 3. The echo is called under no lock of this room: whoever reads it may take its time.
 //! 4. In a simulation there is no file: worlds of one process must not see each other.
 
+mod deadlock;
 pub(crate) mod entry;
 pub(crate) mod file;
 mod hear;

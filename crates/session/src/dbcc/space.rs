@@ -17,7 +17,29 @@ const LOGSPACE: Columns = &[
     ("Status", SqlType::INT, true),
 ];
 
-/// SQLPERF(LOGSPACE), SQLPERF('sys.dm_os_wait_stats', CLEAR), SQLPERF('sys.dm_os_latch_stats', CLEAR).
+/// Of SQL Server 2000, before there was `sys.dm_os_wait_stats`; not documented since, and still there.
+const WAITSTATS: Columns = &[
+    ("Wait Type", SqlType::nvarchar(80), true),
+    ("Requests", SqlType::FLOAT, true),
+    ("Wait Time", SqlType::FLOAT, true),
+    ("Signal Wait Time", SqlType::FLOAT, true),
+];
+
+/// What SQLPERF can also be asked for in SQL Server.
+const NOT_HERE: &[&str] = &[
+    "iostats",
+    "lrustats",
+    "netstats",
+    "rastats",
+    "spinlockstats",
+    "sys.dm_os_spinlock_stats",
+    "threads",
+    "umsspinstats",
+    "umsstats",
+];
+
+/// SQLPERF(LOGSPACE), SQLPERF(WAITSTATS), SQLPERF('sys.dm_os_wait_stats', CLEAR), SQLPERF('sys.dm_os_latch_stats', CLEAR);
+/// SQLPERF(WAITSTATS, CLEAR) as the third. Any other word is 2526.
 pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
     let words: Vec<String> = call.args.iter().map(word).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -26,7 +48,11 @@ pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
             table: Some((LOGSPACE, log_space(call))),
             ..Report::default()
         }),
-        ["sys.dm_os_wait_stats", "clear"] => {
+        ["waitstats"] => Ok(Report {
+            table: Some((WAITSTATS, wait_stats())),
+            ..Report::default()
+        }),
+        ["sys.dm_os_wait_stats" | "waitstats", "clear"] => {
             duramen_observe::clear_wait_stats();
             Ok(Report::default())
         }
@@ -34,7 +60,9 @@ pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
             duramen_observe::clear_latch_stats();
             Ok(Report::default())
         }
-        [what] => Err(not_supported(&format!("DBCC SQLPERF({what})"))),
+        [what] | [what, "clear"] if NOT_HERE.contains(&what) => {
+            Err(not_supported(&format!("DBCC SQLPERF({what})")))
+        }
         _ => Err(incorrect()),
     }
 }
@@ -45,6 +73,33 @@ fn word(arg: &Arg) -> String {
         Arg::Number(n) => n.to_string(),
         Arg::Null | Arg::Binary(_) => String::new(),
     }
+}
+
+/// A row a type, times in milliseconds, and the sums.
+fn wait_stats() -> Vec<Vec<Value>> {
+    let mut total = [0.0; 3];
+    let row = |name: &str, [requests, wait, signal]: [f64; 3]| {
+        vec![
+            Value::nvarchar(name),
+            Value::Float(requests),
+            Value::Float(wait),
+            Value::Float(signal),
+        ]
+    };
+    let mut rows = Vec::new();
+    for w in duramen_observe::wait_stats() {
+        let own = [
+            w.waiting_tasks_count as f64,
+            w.wait_time_ms as f64,
+            w.signal_wait_time_ms as f64,
+        ];
+        for (sum, one) in total.iter_mut().zip(own) {
+            *sum += one;
+        }
+        rows.push(row(w.name, own));
+    }
+    rows.push(row("Total", total));
+    rows
 }
 
 fn log_space(call: &Call<'_>) -> Vec<Vec<Value>> {

@@ -17,6 +17,9 @@ use crate::session::Session;
 /// What DBCC PAGE and its like print goes to the client.
 pub const OUTPUT_TO_CLIENT: i64 = 3604;
 
+/// The graph of a deadlock is told in the error log.
+pub const DEADLOCK_LIST: i64 = 1222;
+
 /// Backups that succeed are not told in the error log.
 pub const NO_BACKUP_LINES: i64 = 3226;
 
@@ -38,6 +41,10 @@ const FLAGS: &[(i64, &str)] = &[
     (
         1118,
         "no mixed extents: the way of all databases since 2016",
+    ),
+    (
+        DEADLOCK_LIST,
+        "the processes and resources of a deadlock, and its victim, in the error log",
     ),
     (
         ZEROING,

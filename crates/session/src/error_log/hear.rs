@@ -8,10 +8,10 @@ use std::sync::{Arc, Weak};
 use duramen_base::{DbId, PAGE_BYTES, SqlError, messages};
 use duramen_observe::events::{Event, EventId, EventValue, Listener, listen};
 
-use super::{Entry, ErrorLog};
+use super::{Entry, ErrorLog, deadlock};
 use crate::activity::Activity;
 use crate::databases::OpenDatabases;
-use crate::dbcc::{OUTPUT_TO_LOG, TraceFlags, ZEROING};
+use crate::dbcc::{DEADLOCK_LIST, OUTPUT_TO_LOG, TraceFlags, ZEROING};
 use crate::xe::Xe;
 
 /// Errors from this severity on are written.
@@ -109,6 +109,7 @@ impl Listener for Hearing {
             | EventId::LockDeadlock.bit()
             | EventId::ErrorReported.bit()
             | EventId::FileZeroing.bit()
+            | EventId::XmlDeadlockReport.bit()
     }
 
     fn event(&self, event: &Event) {
@@ -146,6 +147,14 @@ impl Listener for Hearing {
                 unsigned(event, "cycle_length"),
                 unsigned(event, "victim_session_id")
             )),
+            EventId::XmlDeadlockReport => {
+                let session = who.as_ref().is_some_and(|a| a.trace.has(DEADLOCK_LIST));
+                if let Some(EventValue::Text(graph)) = event.value("xml_report")
+                    && (session || self.trace.has(DEADLOCK_LIST))
+                {
+                    deadlock::lines(graph).iter().for_each(|line| put(line));
+                }
+            }
             EventId::ErrorReported => {
                 let severity = unsigned(event, "severity");
                 let own = event.value("user_defined") == Some(&EventValue::Boolean(true));

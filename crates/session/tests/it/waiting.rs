@@ -306,6 +306,47 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
     }
 }
 
+/// In a simulated world there is no error log: real threads, a simulated disk.
+#[test]
+fn trace_flag_1222_writes_deadlocks_into_the_error_log() {
+    let instance = crate::instance();
+    let (mut a, mut b) = (login(&instance), login(&instance));
+    run(
+        &mut a,
+        "DBCC TRACEON(1222, -1); CREATE TABLE tempdb.dbo.t (id int PRIMARY KEY, v int); INSERT tempdb.dbo.t VALUES (1, 1), (2, 2)",
+    );
+    run(
+        &mut a,
+        "USE tempdb; BEGIN TRAN; UPDATE t SET v = 3 WHERE id = 1",
+    );
+    run(
+        &mut b,
+        "USE tempdb; BEGIN TRAN; UPDATE t SET v = 4 WHERE id = 2",
+    );
+    let other = thread::spawn("other", move || {
+        let lines = run(&mut b, "UPDATE t SET v = 4 WHERE id = 1");
+        run(&mut b, "IF @@TRANCOUNT > 0 ROLLBACK");
+        lines
+    });
+    let own = run(&mut a, "UPDATE t SET v = 3 WHERE id = 2");
+    run(&mut a, "IF @@TRANCOUNT > 0 ROLLBACK");
+    let both = [own, other.join().expect("no panic")].concat();
+    assert!(both.iter().any(|l| l.starts_with("Msg 1205")), "{both:?}");
+    for (text, lines) in [
+        ("deadlock-list", 1),
+        (" deadlock victim=process", 1),
+        ("   process id=process", 2),
+        ("    executionStack", 2),
+        ("    inputbuf", 2),
+        ("   keylock hobtid=", 2),
+        ("requestType=wait", 2),
+    ] {
+        let found = run(&mut a, &format!("EXEC sp_readerrorlog 0, 1, '{text}'"));
+        let rows = found.iter().filter(|l| l.contains(text));
+        assert_eq!(rows.count(), lines, "{text}: {found:?}");
+    }
+}
+
 #[test]
 fn who_is_blocked_for_long_is_reported_again_and_again() {
     world(9, |instance| {
