@@ -49,7 +49,8 @@ struct Options {
     what: What,
     from: Lsn,
     to: Lsn,
-    set: i64,
+    /// Of a backup; the first where nothing is said.
+    set: Option<i64>,
 }
 
 fn parse(args: &[String]) -> Option<Options> {
@@ -59,16 +60,16 @@ fn parse(args: &[String]) -> Option<Options> {
         what: What::Summary,
         from: Lsn::NULL,
         to: Lsn::MAX,
-        set: 1,
+        set: None,
     };
     let mut rest = rest.iter();
     while let Some(arg) = rest.next() {
         match arg.as_str() {
-            "--blocks" => options.what = What::Blocks,
-            "--records" => options.what = What::Records,
+            "--blocks" if options.what == What::Summary => options.what = What::Blocks,
+            "--records" if options.what == What::Summary => options.what = What::Records,
             "--from" => options.from = Lsn::parse(rest.next()?)?,
             "--to" => options.to = Lsn::parse(rest.next()?)?,
-            "--set" => options.set = rest.next()?.parse().ok()?,
+            "--set" => options.set = Some(rest.next()?.parse().ok()?),
             _ => return None,
         }
     }
@@ -110,7 +111,17 @@ fn told(e: std::io::Error) -> String {
 
 fn show(env: &Env, options: &Options, out: &mut dyn Write) -> Result<(), String> {
     let path = Path::new(&options.file);
-    let mut blocks = Blocks::open(&*env.disk, path, options.set).map_err(|e| e.message)?;
+    let mut blocks =
+        Blocks::open(&*env.disk, path, options.set.unwrap_or(1)).map_err(|e| e.message)?;
+    if blocks.is_log_file() {
+        if options.set.is_some() {
+            return Err("a log file has no sets: --set is for backups".to_owned());
+        }
+        let reader = LogFileReader::open(&*env.disk, path).map_err(|e| e.to_string())?;
+        if reader.vlfs().next().is_none() {
+            return Err("no log file: there is no VLF behind the first page".to_owned());
+        }
+    }
     if options.what == What::Summary && blocks.is_log_file() {
         vlfs(env, path, out).map_err(told)?;
     }
@@ -270,13 +281,14 @@ mod tests {
             (options.what, options.from),
             (What::Records, Lsn::new(43, 16, 1))
         );
-        assert_eq!((options.to, options.set), (Lsn::MAX, 2));
+        assert_eq!((options.to, options.set), (Lsn::MAX, Some(2)));
         for wrong in [
             &[][..],
             &["--blocks"],
             &["f", "--from"],
             &["f", "--from", "x"],
             &["f", "g"],
+            &["f", "--blocks", "--records"],
         ] {
             assert_eq!(parse(&args(wrong)), None, "{wrong:?}");
         }
@@ -290,7 +302,7 @@ mod tests {
             what,
             from: Lsn::NULL,
             to: Lsn::MAX,
-            set: 1,
+            set: None,
         };
         let mut out = Vec::new();
         show(&Env::real(), &options, &mut out).expect("readable");

@@ -18,6 +18,8 @@ usage: duramen page FILE N [--detail 0|1|2|3]
 
 Shows page N of a data file: 0 header, 1 records, 2 all bytes, 3 (the default) columns, maps as ranges.
 ";
+/// What a VLF begins with, and no page.
+const VLF_SIGNATURE: u8 = 0xAB;
 /// Larger files are shown without their catalog.
 const MAX_CATALOG_BYTES: u64 = 1 << 30;
 
@@ -74,6 +76,11 @@ pub fn show(env: &Env, path: &Path, page: u32, detail: Detail) -> Result<Vec<Str
         return Err(format!("there is no page {page}: the file has {pages}"));
     }
     let read = |n: u32| read_page(&*file, n).ok().filter(|_| n < pages);
+    if page > 0 && read(1).is_some_and(|p| p[0] == VLF_SIGNATURE) {
+        return Err(format!(
+            "there is no page {page}: behind the first page of a log file are VLFs"
+        ));
+    }
     let image = read_page(&*file, page).map_err(text)?;
     // Which file of its database this is, its first page says.
     let number = read(0).map_or(1, |p| PageRef::new(&p).page_id().file);
