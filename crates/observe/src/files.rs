@@ -12,8 +12,8 @@ use duramen_base::{DbId, FileId};
 use duramen_os::time::{self, Instant};
 
 use crate::events::{
-    FileIoMode, FilePointer, FileRead, FileReadCompleted, FileWriteCompleted, FileWritten, emit,
-    io_data,
+    AsyncIoCompleted, AsyncIoRequested, FileIoMode, FilePointer, FileRead, FileReadCompleted,
+    FileWriteCompleted, FileWritten, emit, io_data,
 };
 
 /// Transfers of a file that are remembered while they last.
@@ -117,6 +117,9 @@ impl Transfer<'_> {
 
 impl Drop for Transfer<'_> {
     fn drop(&mut self) {
+        emit(|| AsyncIoCompleted {
+            file_handle: FilePointer(self.io.handle),
+        });
         if let Some(slot) = self.slot {
             slot.since.store(0, Relaxed);
         }
@@ -172,6 +175,9 @@ impl FileIo {
     }
 
     fn begin(&self, offset: u64) -> Transfer<'_> {
+        emit(|| AsyncIoRequested {
+            file_handle: FilePointer(self.handle),
+        });
         let started = time::now();
         let since = started.nanos().max(1);
         let free = |slot: &&Slot| {

@@ -21,6 +21,10 @@ impl EventId {
                 | EventId::FileReadCompleted
                 | EventId::FileWritten
                 | EventId::FileWriteCompleted
+                | EventId::AsyncIoRequested
+                | EventId::AsyncIoCompleted
+                | EventId::LogGenerateStall
+                | EventId::DatabasesLogFileUsedSizeChanged
                 | EventId::PhysicalPageRead
                 | EventId::PhysicalPageWrite
                 | EventId::FileZeroing

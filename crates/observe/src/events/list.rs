@@ -543,6 +543,23 @@ events! {
         database_id: u64,
         count: i64,
     }
+    DatabasesLogFileUsedSizeChanged "sqlserver" "databases_log_file_used_size_changed" "Log was written, or let go of." {
+        database_id: u64,
+        /// Kilobytes by which there is more of it in use; negative for less.
+        count: i64,
+    }
+    LogGenerateStall "sqlserver" "log_generate_stall" "Who appends to the log waits until the disk has taken some of it." {
+        database_id: u64,
+        /// VLF sequence number << 32 | block: the last that was appended.
+        log_block_id: u64,
+    }
+    AsyncIoRequested "sqlos" "async_io_requested" "A transfer to or from a database's file begins." {
+        /// Which fields SQL Server's has is not published (*assumed*; the same below).
+        file_handle: FilePointer,
+    }
+    AsyncIoCompleted "sqlos" "async_io_completed" "A transfer to or from a database's file has ended." {
+        file_handle: FilePointer,
+    }
 }
 
 /// `file_type`: what a file holds.

@@ -99,6 +99,7 @@ pub fn joined(event: EventId) -> &'static [Joined] {
         | EventId::DatabasesLogFlushWait
         | EventId::DatabasesLogFileSizeChanged
         | EventId::DatabasesDataFileSizeChanged
+        | EventId::DatabasesLogFileUsedSizeChanged
         | EventId::LockAcquired
         | EventId::LockReleased
         | EventId::LockTimeout

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::Lsn;
-use duramen_observe::events::{DatabasesLogFlush, FileTime, LogFlushComplete, LogFlushStart, emit};
+use duramen_observe::events::{
+    DatabasesLogFlush, FileTime, LogFlushComplete, LogFlushStart, LogGenerateStall, emit,
+};
 use duramen_observe::{Background, DbCounter, Duty, WaitType, background, wait};
 use duramen_os::sync::MutexGuard;
 use duramen_os::{AlignedBuf, DiskFile, IoError, thread, time};
@@ -167,6 +169,11 @@ impl Log {
         &'a self,
         mut s: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
+        let last = s.last();
+        emit(|| LogGenerateStall {
+            database_id: u64::from(self.cfg.db_id.0),
+            log_block_id: u64::from(last.vlf) << 32 | u64::from(last.block),
+        });
         let _wait = wait(WaitType::LOGBUFFER);
         s.wanted = s.wanted.max(s.last());
         match s.take_batch() {
@@ -258,6 +265,7 @@ impl Log {
         self.counters.count(DbCounter::LogFlushes, 1);
         self.counters
             .count(DbCounter::LogBytesFlushed, buf.len() as u64);
+        self.tell_used(buf.len() as i64);
         let wrote = took.as_millis() as u64;
         self.counters.count(DbCounter::LogFlushWriteTimeMs, wrote);
         self.complete(id, took, own, result)

@@ -59,7 +59,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duramen_base::{FileId, Lsn};
-use duramen_observe::events::{DatabasesLogFlushWait, LogFlushRequested, LogTruncation, emit};
+use duramen_observe::events::{
+    DatabasesLogFileUsedSizeChanged, DatabasesLogFlushWait, LogFlushRequested, LogTruncation, emit,
+};
 use duramen_observe::{DbCounter, DbCounters, FileIo, WaitType, wait};
 use duramen_os::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use duramen_os::{Env, thread};
@@ -327,8 +329,13 @@ impl Log {
     /// Marks the VLFs reusable that hold only records before `min_lsn`. Writes nothing. Returns how many.
     pub fn truncate(&self, min_lsn: Lsn) -> usize {
         let too_far = self.planted.on(Bug::TruncatesNeeded);
-        let freed = self.state.lock().truncate(min_lsn, too_far);
+        let mut state = self.state.lock();
+        let before = state.space().used;
+        let freed = state.truncate(min_lsn, too_far);
+        let less = before.saturating_sub(state.space().used);
+        drop(state);
         if freed > 0 {
+            self.tell_used(-(less as i64));
             self.counters.count(DbCounter::LogTruncations, 1);
             emit(|| LogTruncation {
                 database_id: u64::from(self.cfg.db_id.0),
@@ -337,6 +344,14 @@ impl Log {
             self.progress.notify_all();
         }
         freed
+    }
+
+    /// By how many bytes more, or less, of the log is in use.
+    fn tell_used(&self, change: i64) {
+        emit(|| DatabasesLogFileUsedSizeChanged {
+            database_id: u64::from(self.cfg.db_id.0),
+            count: change / 1024,
+        });
     }
 
     /// Gives back reserve that is no longer needed: at commit, or as compensation records are written.
