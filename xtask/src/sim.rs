@@ -28,10 +28,10 @@ pub fn in_test(tally: &mut Tally) {
     let seeds = passes(&["--seeds", "1000"]);
     tally.step("1,000 seeds of crash and recovery", seeds);
     tally.step(
-        "the log alone, crash after crash for 20 seconds",
+        "the log alone, crash after crash for a minute",
         log_test(
             "crash_and_recover",
-            &[("DURAMEN_SECONDS", "20"), ("DURAMEN_SEEDS", "1000000")],
+            &[("DURAMEN_SECONDS", "60"), ("DURAMEN_SEEDS", "1000000")],
         ),
     );
     tally.step(
