@@ -13,6 +13,7 @@
 //! | `relations` | trees, forwarded rows, values outside rows: 2531, 8929, 8931 to 8937, 8961, 8964, 8965, 8971 to 8981, 8993, 8994 |
 //! | `matching` | tables against their indexes: 8951, 8952, 8955, 8956 |
 //! | `catalog` | counts, chains and rows of base tables: 2508, 2575, 8906, 8914, 8992 |
+//! | `usage` | nothing: extents and pages by file and unit, for CHECKALLOC |
 //! | here | log files: 824, 9004; a file header that is none: 5172 |
 //!
 //! 1. What a page says of others is remembered (`facts`) and judged when all pages have been seen.
