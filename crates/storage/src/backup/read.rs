@@ -191,18 +191,28 @@ struct Stream {
     bytes: u64,
 }
 
+/// A file to be read, and its length. 3201, 3203
+fn opened(
+    disk: &dyn Disk,
+    path: &std::path::Path,
+    shown: &str,
+) -> SqlResult<(Arc<dyn DiskFile>, u64)> {
+    let options = OpenOptions {
+        read_only: true,
+        direct: true,
+        ..OpenOptions::default()
+    };
+    let file = disk
+        .open(path, &options)
+        .map_err(|e| cannot_open(&e, shown))?;
+    let len = file.len().map_err(|e| read_failed(&e, shown))?;
+    Ok((file, len))
+}
+
 impl Medium {
     /// Opens a file and looks at its sets. 3201, 3203; 3241 when it is no backup or its first set is damaged.
     pub fn open(disk: &dyn Disk, path: &std::path::Path, shown: &str) -> SqlResult<Medium> {
-        let options = OpenOptions {
-            read_only: true,
-            direct: true,
-            ..OpenOptions::default()
-        };
-        let file = disk
-            .open(path, &options)
-            .map_err(|e| cannot_open(&e, shown))?;
-        let len = file.len().map_err(|e| read_failed(&e, shown))?;
+        let (file, len) = opened(disk, path, shown)?;
         Medium::of(Source::File(file, len), shown)
     }
 
@@ -213,15 +223,7 @@ impl Medium {
         path: &std::path::Path,
         shown: &str,
     ) -> SqlResult<Option<Medium>> {
-        let options = OpenOptions {
-            read_only: true,
-            direct: true,
-            ..OpenOptions::default()
-        };
-        let file = disk
-            .open(path, &options)
-            .map_err(|e| cannot_open(&e, shown))?;
-        let len = file.len().map_err(|e| read_failed(&e, shown))?;
+        let (file, len) = opened(disk, path, shown)?;
         let mut head = vec![0; len.min(LABEL_BYTES) as usize];
         file.read_at(&mut head, 0)
             .map_err(|e| read_failed(&e, shown))?;
