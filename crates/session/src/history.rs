@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, Lsn, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, count};
-use duramen_storage::backup::{BackupSet, Media, SetKind};
+use duramen_storage::backup::{BackupSet, Media, SetHeader, SetKind};
 use duramen_types::{DateTime, SqlType, Value, to_display};
 
 use crate::backup::show::{files, header};
@@ -23,6 +23,19 @@ use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 const TABLES: &str = include_str!("resource/msdb.sql");
 /// The table that is made last.
 const LAST_TABLE: &str = "logmarkhistory";
+const FILEGROUP_TABLE: &str = "backupfilegroup";
+const FILEGROUPS: &str = "CREATE TABLE dbo.backupfilegroup (
+  backup_set_id int NOT NULL,
+  name nvarchar(128) NOT NULL,
+  filegroup_id int NOT NULL,
+  filegroup_guid uniqueidentifier NULL,
+  type char(2) NOT NULL,
+  type_desc nvarchar(60) NOT NULL,
+  is_default bit NULL,
+  is_readonly bit NULL,
+  log_filegroup_guid uniqueidentifier NULL,
+  PRIMARY KEY (backup_set_id, filegroup_id))
+";
 /// What is in msdb beside the history.
 const AGENT_TABLES: &str = include_str!("resource/agent.sql");
 const LAST_AGENT_TABLE: &str = "syssessions";
@@ -34,11 +47,17 @@ pub struct Told<'a> {
     /// As the statement names them.
     pub devices: &'a [String],
     pub compressed: bool,
+    /// The database that it is a backup of, when that is open here.
+    pub open: Option<&'a str>,
 }
 
 /// A restore of a set.
 pub struct Restored<'a> {
     pub database: &'a str,
+    /// What restorehistory says: the set's kind, or F and G for a part of it.
+    pub kind: char,
+    /// Numbers of the data files that it has filled; none for a log.
+    pub files: Vec<u16>,
     pub user: &'a str,
     pub replace: bool,
     pub recovery: bool,
@@ -55,7 +74,12 @@ pub fn prepare(instance: &Arc<Instance>) -> SqlResult<()> {
     let snapshot = msdb.catalog.snapshot()?;
     let missing = |last: &str| !snapshot.tables.values().any(|t| t.name == last);
     let mut sql = String::new();
-    for (last, tables) in [(LAST_TABLE, TABLES), (LAST_AGENT_TABLE, AGENT_TABLES)] {
+    let all = [
+        (LAST_TABLE, TABLES),
+        (FILEGROUP_TABLE, FILEGROUPS),
+        (LAST_AGENT_TABLE, AGENT_TABLES),
+    ];
+    for (last, tables) in all {
         if missing(last) {
             sql += tables;
         }
@@ -74,7 +98,7 @@ pub fn backed_up(instance: &Arc<Instance>, told: &Told<'_>) -> SqlResult<()> {
 /// After RESTORE: rows for the set, too, when this server has not taken it.
 pub fn restored(instance: &Arc<Instance>, told: &Told<'_>, by: &Restored<'_>) -> SqlResult<()> {
     let mut sql = rows_of_set(told);
-    let kind = type_of(told.set.header.kind);
+    let kind = by.kind;
     let or_null = |text: Option<&str>| text.map_or("NULL".to_owned(), quoted);
     let mark = by.mark.as_ref();
     let before = mark.map_or("NULL", |m| if m.1 { "1" } else { "0" });
@@ -89,7 +113,36 @@ pub fn restored(instance: &Arc<Instance>, told: &Told<'_>, by: &Restored<'_>) ->
         told.devices.len(),
         or_null(mark.map(|m| m.0.as_str())),
     );
+    sql += &rows_of_files(&told.set.header, by);
     written(run(instance, &in_transaction(&sql)))
+}
+
+/// Rows for the files that a restore has filled, and for their filegroups. *Assumed*: none for a log, whose set fills no
+/// file; the name of a file is whole, with its drive.
+fn rows_of_files(header: &SetHeader, by: &Restored<'_>) -> String {
+    if by.files.is_empty() {
+        return String::new();
+    }
+    let numbers: Vec<String> = by.files.iter().map(u16::to_string).collect();
+    let mut sql = format!(
+        "DECLARE @restore int = SCOPE_IDENTITY()
+INSERT dbo.restorefile SELECT @restore, file_id, CASE WHEN physical_name LIKE N'[A-Z]:%' THEN LEFT(physical_name, 2) END, physical_name FROM sys.master_files WHERE database_id = DB_ID({}) AND file_id IN ({})
+",
+        quoted(by.database),
+        numbers.join(", "),
+    );
+    let filled = |group: u16| {
+        let mut of_group = header.files.iter().filter(|f| f.filegroup == group);
+        of_group.any(|f| by.files.contains(&f.id))
+    };
+    for (_, name) in header.filegroups.iter().filter(|(id, _)| filled(*id)) {
+        let _ = writeln!(
+            sql,
+            "INSERT dbo.restorefilegroup VALUES (@restore, {})",
+            quoted(name)
+        );
+    }
+    sql
 }
 
 /// After the commit of a marked transaction, for each database that it has changed.
@@ -126,7 +179,7 @@ pub(crate) fn in_transaction(sql: &str) -> String {
     format!("SET NOCOUNT ON\nBEGIN TRAN\n{sql}COMMIT\nEXEC sys.sp_flush_log")
 }
 
-fn type_of(kind: SetKind) -> char {
+pub fn type_of(kind: SetKind) -> char {
     match kind {
         SetKind::Database => 'D',
         SetKind::Differential => 'I',
@@ -217,8 +270,27 @@ BEGIN
             values.join(", "),
         );
     }
+    sql += &rows_of_filegroups(told);
     sql.push_str("END\n");
     sql
+}
+
+/// Rows for the filegroups: as the database has them, where it can be asked; of another's set as far as that tells.
+fn rows_of_filegroups(told: &Told<'_>) -> String {
+    if let Some(database) = told.open {
+        let database = database.replace(']', "]]");
+        return format!(
+            "  INSERT dbo.backupfilegroup SELECT @set, name, data_space_id, filegroup_guid, type, type_desc, is_default, is_read_only, NULL FROM [{database}].sys.filegroups\n"
+        );
+    }
+    let groups = told.set.header.filegroups.iter();
+    let rows = groups.map(|(id, name)| {
+        format!(
+            "  INSERT dbo.backupfilegroup VALUES (@set, {}, {id}, NULL, 'FG', N'ROWS_FILEGROUP', NULL, NULL, NULL)\n",
+            quoted(name)
+        )
+    });
+    rows.collect()
 }
 
 /// Columns of backupset, and those of RESTORE HEADERONLY that say the same.

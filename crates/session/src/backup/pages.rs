@@ -162,6 +162,13 @@ impl Admin<'_> {
             self.tell_goes_on(stmt, &taken)?;
         }
         self.tell_restored(WHAT, stmt, &header, set.position, started.elapsed());
+        let groups = |p: &FilePart| matches!(p, FilePart::Filegroup(_));
+        // *Assumed*: single pages are told as their file is.
+        let kind = match !stmt.files.is_empty() && stmt.files.iter().all(groups) {
+            true => 'G',
+            false => 'F',
+        };
+        self.note_restored(stmt, (medium, set), kind, &header.files, None);
         // What was suspect of files is told by the next look at their pages.
         let pages: Vec<PageId> = stmt.pages.iter().copied().collect();
         self.note_pages_restored(&stmt.database, Some(&pages));

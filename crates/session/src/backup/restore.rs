@@ -140,7 +140,13 @@ impl Admin<'_> {
             _ => self.roll_forward(stmt, (&medium, &set), stop.as_ref(), &tolerance)?,
         }
         self.tell_restored(what, stmt, &set.header, set.position, started.elapsed());
-        self.note_restored(stmt, &medium, &set, stop.as_ref());
+        self.note_restored(
+            stmt,
+            (&medium, &set),
+            history::type_of(set.header.kind),
+            &set.header.files,
+            stop.as_ref(),
+        );
         if set.header.kind == SetKind::Database {
             self.note_pages_restored(&stmt.database, None);
         }
@@ -152,12 +158,13 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// The restore's rows in msdb.
-    fn note_restored(
+    /// The restore's rows in msdb: of these files, which it has filled.
+    pub(super) fn note_restored(
         &mut self,
         stmt: &Statement,
-        medium: &Medium,
-        set: &BackupSet,
+        (medium, set): (&Medium, &BackupSet),
+        kind: char,
+        files: &[SetFile],
         stop: Option<&StopPoint>,
     ) {
         let told = Told {
@@ -165,11 +172,18 @@ impl Admin<'_> {
             media: &medium.media,
             devices: &stmt.devices,
             compressed: medium.compressed,
+            open: None,
         };
+        let filled = files.iter().filter(|f| !f.is_log || kind == 'D');
         let options = &stmt.options;
         let mark = |option: &str| options.has(option).then(|| options.text(option));
         let restored = Restored {
             database: &stmt.database,
+            kind,
+            files: match kind {
+                'L' => Vec::new(),
+                _ => filled.map(|f| f.id).collect(),
+            },
             user: &self.session().login.user.clone(),
             replace: options.has("REPLACE"),
             recovery: !options.stays_restoring(),

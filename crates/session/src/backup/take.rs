@@ -300,11 +300,13 @@ impl Admin<'_> {
         let Some(first) = places.first() else {
             return Ok(());
         };
+        let open = self.instance().databases.find(&entry.name);
         let told = Told {
             set: &set,
             media: &first.media,
             devices: &stmt.devices,
             compressed,
+            open: open.as_ref().map(|db| db.db.name.as_str()),
         };
         if let Err(e) = history::backed_up(&self.instance(), &told) {
             self.notes.push(e);

@@ -46,6 +46,7 @@ impl Admin<'_> {
                 media: &medium.media,
                 devices: &stmt.devices,
                 compressed: medium.compressed,
+                open: None,
             };
             if let Err(e) = history::backed_up(&self.instance(), &told) {
                 self.notes.push(e);

@@ -88,6 +88,28 @@ fn backups_and_restores_have_rows_in_msdb() {
             "rows 2"
         ]
     );
+    assert_eq!(
+        run(
+            &mut s,
+            "SELECT r.restore_type, f.file_number, f.destination_phys_drive, f.destination_phys_name, g.filegroup_name FROM msdb.dbo.restorefile f JOIN msdb.dbo.restorehistory r ON r.restore_history_id = f.restore_history_id JOIN msdb.dbo.restorefilegroup g ON g.restore_history_id = f.restore_history_id ORDER BY 2",
+        )[1..],
+        [
+            "D | 1 | NULL | /data/c.mdf | PRIMARY",
+            "D | 2 | NULL | /data/c.ldf | PRIMARY",
+            "rows 2"
+        ]
+    );
+    assert_eq!(
+        run(
+            &mut s,
+            "SELECT s.type, g.name, g.filegroup_id, g.type, g.is_default, g.is_readonly FROM msdb.dbo.backupfilegroup g JOIN msdb.dbo.backupset s ON s.backup_set_id = g.backup_set_id WHERE s.position = 1",
+        )[1..],
+        [
+            "D | PRIMARY | 1 | FG | 1 | 0",
+            "D | PRIMARY | 1 | FG | 1 | 0",
+            "rows 2"
+        ]
+    );
     // All of it lives through a restart, and another server that restores learns of the sets.
     drop(s);
     instance.shutdown().expect("closed");
