@@ -129,6 +129,11 @@ pub trait Listener: Send + Sync {
         false
     }
 
+    /// Whether it wants to know of plans: their hashes are found out only then.
+    fn wants_plans(&self) -> bool {
+        false
+    }
+
     /// Called under whatever locks the source holds: it must neither block on them nor emit.
     fn event(&self, event: &Event);
 }
@@ -148,6 +153,7 @@ struct Heard {
     listener: Weak<dyn Listener>,
     wants: u64,
     io_data: bool,
+    plans: bool,
     /// The shortest wait, in nanoseconds: of workers, and external ones. All ones: none.
     shortest: [u64; 2],
 }
@@ -159,6 +165,8 @@ static ENABLED: AtomicU64 = AtomicU64::new(0);
 static SHORTEST: [AtomicU64; 2] = [const { AtomicU64::new(u64::MAX) }; 2];
 /// Whether anybody wants the bytes of reads and writes.
 static IO_DATA: AtomicBool = AtomicBool::new(false);
+/// Whether anybody wants to know of plans.
+static PLANS: AtomicBool = AtomicBool::new(false);
 /// How often [`relisten`] was called.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
@@ -224,6 +232,7 @@ pub fn listen(listener: Arc<dyn Listener>) {
         listener: Arc::downgrade(&listener),
         wants: 0,
         io_data: false,
+        plans: false,
         shortest: [u64::MAX; 2],
     };
     LISTENERS.write(|all| all.push(heard));
@@ -265,6 +274,7 @@ fn ask() {
                 listener: Arc::downgrade(&l),
                 wants: l.wants(),
                 io_data: l.wants_io_data(),
+                plans: l.wants_plans(),
                 shortest,
             }
         })
@@ -279,6 +289,7 @@ fn ask() {
         }
         ENABLED.store(all.iter().fold(0, |mask, h| mask | h.wants), SeqCst);
         IO_DATA.store(all.iter().any(|h| h.io_data), SeqCst);
+        PLANS.store(all.iter().any(|h| h.plans), SeqCst);
         for (i, shortest) in SHORTEST.iter().enumerate() {
             let wanted = all.iter().map(|h| h.shortest[i]).min();
             shortest.store(wanted.unwrap_or(u64::MAX), SeqCst);
@@ -311,6 +322,12 @@ fn are_wanted_here(mask: u64) -> bool {
     let world = sim::world();
     let own = |h: &&Heard| h.world == world;
     world == 0 || LISTENERS.read(|all| all.iter().filter(own).any(|h| h.wants & mask != 0))
+}
+
+/// Whether events are to tell which plan a statement has.
+#[inline]
+pub fn plans_are_wanted() -> bool {
+    crate::RECORDS && PLANS.load(Relaxed)
 }
 
 /// The bytes of a read or write, if somebody wants them.

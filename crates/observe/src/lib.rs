@@ -39,8 +39,8 @@ pub use reads::{
     note_scan,
 };
 pub use session::{
-    Attached, Parallel, SessionWaits, WaitingTask, attach, current_session, current_waits, degree,
-    helpers, parallel, take_degree, waiting_tasks,
+    Attached, Parallel, SessionWaits, WaitingTask, attach, current_context, current_session,
+    current_waits, degree, helpers, parallel, take_degree, waiting_tasks,
 };
 pub use waits::{
     IdleWorker, WaitGuard, WaitKind, WaitStat, WaitType, clear_wait_stats, idle_worker, on_wait,

@@ -234,6 +234,11 @@ pub fn current_waits() -> Option<Arc<SessionWaits>> {
     current().map(|(waits, _)| waits)
 }
 
+/// The calling thread's number among those that work for its session: 0 for the session's own.
+pub fn current_context() -> u32 {
+    current().map_or(0, |(_, context)| context)
+}
+
 fn current() -> Option<(Arc<SessionWaits>, u32)> {
     CURRENT.try_with(|c| c.borrow().clone()).ok().flatten()
 }

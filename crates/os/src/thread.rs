@@ -134,6 +134,22 @@ pub fn interleave() {
     }
 }
 
+/// The system's number of the calling thread; in a simulation the thread's place in it.
+pub fn system_id() -> u32 {
+    match sched::here() {
+        Some(here) => u32::try_from(here.id()).unwrap_or(u32::MAX),
+        None => rustix::thread::gettid().as_raw_nonzero().get() as u32,
+    }
+}
+
+/// The processor on which the calling thread runs at this moment; a simulation has one.
+pub fn processor() -> u32 {
+    match sched::here() {
+        Some(_) => 0,
+        None => u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0),
+    }
+}
+
 /// The name given to [`spawn`], or nothing.
 pub fn current_name() -> Option<Arc<str>> {
     std::thread::current().name().map(Arc::from)

@@ -49,6 +49,8 @@ pub struct Activity {
     pub waits: Arc<SessionWaits>,
     /// The batch or statement of the request at hand, or of the last one.
     program: Global<Option<Arc<Program>>>,
+    /// What runs, outermost first: the batch or called procedure, and what is called from there. The innermost is at `step`.
+    frames: Global<Vec<Frame>>,
     /// The procedure, when the request at hand, or the last one, is a call.
     call: Mutex<String>,
     state: AtomicU8,
@@ -73,6 +75,30 @@ pub struct Activity {
     rows: AtomicU64,
     work: SessionWork,
     options: Mutex<Options>,
+    /// SET CONTEXT_INFO
+    context_info: Global<Option<Vec<u8>>>,
+}
+
+/// A program that a session runs, and the step by which it has called the next one.
+struct Frame {
+    program: Arc<Program>,
+    step: u64,
+}
+
+/// No step.
+const NOWHERE: u64 = u64::MAX;
+
+/// A program that runs, and the step that it is at.
+pub type At = (Arc<Program>, Option<usize>);
+
+impl Frame {
+    fn at(&self, step: u64) -> At {
+        let program = self.program.clone();
+        let own = step >> 32 == program.stats.id & u64::from(u32::MAX);
+        let at = usize::try_from(step & u64::from(u32::MAX)).ok();
+        let at = at.filter(|at| own && *at < program.steps.len());
+        (program, at)
+    }
 }
 
 /// What [`Activity`] says at a moment.
@@ -158,6 +184,7 @@ impl Activity {
             owner,
             instance,
             program: Global::new(None),
+            frames: Global::new(Vec::new()),
             call: Mutex::new(String::new()),
             state: AtomicU8::new(IDLE),
             killed: AtomicBool::new(false),
@@ -165,7 +192,7 @@ impl Activity {
             transaction: Mutex::new(None),
             database: AtomicU16::new(1),
             command: AtomicU8::new(0),
-            step: AtomicU64::new(u64::MAX),
+            step: AtomicU64::new(NOWHERE),
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
             trace: TraceFlags::default(),
@@ -176,6 +203,7 @@ impl Activity {
             rows: AtomicU64::new(0),
             work: SessionWork::default(),
             options: Mutex::new(Options::default()),
+            context_info: Global::new(None),
         }
     }
 
@@ -183,10 +211,11 @@ impl Activity {
     pub fn begin(&self, cancel: &CancelToken) -> bool {
         *self.cancel.lock() = cancel.clone();
         self.command.store(0, Relaxed);
-        self.step.store(u64::MAX, Relaxed);
+        self.step.store(NOWHERE, Relaxed);
         self.started.store(now(), Relaxed);
         self.work.begin();
         self.program.write(|p| *p = None);
+        self.frames.write(Vec::clear);
         self.call.lock().clear();
         self.state
             .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
@@ -267,6 +296,17 @@ impl Activity {
         *self.options.lock() = options.clone();
     }
 
+    /// SET CONTEXT_INFO, or what a session of a pool begins with.
+    pub fn note_context_info(&self, info: Option<&[u8]>) {
+        let info = info.map(<[u8]>::to_vec);
+        self.context_info.write(|i| *i = info);
+    }
+
+    /// What SET CONTEXT_INFO has said.
+    pub fn context_info(&self) -> Option<Vec<u8>> {
+        self.context_info.read(Clone::clone)
+    }
+
     fn die(&self) -> bool {
         self.state
             .compare_exchange(IDLE, DEAD, AcqRel, Acquire)
@@ -306,14 +346,63 @@ impl Activity {
         self.step.store(step, Relaxed);
     }
 
-    /// The program of the request at hand and the step that it is at; that is `None` within a module that it calls.
-    pub fn statement(&self) -> Option<(Arc<Program>, Option<usize>)> {
-        let program = self.program()?;
+    /// A program begins, within what runs already; ended by [`Activity::leave`].
+    pub fn enter(&self, program: &Arc<Program>) {
+        let program = program.clone();
+        self.frames.write(|frames| {
+            if let Some(caller) = frames.last_mut() {
+                caller.step = self.step.load(Relaxed);
+            }
+            frames.push(Frame {
+                program,
+                step: NOWHERE,
+            });
+            self.step.store(NOWHERE, Relaxed);
+        });
+    }
+
+    /// The innermost program has ended: its caller goes on where it was. The outermost one stays at its last step.
+    pub fn leave(&self) {
+        self.frames.write(|frames| {
+            let ended = frames.pop();
+            if let Some(caller) = frames.last() {
+                self.step.store(caller.step, Relaxed);
+            }
+            ended
+        });
+    }
+
+    /// When the request at hand, or the last one, has begun: nanoseconds since 1970.
+    pub fn started(&self) -> i64 {
+        self.started.load(Relaxed)
+    }
+
+    /// What runs, innermost first, each with the step that it is at.
+    pub fn stack(&self) -> Vec<At> {
+        self.frames.read(|frames| {
+            let now = self.step.load(Relaxed);
+            let (Some(inner), Some((_, callers))) = (frames.last(), frames.split_last()) else {
+                return Vec::new();
+            };
+            let callers = callers.iter().rev().map(|f| f.at(f.step));
+            std::iter::once(inner.at(now)).chain(callers).collect()
+        })
+    }
+
+    /// Whatever it runs or has run last.
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        let running = self.stack().into_iter().map(|(program, _)| program);
+        running.chain(self.program()).collect()
+    }
+
+    /// The innermost program of the request at hand and the step that it is at, or what the last request has run.
+    pub fn statement(&self) -> Option<At> {
         let step = self.step.load(Relaxed);
-        let own = step >> 32 == program.stats.id & u64::from(u32::MAX);
-        let at = usize::try_from(step & u64::from(u32::MAX)).ok();
-        let at = at.filter(|at| own && *at < program.steps.len());
-        Some((program, at))
+        let running = self.frames.read(|f| f.last().map(|f| f.at(step)));
+        running.or_else(|| {
+            let program = self.program()?;
+            Some(Frame { program, step }.at(step))
+        })
     }
 
     /// The running batch is at this statement.

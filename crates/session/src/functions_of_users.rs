@@ -23,7 +23,7 @@ use duramen_types::{SqlType, Target, Value};
 use crate::host::HostView;
 use crate::program::{BodyOf, Op, Program};
 use crate::programs::{Callable, Parameter};
-use crate::run::{Bound, Plans, callable};
+use crate::run::{Bound, Plans, callable, telling};
 use crate::session::Session;
 use crate::statement_stats::Running;
 use crate::table_types::NoTableTypes;
@@ -315,10 +315,24 @@ pub fn call(
         local: vec![None; program.steps.len()],
         keeps_plans,
         ctx,
+        row_count: 0,
+    };
+    let who = outer.activity();
+    who.enter(program);
+    let told = match telling::modules_are_wanted() {
+        true => telling::ToldModule::begins(program, &function.name, who),
+        false => None,
     };
     let running = Running::begin();
-    let value = run.run()?;
-    program.stats.ran(&running);
+    let value = run.run();
+    if value.is_ok() {
+        program.stats.ran(&running);
+    }
+    if let Some(told) = told {
+        told.ends(run.row_count);
+    }
+    who.leave();
+    let value = value?;
     let rows = match &result {
         Some(t) => {
             let mut cx = Cx::new(&host, &mut run.vars, ctx);
@@ -342,6 +356,8 @@ struct FunctionRun<'a> {
     local: Plans,
     keeps_plans: bool,
     ctx: duramen_types::ConvertCtx,
+    /// Rows of the last statement.
+    row_count: u64,
 }
 
 impl FunctionRun<'_> {
@@ -352,7 +368,16 @@ impl FunctionRun<'_> {
             if self.host.cancelled() {
                 return Err(duramen_query::cancelled());
             }
+            let told = telling::statements_are_wanted() && telling::is_told(step);
+            let told = told.then(|| {
+                let module = Some(self.function.name.clone());
+                telling::Told::begins(&program, at, module, self.host.nest_level())
+            });
+            self.host.activity().at_step(&program, at);
             let next = self.step(at, &step.op);
+            if let Some(told) = told {
+                told.ends(self.row_count);
+            }
             let next = next.map_err(|mut e| {
                 if e.procedure.is_none() {
                     e = e.at_line(step.line as i32);
@@ -404,7 +429,7 @@ impl FunctionRun<'_> {
                         plan
                     }
                 };
-                self.with_cx(|cx| plan.rows(cx).map(|_| ()))?;
+                self.row_count = self.with_cx(|cx| plan.rows(cx).map(|rows| rows.len() as u64))?;
             }
             Op::Run(kind) => {
                 let dml = match kind {
@@ -415,7 +440,7 @@ impl FunctionRun<'_> {
                 };
                 let done = self.with_cx(|cx| dml.run(cx));
                 dml.statement_ended(done.is_ok());
-                done?;
+                self.row_count = done?;
             }
             Op::EnterTry { .. } | Op::LeaveTry { .. } | Op::EndCatch | Op::Unwind { .. } => {}
         }

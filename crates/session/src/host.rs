@@ -18,6 +18,7 @@ use duramen_txn::gate::SessionDeps;
 use duramen_txn::{ReadView, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
+use crate::activity::Activity;
 use crate::functions_of_users::{self, BodyFunction, TableResult};
 use crate::instance::Instance;
 use crate::parallel::Helpers;
@@ -118,6 +119,16 @@ impl HostView<'_> {
             now: self.now.clone(),
             collation: OnceLock::new(),
         }
+    }
+
+    /// The session, as the others see it.
+    pub fn activity(&self) -> &Activity {
+        &self.session.activity
+    }
+
+    /// `@@NESTLEVEL` within this function.
+    pub fn nest_level(&self) -> u32 {
+        self.session.state.nesting + self.depth
     }
 
     pub fn depth(&self) -> u32 {

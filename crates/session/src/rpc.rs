@@ -83,8 +83,8 @@ impl Session {
         cancel: &CancelToken,
         work: impl FnOnce(&mut Run<'_>) -> SqlResult<Called>,
     ) -> RpcOutcome {
-        let nothing: Program = match compile("", Vec::new(), Vec::new(), BodyOf::Batch) {
-            Ok(p) => p,
+        let nothing: Arc<Program> = match compile("", Vec::new(), Vec::new(), BodyOf::Batch) {
+            Ok(p) => Arc::new(p),
             Err(e) => {
                 crate::outcome::report(sink, &e);
                 return RpcOutcome::default();

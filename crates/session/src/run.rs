@@ -102,7 +102,7 @@ pub struct Place {
 
 pub struct Run<'r> {
     session: &'r mut Session,
-    program: &'r Program,
+    program: &'r Arc<Program>,
     sink: &'r mut dyn ResultSink,
     cancel: &'r CancelToken,
     vars: Vec<Value>,
@@ -141,7 +141,7 @@ pub type Plans = Vec<Option<(u64, Bound)>>;
 impl<'r> Run<'r> {
     pub fn new(
         session: &'r mut Session,
-        program: &'r Program,
+        program: &'r Arc<Program>,
         sink: &'r mut dyn ResultSink,
         cancel: &'r CancelToken,
     ) -> Run<'r> {
@@ -184,6 +184,7 @@ impl<'r> Run<'r> {
             return self.show();
         }
         let caught = self.session.state.caught.len();
+        self.session.activity.enter(self.program);
         // Of the statement that calls this program.
         let outside = crate::usage::take();
         let module = match telling::modules_are_wanted() {
@@ -232,8 +233,9 @@ impl<'r> Run<'r> {
         crate::usage::put_back(outside);
         self.program.stats.ran(&whole);
         if let Some(module) = module {
-            self.module_ends(module);
+            module.ends(self.session.state.rowcount);
         }
+        self.session.activity.leave();
         ended
     }
 

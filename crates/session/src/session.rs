@@ -288,6 +288,7 @@ impl Session {
             reset_by: Some(keep_transaction),
             ..State::default()
         };
+        self.activity.note_context_info(None);
         let home = self.instance.default_database(&self.login.database);
         self.move_to(home)?;
         self.activity.waits.clear();

@@ -74,6 +74,8 @@ pub struct StatementStats {
     /// Threads.
     pub degree: Measure,
     plan: Mutex<Option<KnownPlan>>,
+    /// Its `query_plan_hash`, for who may not wait; 0: none is known.
+    plan_hash: AtomicU64,
     /// Some are missed.
     misses: AtomicBool,
     /// The indexes that its plan would have been cheaper with.
@@ -113,6 +115,7 @@ impl StatementStats {
 
     pub fn know_plan(&self, version: u64, planned: Planned, keep: bool) -> u64 {
         let hash = plan_hash(&planned.0);
+        self.plan_hash.store(hash, Relaxed);
         *self.plan.lock() = Some(KnownPlan {
             version,
             at: time::now(),
@@ -351,6 +354,12 @@ impl ProgramStats {
     /// What is known of the plan of a step.
     pub fn plan(&self, at: usize) -> Option<KnownPlan> {
         self.steps.get()?.get(at)?.plan()
+    }
+
+    /// `query_plan_hash` of a step, as far as it has been found out.
+    pub fn plan_hash(&self, at: usize) -> Option<u64> {
+        let hash = self.steps.get()?.get(at)?.plan_hash.load(Relaxed);
+        Some(hash).filter(|h| *h != 0)
     }
 
     /// The program has run.

@@ -470,7 +470,7 @@ events! {
         object_id: i64,
         object_type: ObjectType,
         object_name: String,
-        /// The batch's statement that calls it; empty below another module, and for a call by name.
+        /// The statement that calls it; empty for a call by name.
         statement: String,
     }
     ModuleEnd "sqlserver" "module_end" "A module has ended." {

@@ -13,7 +13,7 @@ const LIMIT_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub struct SessionContext {
     /// 128 bytes once set.
-    info: Option<Vec<u8>>,
+    pub(crate) info: Option<Vec<u8>>,
     /// Key, type, value, read only.
     entries: Vec<(String, SqlType, Value, bool)>,
 }

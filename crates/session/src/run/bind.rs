@@ -82,7 +82,26 @@ impl Run<'_> {
             count(Counter::SqlRecompilations, 1);
             return None;
         }
+        if duramen_observe::events::plans_are_wanted() {
+            self.tell_plan(at, bound_at, bound);
+        }
         Some(bound.clone())
+    }
+
+    /// What events are to say of a statement's plan is found out once for each.
+    #[cold]
+    fn tell_plan(&self, at: usize, version: &u64, bound: &Bound) {
+        let program = self.program;
+        let Some(stats) = program.stats.step(program.steps.len(), at) else {
+            return;
+        };
+        if matches!(bound, Bound::Plan(..) | Bound::Dml(..))
+            && stats.plan().is_none_or(|known| known.version != *version)
+        {
+            let (allowed, names) = (self.session.parallelism(), program.variable_names());
+            let planned = plan_xml::of_bound(bound, &names, allowed);
+            stats.know_plan(*version, planned, false);
+        }
     }
 
     pub(super) fn keep(&mut self, at: usize, bound: Bound) {
@@ -92,6 +111,9 @@ impl Run<'_> {
             self.remember(at, &bound);
         }
         self.rebound = true;
+        if duramen_observe::events::plans_are_wanted() && !self.program.is_private() {
+            self.tell_plan(at, &self.version(), &bound);
+        }
         self.bound[at] = Some((self.version(), bound));
     }
 

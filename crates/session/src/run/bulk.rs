@@ -69,7 +69,7 @@ impl Session {
         };
         self.request(sink, cancel, |session, sink| {
             let program = match announced.program() {
-                Ok(program) => program,
+                Ok(program) => Arc::new(program),
                 Err(error) => {
                     crate::outcome::report(sink, &error);
                     sink.done(&Done {
@@ -112,7 +112,7 @@ impl Announced {
 struct Loader<'a> {
     source: &'a mut dyn BulkSource,
     announced: &'a Announced,
-    program: &'a Program,
+    program: &'a Arc<Program>,
     cancel: &'a CancelToken,
 }
 

@@ -28,7 +28,7 @@ impl Run<'_> {
     /// Runs a program within this one, in the database given. `procedure` is its name in messages.
     pub(super) fn nested(
         &mut self,
-        program: &Program,
+        program: &Arc<Program>,
         bound: Plans,
         inputs: (Vec<Value>, Vec<Arc<MemoryTable>>),
         place: (Option<String>, Option<String>),
@@ -43,7 +43,7 @@ impl Run<'_> {
     /// The same without counting transactions: triggers may end the one they run in.
     pub(super) fn inside(
         &mut self,
-        program: &Program,
+        program: &Arc<Program>,
         bound: Plans,
         (mut vars, given): (Vec<Value>, Vec<Arc<MemoryTable>>),
         (procedure, database): (Option<String>, Option<String>),

@@ -88,7 +88,10 @@ impl Run<'_> {
                     Value::VarChar(b) => b.clone(),
                     _ => return Err(not_supported("SET CONTEXT_INFO of other than binary data")),
                 };
-                self.session.state.context.set_info(bytes);
+                let session = &mut *self.session;
+                session.state.context.set_info(bytes);
+                let info = session.state.context.info.as_deref();
+                session.activity.note_context_info(info);
             }
             ("TEXTSIZE", Some(n), _) => options.textsize = n as i32,
             ("ROWCOUNT", Some(n), _) if n >= 0 => options.rowcount = n as u64,

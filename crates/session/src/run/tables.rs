@@ -201,13 +201,14 @@ impl Run<'_> {
             identity: None,
         };
         program.tables = vec![def.clone(), staged];
+        let state = &self.session.state;
+        let before = (state.rowcount, state.identity, state.scope_identity);
+        let mut quiet = Quiet(&mut *self.sink);
+        let program = Arc::new(program);
         let Some(Op::Run(StatementKind::Insert(stmt))) = program.steps.first().map(|s| &s.op)
         else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
-        let state = &self.session.state;
-        let before = (state.rowcount, state.identity, state.scope_identity);
-        let mut quiet = Quiet(&mut *self.sink);
         let mut run = Run::new(&mut *self.session, &program, &mut quiet, self.cancel);
         run.tables[0] = table.clone();
         run.tables[1].replace_rows(rows.rows.clone());

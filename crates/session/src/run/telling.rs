@@ -8,9 +8,11 @@ use duramen_observe::events::{
 };
 
 use super::{Next, Run, Stopwatch};
-use crate::program::Op;
+use crate::activity::Activity;
+use crate::program::{Op, Program, Step};
 use crate::session::{CancelToken, Session};
 use crate::sink::ResultSink;
+use crate::statement_stats::ModuleId;
 
 const STATEMENTS: u64 = EventId::SqlStatementStarting.bit()
     | EventId::SqlStatementCompleted.bit()
@@ -154,88 +156,131 @@ impl Session {
     }
 }
 
-impl Run<'_> {
-    /// The statement of the batch that the session is at; empty within a module.
-    fn calling(&self) -> String {
-        let found = self.session.activity.statement().and_then(|(program, at)| {
-            let (from, to) = program.steps.get(at?)?.span;
-            program.text.get(from..to).map(str::to_owned)
-        });
-        found.unwrap_or_default()
-    }
+/// The statement that has called the innermost program; empty for a call by name.
+fn calling(who: &Activity) -> String {
+    let stack = who.stack();
+    let found = stack.get(1).and_then(|(program, at)| {
+        let (from, to) = program.steps.get((*at)?)?.span;
+        program.text.get(from..to).map(str::to_owned)
+    });
+    found.unwrap_or_default()
+}
 
-    /// The program is a module's, and begins: its end is told with what this says.
-    pub(super) fn module_begins(&self) -> Option<(Stopwatch, String)> {
-        let of = self.program.stats.module()?;
-        let statement = self.calling();
-        emit(|| ModuleStart {
-            source_database_id: u64::from(of.database),
-            object_id: i64::from(of.object),
-            object_type: ObjectType::of(of.kind),
-            object_name: self.place.procedure.clone().unwrap_or_default(),
-            statement: statement.clone(),
-        });
-        Some((Stopwatch::start(), statement))
-    }
+/// A module between its two events.
+pub(crate) struct ToldModule {
+    of: ModuleId,
+    name: String,
+    /// What calls it.
+    statement: String,
+    clock: Stopwatch,
+}
 
-    pub(super) fn module_ends(&self, (clock, statement): (Stopwatch, String)) {
-        let Some(of) = self.program.stats.module() else {
-            return;
+impl ToldModule {
+    /// `None` when the program, which has been entered, is no module's.
+    pub fn begins(program: &Program, name: &str, who: &Activity) -> Option<ToldModule> {
+        let told = ToldModule {
+            of: program.stats.module()?,
+            name: name.to_owned(),
+            statement: calling(who),
+            clock: Stopwatch::start(),
         };
-        let (_, duration) = clock.micros();
-        emit(|| ModuleEnd {
-            source_database_id: u64::from(of.database),
-            object_id: i64::from(of.object),
-            object_type: ObjectType::of(of.kind),
-            duration,
-            row_count: self.session.state.rowcount,
-            object_name: self.place.procedure.clone().unwrap_or_default(),
-            statement,
+        emit(|| ModuleStart {
+            source_database_id: u64::from(told.of.database),
+            object_id: i64::from(told.of.object),
+            object_type: ObjectType::of(told.of.kind),
+            object_name: told.name.clone(),
+            statement: told.statement.clone(),
         });
+        Some(told)
     }
 
-    /// A step between the events of its statement; steps that only lead on have none.
-    pub(super) fn told(&mut self, at: usize) -> SqlResult<Next> {
-        let program = self.program;
-        let step = &program.steps[at];
-        if !matches!(
-            step.op,
-            Op::Run(_) | Op::Assign { .. } | Op::Return(Some(_))
-        ) {
-            return self.measured_or_not(at);
-        }
-        let (from, to) = step.span;
-        let statement = || program.text.get(from..to).unwrap_or("").to_owned();
-        let line_number = u64::from(step.line);
-        let place = || (offset(&program.text, from), offset(&program.text, to));
-        let module = self.place.procedure.clone();
-        let nest_level = u64::from(self.session.state.nesting);
-        match &module {
+    pub fn ends(self, row_count: u64) {
+        let (_, duration) = self.clock.micros();
+        emit(|| ModuleEnd {
+            source_database_id: u64::from(self.of.database),
+            object_id: i64::from(self.of.object),
+            object_type: ObjectType::of(self.of.kind),
+            duration,
+            row_count,
+            object_name: self.name,
+            statement: self.statement,
+        });
+    }
+}
+
+/// Whether a step is a statement with events; steps that only lead on have none.
+pub(crate) fn is_told(step: &Step) -> bool {
+    matches!(
+        step.op,
+        Op::Run(_) | Op::Assign { .. } | Op::Return(Some(_))
+    )
+}
+
+/// A statement between its two events.
+pub(crate) struct Told<'p> {
+    program: &'p Program,
+    at: usize,
+    /// The module that it is of.
+    module: Option<String>,
+    nest_level: u64,
+    clock: Stopwatch,
+}
+
+impl<'p> Told<'p> {
+    pub fn begins(
+        program: &'p Program,
+        at: usize,
+        module: Option<String>,
+        nest_level: u32,
+    ) -> Told<'p> {
+        let told = Told {
+            program,
+            at,
+            module,
+            nest_level: u64::from(nest_level),
+            clock: Stopwatch::start(),
+        };
+        let (offset, offset_end) = told.place();
+        match &told.module {
             None => emit(|| SqlStatementStarting {
-                line_number,
-                offset: place().0,
-                offset_end: place().1,
-                statement: statement(),
+                line_number: told.line(),
+                offset,
+                offset_end,
+                statement: told.statement(),
             }),
             Some(name) => emit(|| SpStatementStarting {
-                nest_level,
-                line_number,
-                offset: place().0,
-                offset_end: place().1,
+                nest_level: told.nest_level,
+                line_number: told.line(),
+                offset,
+                offset_end,
                 object_name: name.clone(),
-                statement: statement(),
+                statement: told.statement(),
             }),
         }
-        let clock = Stopwatch::start();
-        let next = self.measured_or_not(at);
-        let (cpu_time, duration) = clock.micros();
-        let row_count = match &next {
-            Ok(_) => self.session.state.rowcount,
-            Err(_) => 0,
-        };
-        let work = clock.work();
-        let of = program.stats.module();
-        match module {
+        told
+    }
+
+    fn line(&self) -> u64 {
+        u64::from(self.program.steps[self.at].line)
+    }
+
+    fn place(&self) -> (u64, u64) {
+        let (from, to) = self.program.steps[self.at].span;
+        let text = &self.program.text;
+        (offset(text, from), offset(text, to))
+    }
+
+    fn statement(&self) -> String {
+        let (from, to) = self.program.steps[self.at].span;
+        self.program.text.get(from..to).unwrap_or("").to_owned()
+    }
+
+    pub fn ends(self, row_count: u64) {
+        let (cpu_time, duration) = self.clock.micros();
+        let work = self.clock.work();
+        let of = self.program.stats.module();
+        let (offset, offset_end) = self.place();
+        match &self.module {
             None => emit(|| SqlStatementCompleted {
                 duration,
                 cpu_time,
@@ -245,10 +290,10 @@ impl Run<'_> {
                 spills: work.spilled,
                 row_count,
                 last_row_count: row_count,
-                line_number,
-                offset: place().0,
-                offset_end: place().1,
-                statement: statement(),
+                line_number: self.line(),
+                offset,
+                offset_end,
+                statement: self.statement(),
                 parameterized_plan_handle: Vec::new(),
             }),
             Some(object_name) => emit(|| SpStatementCompleted {
@@ -262,14 +307,37 @@ impl Run<'_> {
                 writes: work.logical_writes,
                 row_count,
                 last_row_count: row_count,
-                nest_level,
-                line_number,
-                offset: place().0,
-                offset_end: place().1,
-                object_name,
-                statement: statement(),
+                nest_level: self.nest_level,
+                line_number: self.line(),
+                offset,
+                offset_end,
+                object_name: object_name.clone(),
+                statement: self.statement(),
             }),
         }
+    }
+}
+
+impl Run<'_> {
+    /// The program is a module's, and begins: its end is told with what this says.
+    pub(super) fn module_begins(&self) -> Option<ToldModule> {
+        let name = self.place.procedure.as_deref().unwrap_or_default();
+        ToldModule::begins(self.program, name, &self.session.activity)
+    }
+
+    /// A step between the events of its statement.
+    pub(super) fn told(&mut self, at: usize) -> SqlResult<Next> {
+        let program = self.program;
+        if !is_told(&program.steps[at]) {
+            return self.measured_or_not(at);
+        }
+        let module = self.place.procedure.clone();
+        let told = Told::begins(program, at, module, self.session.state.nesting);
+        let next = self.measured_or_not(at);
+        told.ends(match &next {
+            Ok(_) => self.session.state.rowcount,
+            Err(_) => 0,
+        });
         next
     }
 }

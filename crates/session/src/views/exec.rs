@@ -206,7 +206,9 @@ columns! { Source;
         // *Assumed* of the server's own: their requests are in the background.
         text(if s.now.running && !s.background { "running" } else { "sleeping" })
     };
-    "context_info", T::varbinary(128), NULL, |_| Value::Null;
+    "context_info", T::varbinary(128), NULL, |s| {
+        s.who.context_info().map_or(Value::Null, Value::Binary)
+    };
     "cpu_time", T::INT, NOT_NULL, |_| int(0);
     "memory_usage", T::INT, NOT_NULL, |_| int(0);
     "total_scheduled_time", T::INT, NOT_NULL, |_| int(0);
@@ -268,10 +270,8 @@ mod requests {
         "start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
         "status", T::nvarchar(30), NOT_NULL, |s| text(s.status());
         "command", T::nvarchar(32), NOT_NULL, |s| text(s.now.command);
-        "sql_handle", T::varbinary(64), NULL, |s| {
-            s.who.program().map_or(Value::Null, |p| super::super::query_stats::text_handle(&p))
-        };
-        // Within a module that the batch calls: NULL, as the other columns of the statement.
+        // Of the module that the batch is in, as the other columns of the statement.
+        "sql_handle", T::varbinary(64), NULL, |s| s.of_statement(|a| &a.sql_handle);
         "statement_start_offset", T::INT, NULL, |s| s.of_statement(|a| &a.start);
         "statement_end_offset", T::INT, NULL, |s| s.of_statement(|a| &a.end);
         "plan_handle", T::varbinary(64), NULL, |s| s.of_statement(|a| &a.plan_handle);
@@ -297,7 +297,9 @@ mod requests {
         "open_transaction_count", T::INT, NOT_NULL, |s| int(s.now.open_transactions);
         "open_resultset_count", T::INT, NOT_NULL, |_| int(1);
         "transaction_id", T::BIGINT, NOT_NULL, |s| big(s.now.transaction_id);
-        "context_info", T::varbinary(128), NULL, |_| Value::Null;
+        "context_info", T::varbinary(128), NULL, |s| {
+        s.who.context_info().map_or(Value::Null, Value::Binary)
+    };
         "percent_complete", T::REAL, NOT_NULL, |s| {
             Value::Real(s.recovery.as_ref().map_or(s.now.percent, |r| r.percent))
         };

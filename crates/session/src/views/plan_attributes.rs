@@ -61,7 +61,7 @@ fn attributes(cx: &Context, cached: &Cached) -> Vec<Attribute> {
     let program = &cached.program;
     let object = origin.procedure.unwrap_or_else(|| hash_of(&program.text));
     let users = cx.instance.sessions().into_iter().filter(|s| {
-        let runs = s.program().is_some_and(|p| p.stats.id == program.stats.id);
+        let runs = s.programs().iter().any(|p| p.stats.id == program.stats.id);
         runs && s.glance().running
     });
     let runs = program.stats.whole.executions.load(Relaxed);

@@ -87,12 +87,24 @@ impl Origin {
     }
 }
 
-/// A handle of a program: 2 begins one of its text, 5 and 6 those of its plan.
+/// A handle of a program: 2 begins one of a batch's text, 3 of a module's, 5 and 6 those of its plan.
 pub(crate) fn handle_bytes(first: u8, program: &Program) -> Vec<u8> {
     let mut bytes = vec![first, 0, 0, 0];
     bytes.extend(program.stats.id.to_be_bytes());
     bytes.resize(20, 0);
     bytes
+}
+
+/// The handle of a program's text.
+pub(crate) fn sql_handle(program: &Program) -> Vec<u8> {
+    handle_bytes(
+        if program.stats.module().is_some() {
+            3
+        } else {
+            2
+        },
+        program,
+    )
 }
 
 fn handle(first: u8, program: &Program) -> Value {
@@ -109,7 +121,7 @@ pub(crate) fn program_of(handle: &Value) -> Option<u64> {
         return None;
     };
     let id = bytes.get(4..12)?.try_into().ok()?;
-    matches!(bytes.first(), Some(2 | 5 | 6)).then(|| u64::from_be_bytes(id))
+    matches!(bytes.first(), Some(2 | 3 | 5 | 6)).then(|| u64::from_be_bytes(id))
 }
 
 /// Bytes of UTF-16 before a place of a text.
@@ -160,6 +172,7 @@ fn plan_hash(cx: &Context, key: Option<&str>, program: &Program, at: usize) -> O
 
 /// What `sys.dm_exec_requests` says of the statement that a request is at.
 pub(super) struct AtStatement {
+    pub sql_handle: Value,
     pub plan_handle: Value,
     pub start: Value,
     pub end: Value,
@@ -175,6 +188,7 @@ impl AtStatement {
         let span = at.and_then(|at| program.steps.get(at)).map(|s| s.span);
         let place = |at: usize| int(offset(&program.text, at));
         AtStatement {
+            sql_handle: text_handle(program),
             plan_handle: handle(if is_procedure { 5 } else { 6 }, program),
             start: span.map_or(Value::Null, |s| place(s.0)),
             end: span.map_or(Value::Null, |s| place(s.1)),
@@ -197,7 +211,7 @@ pub(crate) fn statement_of(
     crate::missing_indexes::Statement {
         query_hash: plan_xml::query_hash(text),
         plan_hash: duramen_query::showplan::plan_hash(&planned.0),
-        sql_handle: handle_bytes(2, program),
+        sql_handle: sql_handle(program),
         start: offset(&program.text, span.0),
         end: offset(&program.text, span.1),
     }
@@ -240,7 +254,7 @@ mod statements {
     }
 
     columns! { Source<'_>;
-        "sql_handle", HANDLE, NOT_NULL, |s| handle(2, s.program);
+        "sql_handle", HANDLE, NOT_NULL, |s| text_handle(s.program);
         "statement_start_offset", T::INT, NOT_NULL, |s| int(offset(&s.program.text, s.span.0));
         "statement_end_offset", T::INT, NOT_NULL, |s| int(offset(&s.program.text, s.span.1));
         "plan_generation_num", T::BIGINT, NOT_NULL, |_| big(1);
@@ -373,7 +387,7 @@ mod procedures {
         "object_id", T::INT, NOT_NULL, |s| int(s.object);
         "type", T::char(2), NOT_NULL, |s| Value::varchar(s.kind.as_str());
         "type_desc", DESC, NULL, |s| text(super::super::objects::kind_desc(s.kind));
-        "sql_handle", HANDLE, NOT_NULL, |s| handle(2, &s.program);
+        "sql_handle", HANDLE, NOT_NULL, |s| text_handle(&s.program);
         "plan_handle", HANDLE, NOT_NULL, |s| handle(5, &s.program);
         "cached_time", T::DATETIME, NULL, |s| time(s.program.stats.created);
         "last_execution_time", T::DATETIME, NULL, |s| time(s.program.stats.whole.last_at.load(Relaxed));
@@ -514,7 +528,7 @@ mod texts {
         // What runs now, and could not be kept.
         let running = cx.instance.sessions().into_iter();
         let found = running
-            .filter_map(|s| s.program())
+            .flat_map(|s| s.programs())
             .find(|p| p.stats.id == id);
         Ok(found.map(|p| Source {
             origin: None,
@@ -535,7 +549,7 @@ mod texts {
             Some((cached, bound)) => (cached.program, bound),
             None => {
                 let running = cx.instance.sessions().into_iter();
-                let mut running = running.filter_map(|s| s.program());
+                let mut running = running.flat_map(|s| s.programs());
                 match running.find(|p| p.stats.id == id && p.is_private()) {
                     Some(program) => (program, Vec::new()),
                     None => return Ok(Some(source)),
@@ -649,5 +663,5 @@ mod texts {
 
 /// The handle of the text that a request runs: `sys.dm_exec_requests.sql_handle`.
 pub(super) fn text_handle(program: &Program) -> Value {
-    handle(2, program)
+    Value::Binary(sql_handle(program))
 }

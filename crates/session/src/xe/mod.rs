@@ -17,6 +17,7 @@ pub(crate) mod definition;
 pub(crate) mod file;
 pub(crate) mod objects;
 pub(crate) mod pairing;
+mod place;
 pub(crate) mod predicate;
 mod process;
 pub(crate) mod records;

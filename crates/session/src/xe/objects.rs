@@ -248,10 +248,16 @@ macro_rules! actions {
 actions! {
     CollectSystemTime "package0" "collect_system_time" "filetime" "Collect the current system time";
     EventSequence "package0" "event_sequence" "uint64" "Collect event sequence number";
+    CpuId "sqlos" "cpu_id" "uint32" "Collect current CPU ID";
+    SchedulerId "sqlos" "scheduler_id" "uint32" "Collect current scheduler ID";
+    SystemThreadId "sqlos" "system_thread_id" "uint32" "Collect current system thread ID";
+    TaskTime "sqlos" "task_time" "uint64" "Collect current task execution time";
+    WorkerAddress "sqlos" "worker_address" "ptr" "Collect current worker address";
     ClientAppName "sqlserver" "client_app_name" "unicode_string" "Collect client application name";
     ClientConnectionId "sqlserver" "client_connection_id" "guid" "Collects the optional identifier provided at connection time by a client";
     ClientHostname "sqlserver" "client_hostname" "unicode_string" "Collect client hostname";
     ClientPid "sqlserver" "client_pid" "uint32" "Collect client process ID";
+    ContextInfo "sqlserver" "context_info" "binary_data" "Collect the same value as the CONTEXT_INFO() function";
     DatabaseId "sqlserver" "database_id" "uint16" "Collect database ID";
     DatabaseName "sqlserver" "database_name" "unicode_string" "Collect current database name";
     IsSystem "sqlserver" "is_system" "boolean" "Collect whether current session is system";
@@ -259,6 +265,8 @@ actions! {
     PlanHandle "sqlserver" "plan_handle" "binary_data" "Collect plan handle";
     QueryHash "sqlserver" "query_hash" "uint64" "Collect query hash. Use this to identify queries with similar logic. You can use the query hash to determine the aggregate resource usage for queries that differ only by literal values";
     QueryHashSigned "sqlserver" "query_hash_signed" "int64" "Collect query hash as a signed number";
+    QueryPlanHash "sqlserver" "query_plan_hash" "uint64" "Collect query plan hash. Use this to identify similar query plans. You can use query plan hash to find the cumulative cost of queries with similar execution plans";
+    QueryPlanHashSigned "sqlserver" "query_plan_hash_signed" "int64" "Collect query plan hash as a signed number";
     RequestId "sqlserver" "request_id" "uint32" "Collect current request ID";
     ServerInstanceName "sqlserver" "server_instance_name" "unicode_string" "Collect the name of the Server instance";
     ServerPrincipalName "sqlserver" "server_principal_name" "unicode_string" "Collect the name of the Server Principal in whose context the event is being fired";
@@ -267,6 +275,8 @@ actions! {
     SessionServerPrincipalName "sqlserver" "session_server_principal_name" "unicode_string" "Collect the name of the Server Principal that originated the session";
     SqlText "sqlserver" "sql_text" "unicode_string" "Collect SQL text";
     TransactionId "sqlserver" "transaction_id" "int64" "Collect transaction ID";
+    TsqlFrame "sqlserver" "tsql_frame" "xml" "Collect Transact-SQL frame";
+    TsqlStack "sqlserver" "tsql_stack" "xml" "Collect Transact-SQL stack";
     Username "sqlserver" "username" "unicode_string" "Collect username";
 }
 
@@ -280,6 +290,11 @@ impl ActionId {
                 | ActionId::PlanHandle
                 | ActionId::QueryHash
                 | ActionId::QueryHashSigned
+                | ActionId::QueryPlanHash
+                | ActionId::QueryPlanHashSigned
+                | ActionId::ContextInfo
+                | ActionId::TsqlFrame
+                | ActionId::TsqlStack
         )
     }
 }

@@ -1,8 +1,8 @@
 //! A process in the documents of `xml_deadlock_report` and `blocked_process_report`: what is known of its session, the
 //! statement that it is at, the text that came last.
 //!
-//! Names are found by locks that are only tried (`Names`): whoever tells of a lock may hold any. A statement within a
-//! module that the request calls has no frame: what is known is the request's own.
+//! Names are found by locks that are only tried (`Names`): whoever tells of a lock may hold any. The stack begins with the
+//! statement that waits and goes on with those that have called its module, up to the batch's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,8 +13,9 @@ use duramen_os::time::WallTime;
 use duramen_storage::RowsetDef;
 
 use super::render::{self, escaped};
-use crate::activity::Activity;
+use crate::activity::{Activity, At};
 use crate::databases::OpenDatabases;
+use crate::views::query_stats::sql_handle;
 
 /// Sessions by number.
 pub(super) type Sessions = BTreeMap<u16, Arc<Activity>>;
@@ -153,26 +154,23 @@ pub(super) fn transaction(out: &mut String, who: Option<&Arc<Activity>>) {
     }
 }
 
-/// The statement that a request is at.
-fn frame(out: &mut String, who: &Activity, names: &Names<'_>) -> Option<()> {
-    let (program, at) = who.statement()?;
-    let step = program.steps.get(at?)?;
+/// A program and the statement that it is at.
+fn frame(out: &mut String, at: &At, names: &Names<'_>) -> Option<()> {
+    let (program, step) = at;
+    let step = program.steps.get((*step)?)?;
     let statement = program.text.get(step.span.0..step.span.1)?;
-    let module = program.stats.module();
-    let name = match module {
+    let name = match program.stats.module() {
         Some(m) => names.object(DbId(m.database), m.object),
         None => Some("adhoc".to_owned()),
     };
-    let handle =
-        crate::views::query_stats::handle_bytes(if module.is_some() { 3 } else { 2 }, &program);
-    let handle: String = handle.iter().map(|b| format!("{b:02x}")).collect();
     let _ = write!(
         out,
-        "<frame procname=\"{}\" line=\"{}\" stmtstart=\"{}\" stmtend=\"{}\" sqlhandle=\"0x{handle}\" queryhash=\"0x{:016x}\">{}</frame>",
+        "<frame procname=\"{}\" line=\"{}\" stmtstart=\"{}\" stmtend=\"{}\" sqlhandle=\"0x{}\" queryhash=\"0x{:016x}\">{}</frame>",
         escaped(&name.unwrap_or_else(|| "unknown".to_owned())),
         step.line,
         crate::run::telling::offset(&program.text, step.span.0),
         crate::run::telling::offset(&program.text, step.span.1),
+        super::place::hex(&sql_handle(program)).to_lowercase(),
         crate::plan_xml::query_hash(statement),
         escaped(statement),
     );
@@ -182,8 +180,13 @@ fn frame(out: &mut String, who: &Activity, names: &Names<'_>) -> Option<()> {
 /// The rest of a process: its statement and its text.
 pub(super) fn text(out: &mut String, who: Option<&Arc<Activity>>, names: &Names<'_>) {
     out.push_str("><executionStack>");
-    if let Some(who) = who {
-        frame(out, who, names);
+    // What a session that is idle has run last is one frame.
+    let mut stack = who.map_or_else(Vec::new, |w| w.stack());
+    if stack.is_empty() {
+        stack.extend(who.and_then(|w| w.statement()));
+    }
+    for at in &stack {
+        frame(out, at, names);
     }
     let text = who.and_then(|a| a.text()).unwrap_or_default();
     let _ = write!(

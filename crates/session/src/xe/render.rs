@@ -135,7 +135,8 @@ pub fn event(fired: &Fired, def: &EventDef, types: bool) -> String {
             action.package()
         );
         let ty = types.then_some((action.type_name(), "package0"));
-        element(&mut out, &open, ty, false, value);
+        let xml = action.type_name() == "xml";
+        element(&mut out, &open, ty, xml, value);
     }
     if let Some(activity) = &fired.activity {
         let open = "action name=\"attach_activity_id\" package=\"package0\"";

@@ -355,9 +355,7 @@ impl Running {
             | ActionId::SessionServerPrincipalName
             | ActionId::Username => text(&who?.login.user),
             ActionId::SqlText => EventValue::Text(who?.text()?),
-            ActionId::PlanHandle => EventValue::Binary(plan_handle(who?)?),
-            ActionId::QueryHash => EventValue::Unsigned(query_hash(who?)),
-            ActionId::QueryHashSigned => EventValue::Signed(query_hash(who?) as i64),
+            other => return super::place::of(event, other, who),
         })
     }
 
@@ -442,6 +440,12 @@ impl Listener for Running {
         })
     }
 
+    fn wants_plans(&self) -> bool {
+        let of_plan = [ActionId::QueryPlanHash, ActionId::QueryPlanHashSigned];
+        let mut actions = self.definition.events.iter().flat_map(|def| &def.actions);
+        actions.any(|a| of_plan.contains(a))
+    }
+
     fn event(&self, event: &Event) {
         let who = crate::origin::current();
         if !crate::origin::concerns(self.instance, who.as_deref()) {
@@ -483,28 +487,4 @@ impl Listener for Running {
         self.fired.fetch_add(1, Relaxed);
         self.keep(fired, bytes);
     }
-}
-
-/// The hash of the statement that a session is at, as `sys.dm_exec_query_stats` has it. 0: it is at none, or in a module that
-/// its batch calls.
-fn query_hash(who: &Activity) -> u64 {
-    let found = who.statement().and_then(|(program, at)| {
-        let span = program.steps.get(at?)?.span;
-        program
-            .text
-            .get(span.0..span.1)
-            .map(crate::plan_xml::query_hash)
-    });
-    found.unwrap_or(0)
-}
-
-/// The handle of the plans of a session's batch, or of the procedure that it calls.
-fn plan_handle(who: &Activity) -> Option<Vec<u8>> {
-    let (program, _) = who.statement()?;
-    let first = if program.stats.module().is_some() {
-        5
-    } else {
-        6
-    };
-    Some(crate::views::query_stats::handle_bytes(first, &program))
 }

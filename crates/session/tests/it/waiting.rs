@@ -306,6 +306,53 @@ fn the_victim_of_a_deadlock_is_the_one_of_low_priority() {
     }
 }
 
+/// Each process of a deadlock stands there with the procedures that it is in, innermost first.
+#[test]
+fn a_deadlock_tells_the_stack_of_procedures() {
+    world(5, |instance| {
+        let mut listener = session(instance);
+        for sql in [
+            "CREATE PROCEDURE inner_p @n int AS\nUPDATE t SET v = v + 1 WHERE id = @n",
+            "CREATE PROCEDURE outer_p @n int AS\nBEGIN\n  EXEC inner_p @n\nEND",
+            // Both sessions run what is compiled here.
+            "EXEC outer_p 0",
+            "CREATE EVENT SESSION d ON SERVER ADD EVENT sqlserver.xml_deadlock_report ADD TARGET package0.ring_buffer",
+            "ALTER EVENT SESSION d ON SERVER STATE = START",
+        ] {
+            run(&mut listener, sql);
+        }
+        let work = |a: u8, b: u8| {
+            let mut s = session(instance);
+            thread::spawn("session", move || {
+                run(&mut s, &format!("BEGIN TRAN; EXEC outer_p {a}"));
+                a_while();
+                run(&mut s, &format!("EXEC outer_p {b}"));
+                run(&mut s, "IF @@TRANCOUNT > 0 COMMIT");
+            })
+        };
+        let both = [work(1, 2), work(2, 1)];
+        for session in both {
+            session.join().expect("it ended");
+        }
+        let frames = "SELECT p.x.value('count(executionStack/frame)', 'int'), f.x.value('@procname', 'nvarchar(90)'), f.x.value('@line', 'int'), LEFT(f.x.value('.', 'nvarchar(200)'), 12),
+                CASE WHEN SUBSTRING(t.text, f.x.value('@stmtstart', 'int') / 2 + 1, 6) = LEFT(f.x.value('.', 'nvarchar(200)'), 6) THEN 'found' END
+            FROM (SELECT CAST(t.target_data AS xml) FROM sys.dm_xe_sessions s JOIN sys.dm_xe_session_targets t
+                ON t.event_session_address = s.address WHERE s.name = 'd') AS g(x) CROSS APPLY g.x.nodes('//process-list/process') AS p(x)
+            CROSS APPLY p.x.nodes('executionStack/frame') AS f(x) OUTER APPLY sys.dm_exec_sql_text(CONVERT(varbinary(64), f.x.value('@sqlhandle', 'varchar(130)'), 1)) t";
+        let lines = run(&mut listener, frames);
+        let database = run(&mut listener, "SELECT DB_NAME()")[1].clone();
+        let expected = [
+            format!("3 | {database}.dbo.inner_p | 2 | UPDATE t SET | found"),
+            format!("3 | {database}.dbo.outer_p | 3 | EXEC inner_p | found"),
+            "3 | adhoc | 1 | EXEC outer_p | found".to_owned(),
+        ];
+        assert_eq!(
+            lines[1..],
+            [&expected[..], &expected[..], &["rows 6".to_owned()]].concat()
+        );
+    });
+}
+
 /// In a simulated world there is no error log: real threads, a simulated disk.
 #[test]
 fn trace_flag_1222_writes_deadlocks_into_the_error_log() {

@@ -215,6 +215,19 @@ impl Parser<'_> {
                 value,
             });
         }
+        // A short way to write this call.
+        if self.eat_word("LIKE") {
+            let value = self.event_value()?;
+            let function = ["sqlserver", "like_i_sql_unicode_string"].map(str::to_owned);
+            return Ok(EventPredicate::Call {
+                function: ObjectName {
+                    parts: function.to_vec(),
+                    line: name.line,
+                },
+                source: name,
+                value,
+            });
+        }
         let Some(op) = self.compare_op() else {
             return Err(self.unexpected());
         };
