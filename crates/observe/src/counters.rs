@@ -117,6 +117,8 @@ counters! {
             ProbeScans = "Probe Scans/sec" Bulk,
             IndexSearches = "Index Searches/sec" Bulk,
             ForwardedRecords = "Forwarded Records/sec" Bulk,
+            Workfiles = "Workfiles Created/sec" Bulk,
+            Worktables = "Worktables Created/sec" Bulk,
             SkippedGhostedRecords = "Skipped Ghosted Records/sec" Bulk,
             TableLockEscalations = "Table Lock Escalations/sec" Bulk,
         "General Statistics":
@@ -169,6 +171,7 @@ counters! {
             LogPoolRequests = "Log Pool Requests/sec" Bulk,
             LogPoolCacheMisses = "Log Pool Cache Misses/sec" Bulk,
             LogPoolDiskReads = "Log Pool Disk Reads/sec" Bulk,
+            BulkCopyRows = "Bulk Copy Rows/sec" Bulk,
             BackupRestoreBytes = "Backup/Restore Throughput/sec" Bulk,
             DbccScanBytes = "DBCC Logical Scan Bytes/sec" Bulk,
     }

@@ -305,6 +305,17 @@ pub fn emit<E: EventData>(make: impl FnOnce() -> E) {
     }
 }
 
+/// An event for one listener alone, which is given it by whoever makes it.
+pub fn made<E: EventData>(event: E) -> Event {
+    Event {
+        sequence: SEQUENCE.fetch_add(1, Relaxed) + 1,
+        at: time::wall(),
+        session: current_session(),
+        id: E::ID,
+        values: event.into_values(),
+    }
+}
+
 /// Whether somebody listens to such events: what costs something to know is found out only then.
 #[inline]
 pub fn is_wanted(id: EventId) -> bool {

@@ -175,6 +175,38 @@ impl Options {
         true
     }
 
+    /// The statements that bring them about, a line each, in the order of SQL Server's events of connections.
+    pub fn as_statements(&self) -> String {
+        let mut out = String::new();
+        for (name, on) in [
+            ("quoted_identifier", self.quoted_identifier),
+            ("arithabort", self.arithabort),
+            ("numeric_roundabort", self.numeric_roundabort),
+            ("ansi_warnings", self.ansi_warnings),
+            ("ansi_padding", self.ansi_padding),
+            ("ansi_nulls", self.ansi_nulls),
+            ("concat_null_yields_null", self.concat_null_yields_null),
+            ("cursor_close_on_commit", self.cursor_close_on_commit),
+            ("implicit_transactions", self.implicit_transactions),
+        ] {
+            out += &format!("set {name} {}\r\n", word(on).to_lowercase());
+        }
+        let language = self.language.data().name;
+        let order = format!("{:?}", self.date_order).to_lowercase();
+        let level = match self.isolation {
+            IsolationLevel::ReadUncommitted => "read uncommitted",
+            IsolationLevel::ReadCommitted => "read committed",
+            IsolationLevel::RepeatableRead => "repeatable read",
+            IsolationLevel::Serializable => "serializable",
+            IsolationLevel::Snapshot => "snapshot",
+        };
+        out += &format!(
+            "set language {language}\r\nset dateformat {order}\r\nset datefirst {}\r\nset transaction isolation level {level}\r\n",
+            self.datefirst
+        );
+        out
+    }
+
     /// `@@OPTIONS`.
     pub fn bits(&self) -> i32 {
         let bit = |on: bool, value: i32| if on { value } else { 0 };

@@ -240,7 +240,7 @@ impl<'r> Run<'r> {
     }
 
     fn measured_or_not(&mut self, at: usize) -> SqlResult<Next> {
-        match self.session.options.measured() {
+        match self.session.options.measured() || telling::plans_are_wanted() {
             false => self.step(at),
             true => self.measured(at),
         }

@@ -3,8 +3,9 @@
 use duramen_os::time::WallTime;
 
 use super::maps::{
-    ConnectionReset, FileIoMode, LockModes, LockOwnerType, LockResourceType, LogContext,
-    LogOperation, ObjectType, PageSplitKind, ResourceOwnerType,
+    ConnectionReset, FileIoMode, HashWarningType, LockModes, LockOwnerType, LockResourceType,
+    LogContext, LogOperation, ObjectType, PageSplitKind, RecompileCause, ResourceOwnerType,
+    SortWarningType,
 };
 use super::{EventData, EventField, EventValue};
 use crate::waits::WaitType;
@@ -559,6 +560,49 @@ events! {
     }
     AsyncIoCompleted "sqlos" "async_io_completed" "A transfer to or from a database's file has ended." {
         file_handle: FilePointer,
+    }
+    ExistingConnection "sqlserver" "existing_connection" "A session was there already when the event session started." {
+        database_id: u64,
+        /// Bytes; 0 where the client is in the process.
+        packet_size: u64,
+        /// The SET statements that would bring about its options; empty without `collect_options_text`.
+        options_text: String,
+    }
+    SqlStatementRecompile "sqlserver" "sql_statement_recompile" "A statement that was bound before is bound anew." {
+        recompile_cause: RecompileCause,
+        /// The module's that it is of; 0 for a batch.
+        source_database_id: u64,
+        object_id: i64,
+        object_type: ObjectType,
+        /// Bytes of UTF-16 from the beginning of the module or batch.
+        offset: u64,
+        offset_end: u64,
+        nest_level: u64,
+        line_number: u64,
+        object_name: String,
+        statement: String,
+    }
+    QueryPostExecutionShowplan "sqlserver" "query_post_execution_showplan" "A statement has run with this plan." {
+        source_database_id: u64,
+        object_type: ObjectType,
+        object_id: i64,
+        nest_level: u64,
+        /// Microseconds.
+        cpu_time: u64,
+        duration: u64,
+        estimated_rows: u64,
+        estimated_cost: u64,
+        dop: u64,
+        object_name: String,
+        showplan_xml: Xml,
+    }
+    SortWarning "sqlserver" "sort_warning" "A sort has no memory for its rows, and writes some of them to a file." {
+        sort_warning_type: SortWarningType,
+    }
+    HashWarning "sqlserver" "hash_warning" "A hash join, grouping or DISTINCT has no memory for its rows, and writes some of them to files." {
+        hash_warning_type: HashWarningType,
+        /// How often what it reads now was written before.
+        recursion_level: u64,
     }
 }
 

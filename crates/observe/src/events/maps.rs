@@ -104,6 +104,27 @@ keyed! {
         (18_004, "TABLE_FUNCTION"),
         (8278, "VIEW"),
     ]
+    /// Why a statement is bound anew.
+    RecompileCause "statement_recompile_cause" [
+        (1, "Schema changed"),
+        (2, "Statistics changed"),
+        (3, "Deferred compile"),
+        (4, "Set option change"),
+        (5, "Temp table changed"),
+        (6, "Remote rowset changed"),
+        (7, "For browse permissions changed"),
+        (8, "Query notification environment changed"),
+        (9, "PartitionView changed"),
+        (10, "Cursor options changed"),
+        (11, "Option (recompile) requested"),
+        (12, "Parameterized plan flushed"),
+        (13, "Test plan linearization"),
+        (14, "Plan affecting database version changed"),
+    ]
+    /// How often a sort that found no memory for its rows goes over its files.
+    SortWarningType "sort_warning_type" [(1, "Single pass"), (2, "Multiple pass")]
+    /// How a hash table that found no memory goes on.
+    HashWarningType "hash_warning_type" [(0, "Recursion"), (1, "Bailout")]
     /// What kind of thing a blocked task waits for: locks only are reported.
     ResourceOwnerType "resource_owner_type" [(1, "LOCK")]
 }
@@ -113,6 +134,20 @@ impl ObjectType {
     pub fn of(letters: [u8; 2]) -> ObjectType {
         ObjectType(u32::from(u16::from_le_bytes(letters)))
     }
+}
+
+impl RecompileCause {
+    pub const SCHEMA: RecompileCause = RecompileCause(1);
+    pub const STATISTICS: RecompileCause = RecompileCause(2);
+}
+
+impl SortWarningType {
+    /// Runs are merged at once, however many there are.
+    pub const SINGLE_PASS: SortWarningType = SortWarningType(1);
+}
+
+impl HashWarningType {
+    pub const RECURSION: HashWarningType = HashWarningType(0);
 }
 
 impl ConnectionReset {

@@ -18,7 +18,7 @@ use super::crew::{Crew, Give};
 use super::grouped::Grouped;
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
 use super::repartition::{Incoming, Outgoing};
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need};
 use crate::aggregate::ORDERED_GROUPS;
@@ -346,7 +346,7 @@ impl<'p> Grouping<'p> {
             if !self.grant.hold(bytes) && self.round < MAX_ROUNDS && self.rest.is_none() {
                 match self.whose {
                     Whose::Own => self.no_room = true,
-                    _ => self.rest = Some(Writer::new(cx)?),
+                    _ => self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?),
                 }
             }
         }

@@ -10,7 +10,7 @@ use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column};
 
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::{BatchOperator, Boxed};
 use crate::cx::Cx;
 use crate::plan::OutColumn;
@@ -149,7 +149,7 @@ impl<'p> Compared<'p> {
         if let Some(rest) = self.rest.take() {
             let other = match self.other_rest.take() {
                 Some(other) => other,
-                None => Writer::new(cx)?,
+                None => Writer::new(Purpose::Other, cx)?,
             };
             let pairs = other.finish_all()?.into_iter().zip(rest.finish_all()?);
             let round = self.round + 1;
@@ -185,7 +185,7 @@ fn wait(
     let columns: &[Arc<Column>] = rows.columns();
     let to = match writer {
         Some(to) => to,
-        None => writer.insert(Writer::new(cx)?),
+        None => writer.insert(Writer::new(Purpose::Hash(round), cx)?),
     };
     to.put_by_key(columns, (columns, collations), unknown.len(), round)
 }

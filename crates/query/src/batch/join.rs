@@ -21,7 +21,7 @@ use duramen_types::{CollationId, SqlType};
 use super::built::{Build, Built, NONE, ROW_BYTES};
 use super::keys::MAX_ROUNDS;
 use super::repartition::{Incoming, Outgoing};
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::store::{Store, nothing};
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need, source};
@@ -420,7 +420,7 @@ impl<'p> HashJoin<'p> {
         round: u32,
         cx: &mut Cx<'_>,
     ) -> SqlResult<()> {
-        let mut probed = Writer::new(cx)?;
+        let mut probed = Writer::new(Purpose::Other, cx)?;
         while let Some((batch, keys)) = probe.next(self.collations.len(), cx)? {
             self.part(&mut probed, batch, &keys, round)?;
         }
@@ -463,7 +463,7 @@ impl<'p> HashJoin<'p> {
             }
             store.append(&batch);
             if !grant.hold(bytes) && round < MAX_ROUNDS {
-                let mut writer = Writer::new(cx)?;
+                let mut writer = Writer::new(Purpose::Hash(round), cx)?;
                 let n = store.rows();
                 let columns = store.take_columns();
                 let mut from = 0;

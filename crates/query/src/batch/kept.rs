@@ -4,7 +4,7 @@ use duramen_base::SqlResult;
 use duramen_types::batch::Batch;
 
 use super::source::batch_of;
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use crate::cx::Cx;
 use crate::plan::{Plan, Row};
 
@@ -18,7 +18,7 @@ pub struct Keeper<'p> {
 
 impl<'p> Keeper<'p> {
     pub fn new(plan: &'p Plan, cx: &Cx<'_>) -> SqlResult<Keeper<'p>> {
-        let mut writer = Writer::new(cx)?;
+        let mut writer = Writer::new(Purpose::Spool, cx)?;
         Ok(Keeper {
             plan,
             needed: vec![true; plan.columns.len()],

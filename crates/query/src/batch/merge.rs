@@ -19,7 +19,7 @@ use duramen_types::batch::{Batch, Column, Data, NO_ROW};
 
 use super::join::Reads;
 use super::order::compare_cells;
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::store::nothing;
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, source};
@@ -430,7 +430,7 @@ impl MergeJoin<'_> {
 
     /// Writes the group that the right window begins with to a file, with what follows of it.
     fn spill(&mut self, cx: &mut Cx<'_>) -> SqlResult<()> {
-        let mut writer = Writer::new(cx)?;
+        let mut writer = Writer::new(Purpose::Spool, cx)?;
         let part = writer.part();
         let mut from = self.right.window.at;
         let key: Columns = {

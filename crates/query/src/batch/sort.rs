@@ -13,7 +13,7 @@ use duramen_types::batch::{Batch, Column, Data, IntKind};
 use super::crew::{Crew, Give};
 use super::order::{Key, compare_cells, order};
 use super::runs::Merge;
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::store::Store;
 use super::vector::{self, BatchExpr};
 use super::{BATCH_ROWS, BatchOperator, Boxed, need};
@@ -122,7 +122,7 @@ impl<'p> Sorter<'p> {
         let mut rows = order(&keys, self.store.rows());
         rows.truncate(self.limit);
         if self.runs.is_none() {
-            self.runs = Some(Writer::new(cx)?);
+            self.runs = Some(Writer::new(Purpose::Sort, cx)?);
         }
         if let Some(writer) = &mut self.runs {
             let run = writer.part();

@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::events::{HashWarning, HashWarningType, SortWarning, SortWarningType, emit};
+use duramen_observe::{Counter, count};
 use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column};
 
@@ -33,8 +35,44 @@ pub struct Writer {
     parts: Vec<Part>,
 }
 
+/// For what rows are written.
+#[derive(Clone, Copy)]
+pub enum Purpose {
+    /// A hash table's, which reads what was written so often.
+    Hash(u32),
+    /// The other input of one that has told already.
+    Other,
+    Sort,
+    /// Rows that are read more than once.
+    Spool,
+}
+
+impl Purpose {
+    /// Counts the file, and tells of memory that did not suffice.
+    fn told(self) {
+        match self {
+            Purpose::Hash(round) => {
+                count(Counter::Workfiles, 1);
+                emit(|| HashWarning {
+                    hash_warning_type: HashWarningType::RECURSION,
+                    recursion_level: u64::from(round),
+                });
+            }
+            Purpose::Other => count(Counter::Workfiles, 1),
+            Purpose::Sort => {
+                count(Counter::Worktables, 1);
+                emit(|| SortWarning {
+                    sort_warning_type: SortWarningType::SINGLE_PASS,
+                });
+            }
+            Purpose::Spool => count(Counter::Worktables, 1),
+        }
+    }
+}
+
 impl Writer {
-    pub fn new(cx: &Cx<'_>) -> SqlResult<Writer> {
+    pub fn new(purpose: Purpose, cx: &Cx<'_>) -> SqlResult<Writer> {
+        purpose.told();
         Ok(Writer {
             file: cx.host.spill_file()?,
             parts: Vec::new(),

@@ -7,7 +7,7 @@ use duramen_types::CollationId;
 use duramen_types::batch::{Batch, Column};
 
 use super::keys::{KeyTable, MAX_ROUNDS, NONE};
-use super::spilled::{Reader, Writer};
+use super::spilled::{Purpose, Reader, Writer};
 use super::vector::{self, BatchExpr, is_plain};
 use super::{BatchOperator, Boxed};
 use crate::cx::Cx;
@@ -192,7 +192,7 @@ impl BatchOperator for Distinct<'_> {
                 let batch = new_rows(batch, &mut self.seen);
                 let fits = self.grant.hold(self.seen.heap_bytes());
                 if !fits && self.round < MAX_ROUNDS {
-                    self.rest = Some(Writer::new(cx)?);
+                    self.rest = Some(Writer::new(Purpose::Hash(self.round), cx)?);
                 }
                 if batch.rows() > 0 {
                     return Ok(Some(batch));

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use duramen_observe::events::{EventId, EventRing, EventValue};
+use duramen_os::sim::Simulation;
 use duramen_query::Binder;
 use duramen_query::showplan;
 use duramen_query::spill::Workspace;
@@ -92,6 +94,45 @@ fn groups_come_in_the_order_of_a_key() {
         toy.workspace = plenty;
         assert_eq!(tight, lines(&toy, sql), "{sql}");
     }
+}
+
+/// In a world of its own, where nobody else's operators are heard.
+#[test]
+fn operators_without_memory_tell_of_it() {
+    Simulation::new(1).run(|_| {
+        let mut toy = world();
+        let ring = EventRing::start(&[EventId::SortWarning, EventId::HashWarning], 1000);
+        for (sql, event) in [
+            ("select i from u order by i, k", "sort_warning"),
+            (
+                "select i + 0, count(*) from u group by i + 0",
+                "hash_warning",
+            ),
+            ("select distinct i + 0 from u", "hash_warning"),
+            (
+                "select count(*) from t join u on t.i + 0 = u.i + 0",
+                "hash_warning",
+            ),
+        ] {
+            toy.text(sql);
+            assert!(ring.drain().is_empty(), "{sql}: there was room");
+            let plenty = std::mem::replace(&mut toy.workspace, Workspace::with_floor(0, 0));
+            toy.text(sql);
+            toy.workspace = plenty;
+            let told = ring.drain();
+            let first = told.first().expect("a warning");
+            assert_eq!(first.id.name(), event, "{sql}");
+            if event == "hash_warning" {
+                let levels = told.iter().filter_map(|e| e.value("recursion_level"));
+                let levels: Vec<_> = levels.collect();
+                assert_eq!(levels[0], &EventValue::Unsigned(0), "{sql}");
+                // What was written is too much for no memory at all, too.
+                assert!(levels.contains(&&EventValue::Unsigned(1)), "{sql}");
+            } else {
+                assert_eq!(told.len(), 1, "{sql}");
+            }
+        }
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_observe::{Counter, count};
+use duramen_observe::events::RecompileCause;
 use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr, Plan, Sizes, dml::Dml};
 use duramen_tsql::ast;
@@ -73,13 +73,13 @@ impl Run<'_> {
         let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
         if *bound_at != version {
-            count(Counter::SqlRecompilations, 1);
+            self.tell_recompile(at, RecompileCause::SCHEMA);
             return None;
         }
         if let Bound::Plan(_, sizes) | Bound::Dml(_, sizes) = bound
             && sizes.have_changed()
         {
-            count(Counter::SqlRecompilations, 1);
+            self.tell_recompile(at, RecompileCause::STATISTICS);
             return None;
         }
         if duramen_observe::events::plans_are_wanted() {

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_observe::{DbCounter, count_db};
 use duramen_query::Expr;
 use duramen_query::dml;
 use duramen_query::host::{Event, Host, Source, Table, TableColumn};
@@ -237,6 +238,7 @@ impl Loader<'_> {
         let Op::Run(StatementKind::Insert(stmt)) = &self.program.steps[0].op else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
+        let rows = chunk.len() as u64;
         run.tables[0].replace_rows(chunk);
         let unchecked = self.announced.unchecked.is_some();
         run.change(0, command::INSERT, "INSERT BULK", |h| {
@@ -245,7 +247,14 @@ impl Loader<'_> {
                 true => insert.unchecked(),
                 false => insert,
             })
-        })
+        })?;
+        if let ast::TargetKind::Table(name) = &stmt.target.kind {
+            let (database, _) = run.session.definition_target(name);
+            if let Some(id) = run.session.instance.database_id(&database) {
+                count_db(id, DbCounter::BulkCopyRows, rows);
+            }
+        }
+        Ok(())
     }
 
     /// What NULLs turn into, bound once.

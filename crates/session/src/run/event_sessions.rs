@@ -1,7 +1,8 @@
 //! CREATE, ALTER and DROP EVENT SESSION: what the server's event sessions do, and master keeps.
 
 use duramen_base::SqlResult;
-use duramen_tsql::ast::StatementKind;
+use duramen_observe::events::{self, EventId, ExistingConnection, Listener as _};
+use duramen_tsql::ast::{AlterEventAction, StatementKind};
 
 use super::{Run, command};
 use crate::instance::Instance;
@@ -17,12 +18,33 @@ impl Run<'_> {
         };
         match kind {
             StatementKind::CreateEventSession(stmt) => instance.xe.create(stmt, &keep)?,
-            StatementKind::AlterEventSession(stmt) => instance.xe.alter(stmt, &keep)?,
+            StatementKind::AlterEventSession(stmt) => {
+                instance.xe.alter(stmt, &keep)?;
+                if matches!(stmt.action, AlterEventAction::Start) {
+                    tell_connections(&instance, &stmt.name);
+                }
+            }
             StatementKind::DropEventSession { name } => instance.xe.drop_session(name, &keep)?,
             _ => {}
         }
         self.done(None, command::OTHER, false);
         Ok(())
+    }
+}
+
+/// Tells an event session that has started of the connections that are there.
+fn tell_connections(instance: &Instance, name: &str) {
+    let Some(running) = instance.xe.listening(name, EventId::ExistingConnection) else {
+        return;
+    };
+    for who in instance.sessions() {
+        let _working = crate::origin::work_for(&who);
+        let _attached = duramen_observe::attach(&who.waits, 0);
+        running.event(&events::made(ExistingConnection {
+            database_id: u64::from(who.database()),
+            packet_size: u64::from(who.login.packet_bytes),
+            options_text: who.glance().options.as_statements(),
+        }));
     }
 }
 

@@ -1,6 +1,7 @@
 //! SET SHOWPLAN_TEXT, SHOWPLAN_ALL and SHOWPLAN_XML: a batch is bound, not run, and its estimated plans are the result.
 
 use duramen_base::{SqlError, SqlResult};
+use duramen_observe::events::{ObjectType, QueryPostExecutionShowplan, Xml, emit};
 use duramen_query::profile::{Actual, Counts, Profile};
 use duramen_query::showplan::{PlanLine, Took, drawn, of_expression};
 use duramen_tsql::ast::{SetOption, StatementKind};
@@ -284,6 +285,9 @@ impl Run<'_> {
             };
             root.actual = Some(Actual(vec![(0, counts)]));
         }
+        if super::telling::plans_are_wanted() {
+            self.tell_plan_run(at, &(lines.clone(), degree), took.clone())?;
+        }
         let rows = self.session.state.rowcount;
         if self.session.options.statistics_profile {
             let kind = kind_of(&self.program.steps[at].op);
@@ -300,6 +304,30 @@ impl Run<'_> {
             }
         }
         self.session.state.rowcount = rows;
+        Ok(())
+    }
+
+    /// The same as an event.
+    fn tell_plan_run(&self, at: usize, planned: &Planned, took: Took) -> SqlResult<()> {
+        let of = self.program.stats.module();
+        let root = planned.0.first();
+        let estimate = |of: fn(&PlanLine) -> f64| root.map_or(0, |r| of(r).round() as u64);
+        let (cpu_time, duration) = (took.cpu.as_micros() as u64, took.elapsed.as_micros() as u64);
+        let mut plan = |_: usize| Ok(planned.clone());
+        let document = plan_xml::of_run(self.program, at, took, &mut plan)?;
+        emit(|| QueryPostExecutionShowplan {
+            source_database_id: of.map_or(0, |m| u64::from(m.database)),
+            object_type: ObjectType::of(of.map_or([0; 2], |m| m.kind)),
+            object_id: of.map_or(0, |m| i64::from(m.object)),
+            nest_level: u64::from(self.session.state.nesting),
+            cpu_time,
+            duration,
+            estimated_rows: estimate(|r| r.rows),
+            estimated_cost: estimate(|r| r.cost),
+            dop: planned.1.unwrap_or(1) as u64,
+            object_name: self.place.procedure.clone().unwrap_or_default(),
+            showplan_xml: Xml(document.unwrap_or_default()),
+        });
         Ok(())
     }
 

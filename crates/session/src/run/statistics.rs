@@ -122,7 +122,8 @@ impl Run<'_> {
         if io {
             duramen_observe::meter_reads();
         }
-        let counting = self.session.options.profiled() && !calls;
+        let wanted = super::telling::plans_are_wanted();
+        let counting = (self.session.options.profiled() || wanted) && !calls;
         let counting = counting.then(Arc::<Profile>::default);
         let around = std::mem::replace(&mut self.profile, counting.clone());
         let waits = counting.as_ref().map(|_| Waits::now());

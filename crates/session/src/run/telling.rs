@@ -3,9 +3,11 @@
 use duramen_base::SqlResult;
 use duramen_observe::events::{
     self, Attention, ConnectionReset, EventId, Login, Logout, ModuleEnd, ModuleStart, ObjectType,
-    Outcome, RpcCompleted, RpcStarting, SpStatementCompleted, SpStatementStarting,
-    SqlBatchCompleted, SqlBatchStarting, SqlStatementCompleted, SqlStatementStarting, emit,
+    Outcome, RecompileCause, RpcCompleted, RpcStarting, SpStatementCompleted, SpStatementStarting,
+    SqlBatchCompleted, SqlBatchStarting, SqlStatementCompleted, SqlStatementRecompile,
+    SqlStatementStarting, emit,
 };
+use duramen_observe::{Counter, count};
 
 use super::{Next, Run, Stopwatch};
 use crate::activity::Activity;
@@ -35,6 +37,12 @@ pub(crate) fn batches_are_wanted() -> bool {
 #[inline]
 pub(crate) fn modules_are_wanted() -> bool {
     events::are_wanted(MODULES)
+}
+
+/// The plans that statements have run with.
+#[inline]
+pub(crate) fn plans_are_wanted() -> bool {
+    events::is_wanted(EventId::QueryPostExecutionShowplan)
 }
 
 #[inline]
@@ -323,6 +331,32 @@ impl Run<'_> {
     pub(super) fn module_begins(&self) -> Option<ToldModule> {
         let name = self.place.procedure.as_deref().unwrap_or_default();
         ToldModule::begins(self.program, name, &self.session.activity)
+    }
+
+    /// A statement is bound anew.
+    pub(super) fn tell_recompile(&self, at: usize, recompile_cause: RecompileCause) {
+        count(Counter::SqlRecompilations, 1);
+        let program = self.program;
+        let step = &program.steps[at];
+        if !is_told(step) {
+            return;
+        }
+        emit(|| {
+            let of = program.stats.module();
+            let (from, to) = step.span;
+            SqlStatementRecompile {
+                recompile_cause,
+                source_database_id: of.map_or(0, |m| u64::from(m.database)),
+                object_id: of.map_or(0, |m| i64::from(m.object)),
+                object_type: ObjectType::of(of.map_or([0; 2], |m| m.kind)),
+                offset: offset(&program.text, from),
+                offset_end: offset(&program.text, to),
+                nest_level: u64::from(self.session.state.nesting),
+                line_number: u64::from(step.line),
+                object_name: self.place.procedure.clone().unwrap_or_default(),
+                statement: program.text.get(from..to).unwrap_or("").to_owned(),
+            }
+        });
     }
 
     /// A step between the events of its statement.

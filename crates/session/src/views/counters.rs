@@ -7,7 +7,7 @@ mod gauges;
 use std::collections::BTreeMap;
 
 use duramen_base::DbId;
-use duramen_observe::{CounterKind, CounterValue, FileIoSnapshot, LOGICAL_DISK};
+use duramen_observe::{CounterKind, CounterValue, DbCounter, FileIoSnapshot, LOGICAL_DISK};
 use duramen_types::{SqlType as T, Value};
 
 use super::View;
@@ -48,12 +48,15 @@ fn object_name(object: &str) -> String {
 /// What the files of each drive, and all files, have been read and written. SQL Server leaves these to Windows.
 fn disks(cx: &Context) -> Vec<Source> {
     let mut drives: BTreeMap<String, Vec<FileIoSnapshot>> = BTreeMap::new();
+    let mut queues: BTreeMap<String, i64> = BTreeMap::new();
     for d in cx.instance.databases.all() {
         let entry = d.entry.read();
-        for io in d.db.file_io().iter().map(|io| io.snapshot()) {
+        for (io, pending) in (d.db.file_io().iter()).map(|io| (io.snapshot(), io.pending().len())) {
             if let Some(f) = entry.files.iter().find(|f| f.file_id == io.file.0) {
-                drives.entry(drive(&f.path)).or_default().push(io);
-                drives.entry("_Total".to_owned()).or_default().push(io);
+                for drive in [drive(&f.path), "_Total".to_owned()] {
+                    *queues.entry(drive.clone()).or_default() += pending as i64;
+                    drives.entry(drive).or_default().push(io);
+                }
             }
         }
     }
@@ -66,7 +69,17 @@ fn disks(cx: &Context) -> Vec<Source> {
             .map(source)
             .collect::<Vec<_>>()
     };
-    drives.into_iter().flat_map(counted).collect()
+    // Requests that the system has not answered yet.
+    let queue = queues.into_iter().map(|(instance, value)| Source {
+        counter: CounterValue {
+            object: LOGICAL_DISK,
+            name: "Current Disk Queue Length",
+            kind: CounterKind::Raw,
+            value,
+        },
+        instance,
+    });
+    drives.into_iter().flat_map(counted).chain(queue).collect()
 }
 
 /// `D:` of `D:\\data\\a.mdf`; a path without a letter is on the system's drive.
@@ -97,6 +110,26 @@ fn sizes(cx: &Context, db: DbId) -> Vec<CounterValue> {
         all.push(raw("Percent Log Used", used * 100 / space.total.max(1)));
     }
     all
+}
+
+/// How many reads of the log found it in memory, of the counters that count both.
+fn log_cache(counted: &[CounterValue]) -> [CounterValue; 2] {
+    let of = |wanted: DbCounter| {
+        let found = counted.iter().find(|c| c.name == wanted.name());
+        found.map_or(0, |c| c.value)
+    };
+    let reads = of(DbCounter::LogPoolRequests);
+    let hits = reads - of(DbCounter::LogPoolCacheMisses);
+    let value = |name, kind, value| CounterValue {
+        object: "Databases",
+        name,
+        kind,
+        value,
+    };
+    [
+        value("Log Cache Hit Ratio", CounterKind::Fraction, hits),
+        value("Log Cache Hit Ratio Base", CounterKind::Base, reads),
+    ]
 }
 
 pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| {
@@ -133,6 +166,7 @@ pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| 
                     }),
             ),
         }
+        all.extend(log_cache(&all));
         for counter in all {
             match total.iter_mut().find(|t| t.name == counter.name) {
                 Some(t) => t.value += counter.value,

@@ -33,7 +33,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_observe::events::{listen, relisten};
+use duramen_observe::events::{EventId, Listener as _, listen, relisten};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_tsql::ast::{AlterEventAction, AlterEventSession, EventSession};
 
@@ -391,6 +391,13 @@ impl Xe {
         listen(running);
         self.have_thread();
         Ok(())
+    }
+
+    /// The running session of that name, when it listens to these events.
+    pub fn listening(&self, name: &str, id: EventId) -> Option<Arc<Running>> {
+        let sessions = self.sessions.lock();
+        let running = sessions.get(&name.to_lowercase())?.running.clone()?;
+        (running.wants() & id.bit() != 0).then_some(running)
     }
 
     fn end(&self, running: Arc<Running>) {

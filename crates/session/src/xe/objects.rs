@@ -6,8 +6,9 @@
 
 use duramen_observe::WaitType;
 use duramen_observe::events::{
-    ConnectionReset, ErrorCategory, ErrorDestination, EventId, FileIoMode, FileType, LockModes,
-    LockOwnerType, LockResourceType, ObjectType, Opcode, Outcome, PageSplitKind, ResourceOwnerType,
+    ConnectionReset, ErrorCategory, ErrorDestination, EventId, FileIoMode, FileType,
+    HashWarningType, LockModes, LockOwnerType, LockResourceType, ObjectType, Opcode, Outcome,
+    PageSplitKind, RecompileCause, ResourceOwnerType, SortWarningType,
 };
 use duramen_wal::record::{Lcx, Lop};
 
@@ -112,7 +113,8 @@ pub fn joined(event: EventId) -> &'static [Joined] {
         EventId::Login
         | EventId::ObjectCreated
         | EventId::ObjectAltered
-        | EventId::ObjectDeleted => &[Joined::DatabaseName],
+        | EventId::ObjectDeleted
+        | EventId::ExistingConnection => &[Joined::DatabaseName],
         _ => &[],
     }
 }
@@ -177,6 +179,30 @@ const LOCK: &[Collect] = &[
         default: false,
     },
 ];
+const CONNECTION: &[Collect] = &[
+    Collect {
+        name: "collect_database_name",
+        field: "database_name",
+        default: false,
+    },
+    Collect {
+        name: "collect_options_text",
+        field: "options_text",
+        default: false,
+    },
+];
+const OBJECT_AND_STATEMENT: &[Collect] = &[
+    Collect {
+        name: "collect_object_name",
+        field: "object_name",
+        default: false,
+    },
+    Collect {
+        name: "collect_statement",
+        field: "statement",
+        default: false,
+    },
+];
 const BATCH_TEXT: &[Collect] = &[Collect {
     name: "collect_batch_text",
     field: "batch_text",
@@ -196,6 +222,8 @@ pub fn customizable(event: EventId) -> &'static [Collect] {
         EventId::FileRead | EventId::FileWritten => PATH_OFF,
         EventId::FileReadCompleted | EventId::FileWriteCompleted => FILE_IO,
         EventId::SqlBatchStarting | EventId::SqlBatchCompleted => BATCH_TEXT,
+        EventId::ExistingConnection => CONNECTION,
+        EventId::SqlStatementRecompile => OBJECT_AND_STATEMENT,
         EventId::SqlStatementCompleted => SQL_STATEMENT,
         EventId::SqlStatementStarting
         | EventId::SpStatementStarting
@@ -481,6 +509,21 @@ pub fn maps() -> Vec<Map> {
             ResourceOwnerType::MAP.to_vec(),
         ),
         ("object_type", "sqlserver", ObjectType::MAP.to_vec()),
+        (
+            "statement_recompile_cause",
+            "sqlserver",
+            RecompileCause::MAP.to_vec(),
+        ),
+        (
+            "sort_warning_type",
+            "sqlserver",
+            SortWarningType::MAP.to_vec(),
+        ),
+        (
+            "hash_warning_type",
+            "sqlserver",
+            HashWarningType::MAP.to_vec(),
+        ),
         (
             "connection_reset_option",
             "sqlserver",

@@ -10,6 +10,7 @@ mod backups;
 mod backups_altered;
 mod backups_damaged;
 mod bulk_logged;
+mod bulk_rows;
 mod check_database;
 mod check_planted;
 mod commit_wait;

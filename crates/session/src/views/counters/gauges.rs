@@ -38,6 +38,7 @@ pub(super) fn all(cx: &Context) -> Vec<Gauge> {
     gauges.extend(plans(cx));
     gauges.extend(transactions(cx));
     gauges.push(blocked());
+    gauges.push(temporary_tables(cx));
     gauges
 }
 
@@ -141,6 +142,19 @@ fn transactions(cx: &Context) -> Vec<Gauge> {
         gauge("Transactions", open.len() as u64),
         gauge("Version Store Size (KB)", versions.div_ceil(KB)),
     ]
+}
+
+/// Table variables are in their sessions' memory, where nobody counts them.
+fn temporary_tables(cx: &Context) -> Gauge {
+    let tempdb = cx.instance.databases.get(DbId::TEMPDB);
+    let snapshot = tempdb.and_then(|d| d.catalog.snapshot().ok());
+    let count = snapshot.map_or(0, |s| {
+        s.tables
+            .values()
+            .filter(|t| t.name.starts_with('#'))
+            .count()
+    });
+    raw("General Statistics", "Active Temp Tables", count as u64)
 }
 
 fn blocked() -> Gauge {
