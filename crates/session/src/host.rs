@@ -27,6 +27,7 @@ use crate::program::{Variable, find_variable};
 use crate::run::Meaning;
 use crate::security::Who;
 use crate::session::{CancelToken, Session};
+use crate::views::first_result_set::{self, Describe};
 use crate::{functions, globals, resource};
 
 /// View, column id, name, type and nullability.
@@ -119,6 +120,20 @@ impl HostView<'_> {
             now: self.now.clone(),
             collation: OnceLock::new(),
         }
+    }
+
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// Another text of the same session.
+    pub fn alike<'v>(
+        &'v self,
+        variables: &'v [Variable],
+        tables: &'v [Arc<MemoryTable>],
+    ) -> HostView<'v> {
+        let transaction = self.context.transaction.clone();
+        HostView::new(self.session, variables, tables, transaction, self.cancel)
     }
 
     /// The session, as the others see it.
@@ -367,6 +382,9 @@ impl Host for HostView<'_> {
     ) -> SqlResult<(Value, Vec<Row>)> {
         if let Some(f) = function.as_any().downcast_ref::<PartitionNumber>() {
             return Ok((f.of(&args), Vec::new()));
+        }
+        if function.as_any().is::<Describe>() {
+            return Ok((Value::Null, first_result_set::describe(self, &args)?));
         }
         match function.as_any().downcast_ref::<BodyFunction>() {
             Some(f) => functions_of_users::call(self, f, args),

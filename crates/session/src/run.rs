@@ -58,9 +58,11 @@ use duramen_types::{SqlType, Value};
 pub(crate) use self::bind::Bound;
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
+pub(crate) use self::describe::{description as describe_column, result_columns};
 use self::done::command;
 pub(crate) use self::exec::{Called, Given, callable};
 pub(crate) use self::query::REBINDS;
+pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::schemabound::is_schema_bound;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
@@ -637,7 +639,7 @@ fn counts_rows(kind: &StatementKind) -> bool {
 }
 
 /// A run's own table variables.
-fn tables_of(program: &Program) -> Vec<Arc<MemoryTable>> {
+pub(crate) fn tables_of(program: &Program) -> Vec<Arc<MemoryTable>> {
     let defs = program.tables.iter();
     defs.map(|d| Arc::new(MemoryTable::new(d.clone())))
         .collect()

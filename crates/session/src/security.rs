@@ -19,7 +19,7 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::security::{DBCREATOR, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 
-pub(crate) use self::permission::{On, permission_code, permission_name};
+pub(crate) use self::permission::{On, permission_code, permission_name, permissions};
 use crate::databases::{OpenDb, option};
 use crate::instance::Instance;
 use crate::session::Session;
@@ -61,6 +61,18 @@ impl Who {
 }
 
 impl Who {
+    /// The login's principal in a database; `None`: it may not enter.
+    pub fn user_in(&self, db: &OpenDb) -> SqlResult<Option<i32>> {
+        if self.sysadmin {
+            return Ok(Some(DBO));
+        }
+        let snapshot = db.catalog.snapshot()?;
+        let own = snapshot.security.user_of(&self.sid).map(|u| u.id);
+        // Guests are let into the databases of the system that everybody needs.
+        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
+        Ok(own.or(open.then_some(GUEST)))
+    }
+
     /// Whether a permission of the server is held: by a role that implies it, or by a grant.
     pub fn server_may(&self, instance: &Instance, kind: &str) -> SqlResult<bool> {
         if self.sysadmin {
@@ -117,14 +129,7 @@ impl Session {
 
     /// The session's principal in a database; `None`: it may not enter.
     pub(crate) fn user_in(&self, db: &OpenDb) -> SqlResult<Option<i32>> {
-        if self.who.sysadmin {
-            return Ok(Some(DBO));
-        }
-        let snapshot = db.catalog.snapshot()?;
-        let own = snapshot.security.user_of(&self.who.sid).map(|u| u.id);
-        // Guests are let into the databases of the system that everybody needs.
-        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
-        Ok(own.or(open.then_some(GUEST)))
+        self.who.user_in(db)
     }
 
     /// 916: the session has no user in the database. 923: it is RESTRICTED_USER, and the session is none of those.

@@ -2,6 +2,7 @@
 //!
 //! All of them live in the schema `sys` of every database. `db.sys.view` shows the view as that database sees it.
 
+mod collations;
 pub(crate) mod column;
 mod columns;
 mod configurations;
@@ -16,6 +17,7 @@ mod event_files;
 mod event_sessions;
 mod exec;
 mod file_space;
+pub(crate) mod first_result_set;
 mod index_operations;
 mod index_physical;
 mod index_usage;
@@ -30,6 +32,7 @@ mod log_space;
 mod log_stats;
 mod messages;
 mod missing_indexes;
+mod my_permissions;
 mod no_rows;
 mod objects;
 mod os;
@@ -79,6 +82,8 @@ type ViewColumns = &'static [(&'static str, SqlType, bool)];
 enum Rows {
     All(fn(&Context, &[Value]) -> SqlResult<Vec<Row>>),
     Each(fn(&Context, &[Value]) -> SqlResult<RowStream>),
+    /// Of whoever binds and runs statements.
+    Host(fn(&dyn Host, &[Value]) -> SqlResult<RowStream>),
 }
 
 /// The declaration of a view.
@@ -109,6 +114,22 @@ impl View {
         rows: fn(&Context, &[Value]) -> SqlResult<RowStream>,
     ) -> View {
         let rows = Rows::Each(rows);
+        View {
+            name,
+            columns,
+            rows,
+        }
+    }
+}
+
+impl View {
+    /// A function that asks the host itself.
+    const fn of_host(
+        name: &'static str,
+        columns: ViewColumns,
+        rows: fn(&dyn Host, &[Value]) -> SqlResult<RowStream>,
+    ) -> View {
+        let rows = Rows::Host(rows);
         View {
             name,
             columns,
@@ -233,6 +254,9 @@ const VIEWS: &[&View] = &[
     &missing_indexes::GROUPS,
     &missing_indexes::STATS,
     &missing_indexes::BY_QUERY,
+    &version_store::VERSIONS,
+    &version_store::ACTIVE,
+    &version_store::CURRENT,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -268,6 +292,9 @@ const FUNCTIONS: &[&View] = &[
     &page_info::VIEW,
     &page_resource::VIEW,
     &plan_attributes::VIEW,
+    &collations::VIEW,
+    &my_permissions::VIEW,
+    &first_result_set::VIEW,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.
@@ -371,6 +398,7 @@ impl VirtualTable for Declared {
         match self.rows {
             Rows::All(f) => Ok(Box::new(f(context, args)?.into_iter().map(Ok))),
             Rows::Each(f) => f(context, args),
+            Rows::Host(f) => f(host, args),
         }
     }
 }

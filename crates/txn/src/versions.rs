@@ -84,6 +84,8 @@ impl Before {
 #[derive(Debug)]
 struct Entry {
     writer: VersionWriter,
+    /// Which of its writer's it is, from 1.
+    sequence: u64,
     before: Before,
 }
 
@@ -119,6 +121,8 @@ struct Writer {
     /// 0 while active, then the commit number, or the number at its abort with the top bit.
     outcome: AtomicU64,
     pushed: Mutex<Vec<Pushed>>,
+    /// How many it has pushed.
+    count: AtomicU64,
     store: Arc<Shared>,
 }
 
@@ -177,6 +181,8 @@ pub struct Snapshot {
 #[derive(Debug)]
 struct SnapshotInner {
     number: u64,
+    /// The last writer that had begun.
+    last_writer: Xsn,
     store: Arc<Shared>,
 }
 
@@ -197,6 +203,32 @@ impl Snapshot {
     pub fn number(&self) -> u64 {
         self.inner.number
     }
+
+    /// The last writer that had begun when it was taken.
+    pub fn last_writer(&self) -> Xsn {
+        self.inner.last_writer
+    }
+
+    /// The writers that had begun when it was taken and have ended since, in order.
+    pub fn ended_since(&self) -> Vec<Xsn> {
+        let clock = self.inner.store.clock.lock();
+        let later = clock.retired.iter().filter(|r| r.number > self.number());
+        let begun = later.map(|r| r.writer).filter(|w| *w <= self.last_writer());
+        let mut all: Vec<Xsn> = begun.collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// A version of a row: what it was before a writer came.
+#[derive(Clone, Debug)]
+pub struct RowVersion {
+    pub writer: Xsn,
+    /// Which of its writer's it is, from 1.
+    pub sequence: u64,
+    pub db: DbId,
+    pub rowset: RowsetId,
+    pub image: Arc<RowImage>,
 }
 
 /// An ended writer whose entries somebody may still need.
@@ -296,6 +328,7 @@ impl VersionStore {
         Snapshot {
             inner: Arc::new(SnapshotInner {
                 number,
+                last_writer: self.0.next_xsn.load(Ordering::Relaxed),
                 store: Arc::clone(&self.0),
             }),
         }
@@ -322,6 +355,7 @@ impl VersionStore {
             xsn: self.0.next_xsn.fetch_add(1, Ordering::Relaxed) + 1,
             outcome: AtomicU64::new(ACTIVE),
             pushed: Mutex::default(),
+            count: AtomicU64::new(0),
             store: Arc::clone(&self.0),
         }))
     }
@@ -372,8 +406,10 @@ impl VersionStore {
         let bytes = before.bytes() + ENTRY_BYTES + key.len() as u64;
         shared.entries.fetch_add(1, Ordering::SeqCst);
         shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let sequence = writer.0.count.fetch_add(1, Ordering::Relaxed) + 1;
         chains.entry(Arc::clone(&kept)).or_default().push(Entry {
             writer: writer.clone(),
+            sequence,
             before,
         });
         drop(shard);
@@ -459,6 +495,28 @@ impl VersionStore {
                 *all.entry(*db).or_insert(0) += sum;
             }
         }
+        all
+    }
+
+    /// Every version that is a row: neither those of keys that were not there, nor those that found no room.
+    pub fn rows(&self) -> Vec<RowVersion> {
+        let mut all = Vec::new();
+        for shard in &self.0.shards {
+            for ((db, rowset), chains) in &shard.lock().rowsets {
+                for e in chains.values().flatten() {
+                    if let Before::Image(image) = &e.before {
+                        all.push(RowVersion {
+                            writer: e.writer.xsn(),
+                            sequence: e.sequence,
+                            db: *db,
+                            rowset: *rowset,
+                            image: image.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        all.sort_by_key(|v| (v.writer, v.sequence));
         all
     }
 

@@ -67,6 +67,7 @@ messages! {
     DISTINCT_WITH_OVER = 10759, 15, "Use of DISTINCT is not allowed with the OVER clause.";
     PARSE_TYPE_INVALID = 10761, 16, "Invalid data type %.*ls in function %.*ls.";
     CONSTRAINT_NOT_SWITCHED = 11415, 16, "Object '%.*ls' cannot be disabled or enabled. This action applies only to foreign key and check constraints.";
+    METADATA_OF_DYNAMIC_SQL = 11513, 16, "The metadata could not be determined because statement '%.*ls' contains dynamic SQL.  Consider using the WITH RESULT SETS clause to explicitly describe the result set.";
     SEQUENCE_INCREMENT_ZERO = 11700, 16, "The increment for sequence object '%.*ls' cannot be zero.";
     SEQUENCE_INCREMENT_RANGE = 11701, 16, "The absolute value of the increment for sequence object '%.*ls' must be less than or equal to the difference between the minimum and maximum value of the sequence object.";
     SEQUENCE_START = 11703, 16, "The start value for sequence object '%.*ls' must be between the minimum and maximum value of the sequence object.";

@@ -12,6 +12,7 @@ use duramen_types::{SqlType, TypeId, Value};
 use super::exec::{Called, Given};
 use super::query::{assignments, into, meta};
 use super::{Bound, Ended, Next, Run, command};
+use crate::host::HostView;
 use crate::program::{Op, same};
 use crate::programs::Callable;
 use crate::session::{CancelToken, Session};
@@ -278,7 +279,20 @@ const DESCRIPTION: [(&str, SqlType, bool); 39] = [
     ("tds_collation_sort_id", SqlType::TINYINT, true),
 ];
 
-fn description(at: usize, column: &ColumnMeta) -> Vec<Value> {
+/// The columns of a query's result; `None` when it has none, but a table or variables that it fills.
+pub(crate) fn result_columns(
+    host: &HostView<'_>,
+    stmt: &ast::SelectStmt,
+) -> SqlResult<Option<Vec<ColumnMeta>>> {
+    if into(stmt).is_some() || assignments(stmt)? {
+        return Ok(None);
+    }
+    let plan = Binder::new(host).select(stmt)?;
+    Ok(Some(plan.columns.iter().map(meta).collect()))
+}
+
+/// A row that describes a column, `at` from 0.
+pub(crate) fn description(at: usize, column: &ColumnMeta) -> Vec<Value> {
     let ty = &column.ty;
     let is_text = ty.id.is_string();
     let (tds_type, tds_length) = tds_type(ty, column.nullable);

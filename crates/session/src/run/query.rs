@@ -271,7 +271,7 @@ fn change_rows(dml: &Dml, sink: &mut dyn ResultSink, cx: &mut Cx<'_>) -> SqlResu
     Ok(n)
 }
 
-pub(super) fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
+pub(crate) fn meta(c: &duramen_query::OutColumn) -> ColumnMeta {
     let name = if c.name.starts_with('@') {
         String::new()
     } else {

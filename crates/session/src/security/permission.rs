@@ -9,6 +9,7 @@ use duramen_tsql::ast;
 
 use super::{
     DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN, DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DBO,
+    Who,
 };
 use crate::databases::OpenDb;
 use crate::session::Session;
@@ -66,6 +67,11 @@ pub(crate) fn permission_code(name: &str) -> Option<(&'static str, bool)> {
     found.map(|(_, code, server)| (*code, *server))
 }
 
+/// Every permission that there is: its name, its code and whether it is of the server.
+pub(crate) fn permissions() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    NAMED.iter().copied()
+}
+
 /// The name of a permission's code.
 pub(crate) fn permission_name(code: &str, server: bool) -> &'static str {
     let found = NAMED.iter().find(|(_, c, s)| *c == code && *s == server);
@@ -79,10 +85,10 @@ fn includes(held: &str, asked: &str) -> bool {
         || held == "AL" && (asked.starts_with("CR") || asked.starts_with("AL"))
 }
 
-impl Session {
-    /// Whether the session holds a permission in a database.
-    pub(crate) fn may(&self, db: &OpenDb, asked: &str, on: On) -> SqlResult<bool> {
-        if self.who.sysadmin {
+impl Who {
+    /// Whether the login holds a permission in a database.
+    pub fn may(&self, db: &OpenDb, asked: &str, on: On) -> SqlResult<bool> {
+        if self.sysadmin {
             return Ok(true);
         }
         let Some(user) = self.user_in(db)? else {
@@ -131,6 +137,13 @@ impl Session {
             || writes && roles.contains(&DB_DATAWRITER)
             || includes("AL", asked) && roles.contains(&DB_DDLADMIN)
             || held(false))
+    }
+}
+
+impl Session {
+    /// Whether the session holds a permission in a database.
+    pub(crate) fn may(&self, db: &OpenDb, asked: &str, on: On) -> SqlResult<bool> {
+        self.who.may(db, asked, on)
     }
 
     /// A procedure, trigger or view of `dbo` is running whose objects in its own database are open to it: ownership
@@ -214,7 +227,12 @@ impl Session {
     pub(crate) fn require_state(&self, view: &str) -> SqlResult<()> {
         let name = view.to_ascii_lowercase();
         // These show one's own sessions to everybody.
-        let own = ["dm_exec_sessions", "dm_exec_session_wait_stats"];
+        let own = [
+            "dm_exec_sessions",
+            "dm_exec_session_wait_stats",
+            // What the text needs is asked.
+            "dm_exec_describe_first_result_set",
+        ];
         let functions = ["fn_dblog", "fn_dump_dblog", "fn_pagerescracker"];
         let looks = name.starts_with("dm_") || functions.contains(&name.as_str());
         if self.who.sysadmin || !looks || own.contains(&name.as_str()) {

@@ -74,6 +74,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (7975, TIMES),
     (7977, TIMES),
     (7978, TIMES),
+    (11513, "in a row of describe_function.slt"),
     (
         8152,
         "only below compatibility level 150, which databases cannot be set to",
