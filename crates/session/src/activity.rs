@@ -20,6 +20,7 @@ use duramen_tsql::ast::{RestoreKind, StatementKind};
 use duramen_txn::{LockOwner, Transaction};
 
 use crate::dbcc::TraceFlags;
+use crate::live_plan::LivePlan;
 use crate::options::Options;
 use crate::program::Program;
 use crate::security::Who;
@@ -75,6 +76,8 @@ pub struct Activity {
     rows: AtomicU64,
     work: SessionWork,
     options: Mutex<Options>,
+    /// The plan of the statement at hand, while it is counted what its operators do.
+    live_plan: Global<Option<LivePlan>>,
     /// SET CONTEXT_INFO
     context_info: Global<Option<Vec<u8>>>,
 }
@@ -203,6 +206,7 @@ impl Activity {
             rows: AtomicU64::new(0),
             work: SessionWork::default(),
             options: Mutex::new(Options::default()),
+            live_plan: Global::new(None),
             context_info: Global::new(None),
         }
     }
@@ -216,6 +220,7 @@ impl Activity {
         self.work.begin();
         self.program.write(|p| *p = None);
         self.frames.write(Vec::clear);
+        self.show_live_plan(None);
         self.call.lock().clear();
         self.state
             .compare_exchange(IDLE, RUNNING, AcqRel, Acquire)
@@ -300,6 +305,16 @@ impl Activity {
     pub fn note_context_info(&self, info: Option<&[u8]>) {
         let info = info.map(<[u8]>::to_vec);
         self.context_info.write(|i| *i = info);
+    }
+
+    /// A statement runs with this plan, or has ended; gives back what was there.
+    pub fn show_live_plan(&self, plan: Option<LivePlan>) -> Option<LivePlan> {
+        self.live_plan.write(|p| std::mem::replace(p, plan))
+    }
+
+    /// What the statement at hand runs with, while that is counted.
+    pub fn live_plan(&self) -> Option<LivePlan> {
+        self.live_plan.read(Clone::clone)
     }
 
     /// What SET CONTEXT_INFO has said.

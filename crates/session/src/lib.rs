@@ -20,6 +20,7 @@ mod history;
 mod host;
 mod instance;
 mod kill;
+mod live_plan;
 pub mod log_records;
 mod manager;
 mod metadata;

@@ -25,6 +25,7 @@ mod indexes;
 mod input_buffer;
 mod io_stats;
 mod languages;
+mod live_plans;
 mod locks;
 mod log_info;
 mod log_preparation;
@@ -257,6 +258,7 @@ const VIEWS: &[&View] = &[
     &version_store::VERSIONS,
     &version_store::ACTIVE,
     &version_store::CURRENT,
+    &live_plans::PROFILES,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -295,6 +297,7 @@ const FUNCTIONS: &[&View] = &[
     &collations::VIEW,
     &my_permissions::VIEW,
     &first_result_set::VIEW,
+    &live_plans::STATISTICS_XML,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

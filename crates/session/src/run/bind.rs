@@ -12,6 +12,7 @@ use duramen_types::Value;
 
 use super::Run;
 use crate::host::HostView;
+use crate::live_plan::LivePlan;
 use crate::plan_xml;
 use crate::sink::ResultSink;
 
@@ -115,6 +116,17 @@ impl Run<'_> {
             self.tell_plan(at, &self.version(), &bound);
         }
         self.bound[at] = Some((self.version(), bound));
+    }
+
+    /// A statement runs with what it has bound: others may look at that while it is counted what its operators do.
+    pub(super) fn show_live(&self, at: usize) {
+        let (Some(profile), Some((_, bound))) = (&self.profile, &self.bound[at]) else {
+            return;
+        };
+        let (allowed, names) = (self.session.parallelism(), self.program.variable_names());
+        let planned = plan_xml::of_bound(bound, &names, allowed);
+        let live = LivePlan::new(self.program.clone(), at, planned, profile.clone());
+        self.session.activity.show_live_plan(Some(live));
     }
 
     /// The indexes that the plan would have been cheaper with.

@@ -90,6 +90,7 @@ impl Run<'_> {
         transaction: &Arc<Transaction>,
     ) -> SqlResult<u64> {
         let limit = self.session.options.row_limit();
+        self.show_live(at);
         let long = textsize::cut_columns(plan, self.session.options.textsize);
         let (result, null_eliminated) = self.with_cx(Some(transaction.clone()), |cx, sink| {
             let result = match (assigns, &long) {
@@ -176,6 +177,7 @@ impl Run<'_> {
         let point =
             transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
         let limit = self.session.options.row_limit();
+        self.show_live(at);
         let done = self.with_cx(Some(transaction.clone()), |cx, sink| {
             cx.row_limit = limit;
             cx.changed = (!triggers.is_empty()).then(Default::default);

@@ -127,7 +127,14 @@ impl Run<'_> {
         let counting = counting.then(Arc::<Profile>::default);
         let around = std::mem::replace(&mut self.profile, counting.clone());
         let waits = counting.as_ref().map(|_| Waits::now());
+        // That of a statement outside comes back.
+        let outer = counting
+            .as_ref()
+            .map(|_| self.session.activity.show_live_plan(None));
         let next = self.step(at);
+        if let Some(outer) = outer {
+            self.session.activity.show_live_plan(outer);
+        }
         self.profile = around;
         let reads = match io {
             true => duramen_observe::metered_reads(),
