@@ -39,7 +39,8 @@ pub struct CatalogDb {
 impl CatalogDb {
     /// Makes the base tables of a database that was just created, in a transaction of their own.
     pub fn create(db: &Arc<Database>) -> SqlResult<Arc<CatalogDb>> {
-        let tx = system_transaction(db, "CREATE DATABASE");
+        // Nothing of it is ever undone: without its end there is no database.
+        let tx = system_transaction(db, "CREATE DATABASE").unreserved();
         bootstrap::bootstrap(db, &tx, now())?;
         db.engine.commit(&tx, None)?;
         Ok(CatalogDb::open(db))

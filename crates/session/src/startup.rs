@@ -343,6 +343,8 @@ impl Databases {
         self.opening.over.store(true, Ordering::SeqCst);
         for open in self.all() {
             open.db.set_truncate_on_checkpoint(true);
+            // What the last checkpoints have made superfluous: restarts in quick succession would fill a log.
+            open.db.truncate_log(false);
         }
         let complete = SqlError::new(&messages::RECOVERY_COMPLETE, &[]);
         self.engine.notice(&complete.message);

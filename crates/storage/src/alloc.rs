@@ -404,7 +404,7 @@ impl Database {
                 .put(40, &old.first_iam.to_bytes())
                 .put(46, &old.root.to_bytes())
                 .put(52, &old.first.to_bytes());
-            self.note(tx, record)?;
+            self.note_reserving(tx, record, release::CHAIN_RESERVE)?;
             Ok(roots)
         });
         let roots = match roots {

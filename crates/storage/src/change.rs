@@ -288,8 +288,13 @@ impl<'a> PageOp<'a> {
         const REMOVE_BYTES: usize = 72;
         /// The record of a `Delete`, its row left out.
         const DELETE_BYTES: usize = 92;
+        /// The record that says how full the page is.
+        const CLASS_BYTES: usize = 64;
+        /// Rows that a split has moved come back in one record.
+        const PAGE_OF_ROWS: usize = 8_300;
         let bytes = match self {
-            PageOp::Image { slots, .. } => return (slots.len() / 2 * REMOVE_BYTES) as u32,
+            PageOp::Image { slots, .. } => slots.len() / 2 * REMOVE_BYTES,
+            PageOp::DeleteSplit { .. } => PAGE_OF_ROWS,
             PageOp::Insert { rows, .. } if rows.len() > 1 => match role {
                 Role::Normal if !is_heap(context) => {
                     rows.iter().map(|r| DELETE_BYTES + r.len()).sum()
@@ -298,7 +303,15 @@ impl<'a> PageOp<'a> {
             },
             _ => 0,
         };
-        record.max(bytes) as u32
+        let record = match self {
+            PageOp::Image { .. } => 0,
+            _ => record,
+        };
+        let class = match crate::free_space::has_class(context) {
+            true => CLASS_BYTES,
+            false => 0,
+        };
+        (record.max(bytes) + class) as u32
     }
 
     /// Whether records of this operation are about one page. Redo deals them out by it.

@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duramen_base::planted::{self, Bug};
-use duramen_base::{Lsn, PageId, SqlError, SqlResult, messages};
+use duramen_base::{Lsn, PageId, SqlResult};
 use duramen_observe::events::{CheckpointBegin, CheckpointEnd, emit};
 use duramen_observe::{Duty, WaitType, background};
 use duramen_os::{thread, time};
@@ -110,6 +110,13 @@ impl RedoSpeed {
 impl Database {
     /// A checkpoint at full speed. Returns the pages written.
     pub fn checkpoint(&self) -> SqlResult<u32> {
+        self.admit_checkpoint()?;
+        self.checkpoint_unasked()
+    }
+
+    /// As [`Database::checkpoint`], whatever room there is: recovery and the end of a database know that nobody else needs
+    /// any.
+    pub(crate) fn checkpoint_unasked(&self) -> SqlResult<u32> {
         self.checkpoint_waiters.fetch_add(1, Ordering::SeqCst);
         let result = self.take_checkpoint(None);
         self.checkpoint_waiters.fetch_sub(1, Ordering::SeqCst);
@@ -119,13 +126,13 @@ impl Database {
     /// CHECKPOINT: as fast as those who commit meanwhile hardly notice. 9002 in a full log of which little has come since
     /// the last one: it would let go of nothing, and use what is kept back for rollbacks.
     pub fn checkpoint_gently(&self) -> SqlResult<u32> {
-        if let Some(log) = self.log.as_ref().filter(|l| l.is_full_for_changes())
+        if let Some(log) = self.log.as_ref().filter(|l| l.is_short())
             && self.log_since_checkpoint() <= log.space().total / 10
             && !self.log_holder_has_gone()
         {
-            let args: [&dyn std::fmt::Display; 2] = [&self.name, &log.reuse_reason()];
-            return Err(SqlError::new(&messages::LOG_FULL, &args));
+            return Err(self.log_full());
         }
+        self.admit_checkpoint()?;
         self.take_checkpoint(Some(ASKED_PAUSE))
     }
 
@@ -186,14 +193,22 @@ impl Database {
 
     /// The boot page's checkpoint LSN is not logged: it says where the log is to be read from.
     fn write_boot_checkpoint(&self, begin: Lsn) -> SqlResult<()> {
+        let next_xdes = self.transactions.table.next_xdes().0;
+        self.write_boot_unlogged(|boot| {
+            boot.checkpoint_lsn = begin;
+            if let Some(own) = &mut boot.own {
+                own.next_xdes = next_xdes;
+            }
+        })
+    }
+
+    /// Changes fields of the boot page that say what of the log is needed; durable when it returns.
+    pub(crate) fn write_boot_unlogged(&self, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
         let id = PageId::new(1, BOOT_PAGE);
         {
             let mut boot = self.boot.lock();
             let mut page = self.write_page(id)?;
-            boot.checkpoint_lsn = begin;
-            if let Some(own) = &mut boot.own {
-                own.next_xdes = self.transactions.table.next_xdes().0;
-            }
+            f(&mut boot);
             boot.write(page.change().bytes_mut())
                 .map_err(|e| self.corrupt(id, e))?;
         }
@@ -216,8 +231,15 @@ impl Database {
     }
 
     /// Changes fields of the boot page in a transaction of its own, durable when it returns. Possible in a full log: the end
-    /// of a log backup is such a change, and what makes room.
+    /// of a log backup is such a change, and what makes room. 9002, before anything has changed, where it would take what
+    /// rollbacks may need.
     pub(crate) fn change_boot(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
+        self.admit_boot_change(false)?;
+        self.change_boot_now(name, f)
+    }
+
+    /// As [`Database::change_boot`], after the caller has asked for room.
+    pub(crate) fn change_boot_now(&self, name: &str, f: impl FnOnce(&mut Boot)) -> SqlResult<()> {
         let tx = self.own_transaction(name).unreserved();
         match self.update_boot(&tx, f) {
             Ok(()) => self.engine.commit(&tx, None)?,
@@ -298,7 +320,8 @@ impl Database {
             self.calm.look(self.write_pulse());
         }
         if self.owes_checkpoint.load(Ordering::SeqCst) || self.wants_checkpoint(idle) {
-            return self.take_checkpoint(Some(LONGEST_PAUSE)).is_ok();
+            return self.admit_checkpoint().is_ok()
+                && self.take_checkpoint(Some(LONGEST_PAUSE)).is_ok();
         }
         let target = u64::from(self.target_recovery_time()) * 1000;
         let dirty = u64::from(self.engine.pool.dirty_count(self.id));

@@ -206,6 +206,11 @@ impl Database {
         let found = pass.finish();
         let (log, _) = log.map_err(|e| e.to_sql(&spec.name))?;
         let found = found?;
+        let first = boot.own.as_ref().map_or(0, |o| o.log_first);
+        if first > 0 {
+            // Also an older checkpoint's log is there: a backup may have been restored.
+            log.truncate(Lsn::new(first, 0, 0).min(found.from));
+        }
         let next = XdesId(boot.own.as_ref().map_or(1, |o| o.next_xdes).max(1));
         let db = assemble(engine, store, &spec.name, boot, log, next);
         let _ = db.recovered.set(db.recover(found, spec.restored)?);
@@ -235,15 +240,23 @@ impl Database {
         let result = if self.store.temporary {
             Ok(0)
         } else {
-            self.store_counts().and_then(|closed| {
-                if let Some(own) = &mut self.boot.lock().own {
-                    own.closed = closed;
-                }
-                self.checkpoint()
-            })
+            self.last_checkpoint_of_all()
         };
         self.detach();
         result.map(|_| ())
+    }
+
+    /// A full log from which it would let go of nothing is left as it is: the next start recovers.
+    fn last_checkpoint_of_all(&self) -> SqlResult<u32> {
+        if self.admit_checkpoint().is_err() {
+            self.access.flush(self.access.last_lsn())?;
+            return Ok(0);
+        }
+        let closed = self.store_counts()?;
+        if let Some(own) = &mut self.boot.lock().own {
+            own.closed = closed;
+        }
+        self.checkpoint_unasked()
     }
 
     /// Lets go of everything without writing anything: DROP DATABASE, or a database that has failed.

@@ -8,7 +8,7 @@ use duramen_observe::events::{
 };
 use duramen_txn::RecordLog;
 use duramen_wal::record::RecordView;
-use duramen_wal::{Log, LogHolds};
+use duramen_wal::{Log, LogError, LogHolds};
 
 use crate::engine::LogAccess;
 
@@ -18,6 +18,14 @@ pub(crate) struct DbLog {
 }
 
 impl DbLog {
+    fn told(&self, record: &[u8], appended: Result<Lsn, LogError>) -> SqlResult<Lsn> {
+        let lsn = appended.map_err(|e| e.to_sql(&self.name))?;
+        if events::is_wanted(EventId::TransactionLog) {
+            self.tell(record);
+        }
+        Ok(lsn)
+    }
+
     #[cold]
     fn tell(&self, record: &[u8]) {
         let Some(view) = RecordView::parse(record) else {
@@ -42,14 +50,10 @@ impl DbLog {
 
 impl RecordLog for DbLog {
     fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
-        let lsn = self
-            .log
-            .append(record, undo_reserve)
-            .map_err(|e| e.to_sql(&self.name))?;
-        if events::is_wanted(EventId::TransactionLog) {
-            self.tell(record);
-        }
-        Ok(lsn)
+        self.told(record, self.log.append(record, undo_reserve))
+    }
+    fn append_asking(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
+        self.told(record, self.log.append_asking(record, undo_reserve))
     }
     fn last_lsn(&self) -> Lsn {
         self.log.last_lsn()
@@ -65,6 +69,18 @@ impl RecordLog for DbLog {
     }
     fn release_reserve(&self, bytes: u64) {
         self.log.release_reserve(bytes);
+    }
+    fn reserve(&self, bytes: u64) -> SqlResult<()> {
+        self.log.reserve(bytes).map_err(|e| e.to_sql(&self.name))
+    }
+    fn hold(&self, bytes: u64) {
+        self.log.hold(bytes);
+    }
+    fn flush_bytes(&self) -> u32 {
+        self.log.flush_bytes()
+    }
+    fn is_short(&self) -> bool {
+        self.log.is_short()
     }
 }
 

@@ -374,7 +374,8 @@ impl Database {
         role: Role,
     ) -> SqlResult<Lsn> {
         let epoch = self.changed.epoch();
-        self.mark_changed(id)?;
+        let asks = tx.asks() && !matches!(role, Role::Compensation(_));
+        self.mark_changed(id, asks)?;
         let mut class = None;
         if has_class(context) && !matches!(op, PageOp::Format { .. }) {
             if matches!(role, Role::Compensation(_)) {
@@ -403,7 +404,7 @@ impl Database {
         recycle(record);
         self.apply(id, page, op, context, lsn)?;
         if self.changed.epoch() != epoch {
-            self.mark_changed(id)?;
+            self.mark_changed(id, false)?;
         }
         self.count_change(tx, page.page().alloc_unit(), lsn, op, context);
         if let Some(before) = class {
@@ -415,23 +416,28 @@ impl Database {
         Ok(lsn)
     }
 
-    /// A logged change outside any transaction: never undone.
+    /// A logged change outside any transaction: never undone. One that does not ask for room in the log takes what is
+    /// kept for it.
     pub(crate) fn change_alone(
         &self,
         id: PageId,
         page: &mut PageWrite<'_>,
         op: &PageOp<'_>,
         context: Lcx,
+        asks: bool,
     ) -> SqlResult<Lsn> {
         let epoch = self.changed.epoch();
-        self.mark_changed(id)?;
+        self.mark_changed(id, asks)?;
         let mut record = op.record(id, page.page(), context, Role::Normal);
         record[14..16].fill(0);
         page.mark_dirty();
-        let lsn = self.access.append(&record, 0)?;
+        let lsn = match asks {
+            true => self.access.append_asking(&record, 0)?,
+            false => self.access.append(&record, 0)?,
+        };
         self.apply(id, page, op, context, lsn)?;
         if self.changed.epoch() != epoch {
-            self.mark_changed(id)?;
+            self.mark_changed(id, false)?;
         }
         Ok(lsn)
     }
@@ -617,8 +623,18 @@ impl Database {
 
     /// A BEGIN-less record of `tx` about something that is not a page.
     pub(crate) fn note(&self, tx: &Transaction, record: RecordBuilder) -> SqlResult<Lsn> {
+        self.note_reserving(tx, record, 192)
+    }
+
+    /// With so many bytes set aside for its undo.
+    pub(crate) fn note_reserving(
+        &self,
+        tx: &Transaction,
+        record: RecordBuilder,
+        undo_reserve: u32,
+    ) -> SqlResult<Lsn> {
         let mut bytes = record.flags(FLAG_NORMAL).finish(&[]);
-        self.transactions.append(tx, &mut bytes, 64)
+        self.transactions.append(tx, &mut bytes, undo_reserve)
     }
 }
 

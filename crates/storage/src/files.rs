@@ -210,6 +210,13 @@ impl DbStore {
             .ok_or_else(|| logical_error("no such file", "read", self.id, page, ""))
     }
 
+    /// Whether writing a page with this LSN would flush a log that is short of room: part of a sector is lost with it.
+    pub fn spares_flush(&self, lsn: Lsn) -> bool {
+        let log = self.log.get().filter(|l| !self.temporary && l.is_short());
+        log.is_some_and(|l| l.durable_lsn() < lsn)
+    }
+
+    /// Makes the log durable up to `lsn`.
     pub fn flush_log(&self, lsn: Lsn) -> SqlResult<()> {
         match self.log.get() {
             Some(log) if !self.temporary && !lsn.is_null() && log.durable_lsn() < lsn => {

@@ -117,7 +117,7 @@ impl Database {
             before: old & pfs::FULLNESS,
             after: class,
         };
-        self.change_alone(id, &mut p, &op, Lcx::PFS)?;
+        self.change_alone(id, &mut p, &op, Lcx::PFS, false)?;
         Ok(())
     }
 

@@ -53,6 +53,7 @@ pub mod inspect;
 mod load;
 mod lob;
 mod log_files;
+mod log_room;
 mod operations;
 mod pace;
 mod page_counts;

@@ -79,7 +79,7 @@ impl Database {
                     after,
                     key: &[],
                 };
-                self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED)?;
+                self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED, false)?;
             }
             storage.pages_changed.store(false, SeqCst);
         }

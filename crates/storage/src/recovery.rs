@@ -85,6 +85,9 @@ impl Database {
             threads: found.threads,
             ..RecoverySummary::default()
         };
+        // What is needed until there is another checkpoint.
+        let checkpoint = self.boot.lock().checkpoint_lsn;
+        self.checkpoint_taken(checkpoint, found.from.min(checkpoint));
         if let Some(log) = &self.log {
             summary.log_bytes = log.bytes_since(found.from);
             self.engine.redo_speed.learn(summary.log_bytes, found.redo);
@@ -108,13 +111,21 @@ impl Database {
             progress.enter(3, losers.iter().map(|(_, l)| l.bytes).sum());
         }
         losers.sort_by_key(|(_, l)| (!l.system, std::cmp::Reverse(l.last)));
-        for (xdes, loser) in losers {
-            // Undo of a half-made split moves rows back: their number does not change (`row_counts`).
-            let tx = self.own_transaction(match loser.system {
-                true => UNDO_OF_SYSTEM,
-                false => "recovery",
-            });
-            self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
+        // Room for the undo of all comes before the first: what gives pages back on the way asks for its own.
+        let losers: Vec<(Transaction, Loser)> = losers
+            .into_iter()
+            .map(|(xdes, loser)| {
+                // Undo of a half-made split moves rows back: their number does not change (`row_counts`).
+                let tx = self.own_transaction(match loser.system {
+                    true => UNDO_OF_SYSTEM,
+                    false => "recovery",
+                });
+                self.transactions.adopt(&tx, xdes, loser.begin, loser.last);
+                self.transactions.keep(&tx, loser.bytes + loser.bytes / 2);
+                (tx, loser)
+            })
+            .collect();
+        for (tx, loser) in losers {
             if let Some(decision) = loser.decision
                 && !restored
                 && !planted::on(Bug::PreparedIsAborted)
@@ -151,12 +162,14 @@ impl Database {
         // log to redo. A boot page that says that the database was closed must not say so any longer.
         let pages = self.engine.pool.dirty_count(self.id);
         let many = pages > self.engine.checkpoint_debt.load(Ordering::SeqCst);
-        if many && !closed && !restored && !self.log_is_fuller_than(70) {
+        let later = many && !restored && !self.log_is_fuller_than(70);
+        // In a full log it is taken when some of it has been let go of: the next restarts find room, too.
+        if !closed && (later || !self.log_lets_in(self.checkpoint_bytes())) {
             self.owes_checkpoint.store(true, Ordering::SeqCst);
         } else {
             // Nothing is truncated yet: databases that are opened later may have to look for decisions in this log.
             let truncate = self.truncate_on_checkpoint.swap(false, Ordering::SeqCst);
-            let checkpoint = self.checkpoint();
+            let checkpoint = self.checkpoint_unasked();
             self.truncate_on_checkpoint
                 .store(truncate, Ordering::SeqCst);
             checkpoint?;

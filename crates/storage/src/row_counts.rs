@@ -13,7 +13,8 @@
 //!    begins between such a record and its count.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
 use duramen_os::sync::{Mutex, RwLock};
@@ -37,6 +38,9 @@ const UNIT_TYPE_AT: usize = 12;
 const UNIT_OWNER_AT: usize = 13;
 const IN_ROW_DATA: u8 = 1;
 
+/// A LOP_COUNT_DELTA, and the record that writes the count to its row.
+const NOTE_BYTES: u64 = 224;
+
 /// What a LOP_COUNT_DELTA says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Note {
@@ -58,6 +62,8 @@ pub(crate) struct RowCount {
     stored: AtomicI64,
     /// Whether anybody knows what was there in the beginning.
     known: AtomicBool,
+    /// Room is set aside for the note of it.
+    held: AtomicBool,
 }
 
 impl RowCount {
@@ -86,6 +92,8 @@ struct StoredCount {
 pub(crate) struct CountState {
     /// The begin of the last checkpoint.
     mark: RwLock<Lsn>,
+    /// Notes for which room is set aside.
+    held: AtomicU64,
     /// While recovery runs: what it has found and what undo changes.
     recovered: Mutex<Recovered>,
 }
@@ -232,6 +240,26 @@ impl Database {
             false => &storage.rows.since,
         };
         half.fetch_add(delta, SeqCst);
+        self.hold_note(&storage.rows);
+    }
+
+    /// The next checkpoint notes this count, and the end of the database writes it to its row: neither asks for room.
+    fn hold_note(&self, rows: &RowCount) {
+        if self.store.temporary || rows.held.load(Relaxed) || rows.held.swap(true, SeqCst) {
+            return;
+        }
+        if let Some(log) = &self.log {
+            self.counts.held.fetch_add(1, SeqCst);
+            log.hold(NOTE_BYTES);
+        }
+    }
+
+    /// What has been held so far is let go of; counts that change from now on hold anew.
+    fn take_held(&self) -> u64 {
+        for storage in self.storages.read().values() {
+            storage.rows.held.store(false, SeqCst);
+        }
+        self.counts.held.swap(0, SeqCst) * NOTE_BYTES
     }
 
     /// Counts what a record says that is about no page. No latch makes a checkpoint wait until it is counted, so none
@@ -252,6 +280,7 @@ impl Database {
         append()?;
         storage.rows.since.fetch_add(delta, SeqCst);
         drop(mark);
+        self.hold_note(&storage.rows);
         Ok(())
     }
 
@@ -271,8 +300,13 @@ impl Database {
         if self.store.temporary {
             return Ok(());
         }
+        // Before the counts are looked at: one that changes meanwhile is noted by this checkpoint or holds for the next.
+        let held = self.take_held();
         for (unit, rows) in self.changed_counts(|c| c.before.load(SeqCst)) {
             self.append_note(unit, rows, Note::AtMark)?;
+        }
+        if let Some(log) = &self.log {
+            log.release_reserve(held);
         }
         Ok(())
     }
@@ -390,7 +424,7 @@ impl Database {
                 after: &rows.to_le_bytes(),
                 key: &[],
             };
-            self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED)?;
+            self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED, false)?;
             drop(page);
             self.storage(unit).rows.stored.store(rows, SeqCst);
         }

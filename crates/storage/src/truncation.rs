@@ -21,6 +21,7 @@ use duramen_os::sync::Mutex;
 use duramen_wal::LogHolds;
 
 use crate::engine::Database;
+use crate::format::boot::OwnBoot;
 
 /// Numbers as in `sys.databases.recovery_model`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +77,13 @@ impl Database {
     pub fn set_recovery_model(&self, model: RecoveryModel) -> SqlResult<()> {
         let before = self.recovery_model();
         let simple = [before, model].contains(&RecoveryModel::Simple);
-        self.truncation.model.store(model as u8, Ordering::SeqCst);
-        if simple && !self.log_backup_lsn().is_null() {
+        let ends_chain = simple && !self.log_backup_lsn().is_null();
+        if ends_chain {
+            self.admit_boot_change(true)?;
             self.set_log_backup_lsn(Lsn::NULL)?;
+        }
+        self.truncation.model.store(model as u8, Ordering::SeqCst);
+        if ends_chain {
             // What was kept for a log backup goes at once.
             self.truncate_log(false);
         }
@@ -91,8 +96,9 @@ impl Database {
         boot.own.as_ref().map_or(Lsn::NULL, |o| o.log_backup_lsn)
     }
 
+    /// The caller has asked for room.
     pub(crate) fn set_log_backup_lsn(&self, lsn: Lsn) -> SqlResult<()> {
-        self.change_boot("LogBackup", |b| {
+        self.change_boot_now("LogBackup", |b| {
             if let Some(own) = &mut b.own {
                 own.log_backup_lsn = lsn;
             }
@@ -146,12 +152,18 @@ impl Database {
         }
     }
 
+    /// What a backup needs of the log that is being taken; `MAX` when there is none.
+    pub(crate) fn held_log(&self) -> Lsn {
+        let needs = self.truncation.state.lock();
+        needs.backups.values().copied().min().unwrap_or(Lsn::MAX)
+    }
+
     pub(crate) fn release_log(&self, ticket: u64) {
         self.truncation.state.lock().backups.remove(&ticket);
     }
 
     /// One attempt, by a log backup or by a checkpoint. What it finds is recorded.
-    pub(crate) fn truncate_log(&self, by_backup: bool) {
+    pub fn truncate_log(&self, by_backup: bool) {
         let may = self.store.temporary || self.truncate_on_checkpoint.load(Ordering::SeqCst);
         // Recovery of others may need decisions of this log, unless what follows from those is durable there.
         let settled = || {
@@ -180,6 +192,26 @@ impl Database {
         if planted::on(Bug::TruncatedTooFar) {
             holds.transaction = Lsn::NULL;
         }
-        self.access.truncate(holds, free && !waits);
+        let free = free && !waits && self.note_first(holds).is_ok();
+        self.access.truncate(holds, free);
+    }
+
+    /// In a log that cannot grow what is let go of is promised to others at once: a recovery must know of it, or it would
+    /// find less room than the undo of the losers had been promised.
+    fn note_first(&self, holds: LogHolds) -> SqlResult<()> {
+        let first = holds.oldest().0.vlf;
+        let fixed = self.log.as_ref().is_some_and(|l| l.is_fixed());
+        if self.store.temporary || !fixed {
+            return Ok(());
+        }
+        let known = |own: &OwnBoot| own.log_first;
+        if self.boot.lock().own.as_ref().map_or(u32::MAX, known) >= first {
+            return Ok(());
+        }
+        self.write_boot_unlogged(|boot| {
+            if let Some(own) = &mut boot.own {
+                own.log_first = first;
+            }
+        })
     }
 }

@@ -13,7 +13,7 @@ mod brought;
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult};
+use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult, messages};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
@@ -115,7 +115,11 @@ impl Database {
             au: storage.au,
             first_iam: page(24),
         };
-        self.free_chain(tx, chain, None)?;
+        match self.free_chain(tx, chain, None) {
+            // The log takes nothing more but what undo itself needs: a checkpoint gives the pages back.
+            Err(e) if e.number == messages::LOG_FULL.number => self.leave_chain(&chain)?,
+            other => other?,
+        }
         let mut record = RecordBuilder::new(Lop::CREATE_ALLOCCHAIN, Lcx::NULL)
             .flags(FLAG_COMPENSATION)
             .put(24, &f[24..40])

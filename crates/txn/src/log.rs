@@ -5,7 +5,12 @@ use duramen_base::{Lsn, SqlResult};
 /// An append-only log of records, addressed by LSN. Failures come as the errors a client sees (9001, 9002).
 pub trait RecordLog: Send + Sync {
     /// Appends a complete record and reserves `undo_reserve` bytes for undoing it. Not durable yet.
+    /// One without reserve takes what is kept for it.
     fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn>;
+    /// As `append`, for a record that finds no room where only what is kept for others is left (9002).
+    fn append_asking(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
+        self.append(record, undo_reserve)
+    }
     /// The LSN of the last record appended.
     fn last_lsn(&self) -> Lsn;
     /// Every record up to here is on disk.
@@ -20,11 +25,30 @@ pub trait RecordLog: Send + Sync {
     fn flush(&self, lsn: Lsn) -> SqlResult<()>;
     /// Gives back undo space.
     fn release_reserve(&self, bytes: u64);
+    /// Sets more bytes aside, or 9002.
+    fn reserve(&self, _bytes: u64) -> SqlResult<()> {
+        Ok(())
+    }
+    /// As `reserve`, without asking.
+    fn hold(&self, _bytes: u64) {}
+    /// What a flush of one record may cost beside it.
+    fn flush_bytes(&self) -> u32 {
+        0
+    }
+    /// Nothing is flushed that nobody asks for, because there is no room for it.
+    fn is_short(&self) -> bool {
+        false
+    }
 }
 
 impl RecordLog for duramen_wal::Log {
     fn append(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
         duramen_wal::Log::append(self, record, undo_reserve)
+            .map_err(|error| error.to_sql(&self.config().db_name))
+    }
+
+    fn append_asking(&self, record: &[u8], undo_reserve: u32) -> SqlResult<Lsn> {
+        duramen_wal::Log::append_asking(self, record, undo_reserve)
             .map_err(|error| error.to_sql(&self.config().db_name))
     }
 
@@ -50,5 +74,21 @@ impl RecordLog for duramen_wal::Log {
 
     fn release_reserve(&self, bytes: u64) {
         duramen_wal::Log::release_reserve(self, bytes);
+    }
+
+    fn reserve(&self, bytes: u64) -> SqlResult<()> {
+        duramen_wal::Log::reserve(self, bytes).map_err(|e| e.to_sql(&self.config().db_name))
+    }
+
+    fn hold(&self, bytes: u64) {
+        duramen_wal::Log::hold(self, bytes);
+    }
+
+    fn flush_bytes(&self) -> u32 {
+        duramen_wal::Log::flush_bytes(self)
+    }
+
+    fn is_short(&self) -> bool {
+        duramen_wal::Log::is_short(self)
     }
 }

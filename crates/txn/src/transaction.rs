@@ -185,10 +185,11 @@ impl Transaction {
     /// A system transaction under the locks of `self`: a page split, an allocation. It is committed by itself
     /// (`txlog::commit`), holds no locks of its own, and survives the rollback of `self`.
     pub fn system(&self, name: &str) -> Transaction {
-        let inner = Transaction::new(&self.owner, TxnKind::System, name, self.isolation());
+        let mut inner = Transaction::new(&self.owner, TxnKind::System, name, self.isolation());
         inner
             .lock_timeout
             .store(self.lock_timeout.load(Ordering::Relaxed), Ordering::Relaxed);
+        inner.unreserved = self.unreserved;
         inner
     }
 
@@ -197,6 +198,11 @@ impl Transaction {
     pub fn unreserved(mut self) -> Transaction {
         self.unreserved = true;
         self
+    }
+
+    /// Whether its changes ask for room in the log.
+    pub fn asks(&self) -> bool {
+        !self.unreserved
     }
 
     pub fn with_sid(mut self, sid: &[u8]) -> Transaction {

@@ -37,8 +37,11 @@ use crate::told::on_behalf_of;
 use crate::transaction::{DbPart, State, Transaction, TxnKind};
 use crate::versioning::Versioning;
 
-/// Undo space of a transaction's own end: its ABORT_XACT and block overhead.
+/// Undo space of a transaction's own end: its COMMIT_XACT or ABORT_XACT and block overhead. What a flush of it alone may
+/// cost comes to it for those whose end somebody waits for.
 pub const ABORT_RESERVE: u32 = 128;
+/// The same of PREP_XACT.
+const PREPARE_RESERVE: u32 = 128;
 
 /// The transactions of one database and the log they are written to.
 pub struct TransactionLog {
@@ -173,10 +176,18 @@ impl TransactionLog {
         if let Some(at) = state.parts.iter().position(|p| p.db == self.db) {
             return Ok(&mut state.parts[at]);
         }
+        let again = self.room_for_two_phases(state)?;
         let active = self.table.begin(self.log.last_lsn());
         let record =
             RecordBuilder::begin_xact(active.xdes, tx.spid().0, began(tx), &tx.name, &tx.sid);
-        let reserve = if tx.unreserved { 0 } else { ABORT_RESERVE };
+        let flush = match tx.kind {
+            TxnKind::System => 0,
+            _ => self.log.flush_bytes(),
+        };
+        let reserve = match tx.unreserved {
+            true => 0,
+            false => ABORT_RESERVE + flush + again,
+        };
         let lsn = match on_behalf_of(tx, || self.log.append(&record, reserve)) {
             Ok(lsn) => lsn,
             Err(error) => {
@@ -205,6 +216,35 @@ impl TransactionLog {
         Ok(state.parts.last_mut().expect("just pushed"))
     }
 
+    /// A second database that survives a restart makes a transaction one of two phases. The coordinator's beginning is
+    /// flushed then, and every participant's PREP_XACT: what that needs here, after it was set aside there.
+    fn room_for_two_phases(&self, state: &mut State) -> SqlResult<u32> {
+        if self.db == DbId::TEMPDB {
+            return Ok(0);
+        }
+        let lasting = |p: &&mut DbPart| p.db != DbId::TEMPDB;
+        let mut others = state.parts.iter_mut().filter(lasting);
+        let Some(first) = others.next() else {
+            return Ok(0);
+        };
+        if others.next().is_none() {
+            let bytes = u64::from(first.log.log.flush_bytes());
+            first.log.log.reserve(bytes)?;
+            first.reserved += bytes;
+        }
+        Ok(PREPARE_RESERVE + self.log.flush_bytes())
+    }
+
+    /// Sets aside, without asking, what the end of an adopted transaction needs.
+    pub fn keep(&self, tx: &Transaction, bytes: u64) {
+        let mut state = tx.state.lock();
+        if let Some(part) = state.parts.iter_mut().find(|p| p.db == self.db) {
+            let bytes = bytes + u64::from(ABORT_RESERVE + self.log.flush_bytes());
+            self.log.hold(bytes);
+            part.reserved += bytes;
+        }
+    }
+
     /// Makes sure that BEGIN_XACT is in the log; gives the transaction's id and last LSN here.
     pub fn begin_if_needed(self: &Arc<Self>, tx: &Transaction) -> SqlResult<(XdesId, Lsn)> {
         let mut state = tx.state.lock();
@@ -224,7 +264,10 @@ impl TransactionLog {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
         stamp(record, part.last_lsn, part.xdes);
-        let lsn = on_behalf_of(tx, || self.log.append(record, undo_reserve))?;
+        let lsn = on_behalf_of(tx, || match tx.unreserved {
+            true => self.log.append(record, 0),
+            false => self.log.append_asking(record, undo_reserve),
+        })?;
         note(tx, part, lsn, record.len(), undo_reserve);
         Ok(lsn)
     }
@@ -241,10 +284,11 @@ impl TransactionLog {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
         stamp(record, undo_next, part.xdes);
+        let lsn = on_behalf_of(tx, || self.log.append(record, 0))?;
+        // Not before: somebody else would take it.
         let given = part.reserved.min(undone as u64);
         part.reserved -= given;
         self.log.release_reserve(given);
-        let lsn = on_behalf_of(tx, || self.log.append(record, 0))?;
         note(tx, part, lsn, record.len(), 0);
         Ok(lsn)
     }
@@ -294,6 +338,10 @@ impl TransactionLog {
     fn harden(&self, lsn: Lsn, durability: Durability) -> SqlResult<()> {
         match (durability, self.commit_wait()) {
             (Durability::Full, CommitWait::Statement) => self.log.flush(lsn),
+            (Durability::Full, CommitWait::Packet) if self.log.is_short() => {
+                self.log.request_flush(lsn);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -321,7 +369,7 @@ impl TransactionLog {
             .xdes(part.xdes)
             .prev_lsn(part.begin_lsn)
             .finish(&[]);
-        self.log.append(&record, 0)
+        self.log.append_asking(&record, 0)
     }
 }
 
@@ -340,7 +388,7 @@ pub fn save(tx: &Transaction, name: &str, locks: LockMark) -> SqlResult<()> {
         let mut state = tx.state.lock();
         for part in &mut state.parts {
             let record = RecordBuilder::savepoint(part.xdes, part.last_lsn, name);
-            let lsn = on_behalf_of(tx, || part.log.log.append(&record, 0))?;
+            let lsn = on_behalf_of(tx, || part.log.log.append_asking(&record, 0))?;
             note(tx, part, lsn, record.len(), 0);
         }
     }
@@ -497,11 +545,11 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
     let mut lsns = Vec::new();
     for part in &state.parts {
         let log = &part.log;
-        log.log.release_reserve(part.reserved);
         let record = RecordBuilder::abort_xact(part.xdes, part.begin_lsn, now());
         if let Ok(lsn) = on_behalf_of(tx, || log.log.append(&record, 0)) {
             lsns.push((part.db, lsn));
         }
+        log.log.release_reserve(part.reserved);
     }
     // As at a commit: first what readers see, then the table.
     if let Some(writer) = state.writer.take() {

@@ -1,9 +1,11 @@
 //! Stories of one session that does rare things, statement after statement, while power fails again and again: partitions
-//! that come, go and change tables; a standby that is looked at between two restores; pages or a file that are restored.
+//! that come, go and change tables; a standby that is looked at between two restores; pages or a file that are restored;
+//! a log that is full.
 //!
 //! One session, so that what must be there is known to the row. A statement that power has cut is done or not done; what
 //! was acknowledged and then made durable stays. The last start is followed by a clean shutdown and the check of all files.
 
+mod full;
 mod pages;
 mod partitions;
 mod standby;
@@ -31,6 +33,7 @@ pub enum Story {
     Standby,
     Pages,
     Files,
+    Full,
 }
 
 impl Story {
@@ -40,6 +43,7 @@ impl Story {
             "standby" => Some(Story::Standby),
             "pages" => Some(Story::Pages),
             "files" => Some(Story::Files),
+            "full" => Some(Story::Full),
             _ => None,
         }
     }
@@ -62,6 +66,7 @@ pub fn run_seed(story: Story, seed: u64) -> Result<Report, String> {
         Story::Partitions => partitions::run(seed),
         Story::Standby => standby::run(seed),
         Story::Pages => pages::run(seed, pages::Part::Pages),
+        Story::Full => full::run(seed),
         Story::Files => pages::run(seed, pages::Part::File),
     };
     ran.map_err(|e| format!("seed {seed}: {e}"))

@@ -41,6 +41,19 @@ fn a_file_that_grew_meanwhile_is_restored() {
     }
 }
 
+/// A log that cannot grow and is full: no COMMIT, ROLLBACK or recovery is refused, and what is refused changes nothing.
+#[test]
+fn a_full_log_has_room_for_what_is_owed() {
+    let (mut done, mut cut) = (0, 0);
+    for seed in duramen_os::sim::seeds(1, 6) {
+        match stories::run_seed(Story::Full, seed) {
+            Ok(report) => (done, cut) = (done + report.done, cut + report.cut),
+            Err(e) => panic!("{e}"),
+        }
+    }
+    assert!(done > 1000 && cut > 0, "{done} done, {cut} cut");
+}
+
 /// Standbys and pages, in stories of their own. (What the third one, partitions, finds is not mended yet.)
 #[test]
 fn rare_statements_survive_every_crash() {

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult, XdesId};
 use duramen_observe::{Counter, count};
-use duramen_txn::Transaction;
+use duramen_txn::{Transaction, txlog};
 use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, RecordBuilder, RecordView};
 
 use crate::change::{PageOp, Role};
@@ -28,6 +28,8 @@ use crate::format::page::page_type;
 
 /// Extents given back per system transaction.
 const STEP: usize = 32;
+/// The record that undoes a chain's beginning, and those by which it is left to a checkpoint to free it.
+pub(super) const CHAIN_RESERVE: u32 = 640;
 
 /// What a LOP_HOBT_DDL says of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +95,10 @@ impl Database {
         if first_iam.is_null() {
             return Ok(());
         }
+        self.drop_chain_at(tx, au, first_iam)
+    }
+
+    fn drop_chain_at(&self, tx: &Transaction, au: AllocUnitId, first_iam: PageId) -> SqlResult<()> {
         let (xdes, _) = self.transactions.begin_if_needed(tx)?;
         let mut chain = DroppedChain {
             lsn: Lsn::NULL,
@@ -102,6 +108,15 @@ impl Database {
         let mut drops = self.drops.lock();
         chain.lsn = self.note(tx, chain.record(Note::Drop, xdes))?;
         drops.entry(xdes).or_default().push(chain);
+        Ok(())
+    }
+
+    /// Notes, for good, that a chain goes as soon as there is room in the log. What it appends is set aside with the
+    /// record of the chain's beginning ([`CHAIN_RESERVE`]).
+    pub(crate) fn leave_chain(&self, chain: &DroppedChain) -> SqlResult<()> {
+        let own = self.own_transaction("DeallocChain").unreserved();
+        self.drop_chain_at(&own, chain.au, chain.first_iam)?;
+        txlog::commit(&own, None)?;
         Ok(())
     }
 

@@ -149,6 +149,7 @@ impl Database {
                 &[&self.name],
             ));
         }
+        let kept = self.admit_backup()?;
         let mut running = Running {
             db: self,
             ticket: self.hold_log(),
@@ -195,6 +196,7 @@ impl Database {
                 // Marks of an older chain, which the set makes up for.
                 self.clear_ml_maps(&self.minimally_logged()?)?;
             }
+            drop(kept);
             self.becomes_base(&backed.header)?;
             // Until now a crash would have left the bits of the old base.
             running.notes = false;
@@ -211,11 +213,16 @@ impl Database {
         let started = time::now();
         let _one = self.backups.log.lock();
         let log = self.expect_log()?.clone();
+        if self.log_backup_lsn().is_null() {
+            return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
+        }
+        let kept = self.admit_log_backup(request.header.copy_only)?;
         let running = Running {
             db: self,
             ticket: self.hold_log(),
             notes: false,
         };
+        // It may have ended meanwhile.
         let first = self.log_backup_lsn();
         if first.is_null() {
             return Err(SqlError::new(&messages::NO_CURRENT_BACKUP, &[]));
@@ -253,6 +260,7 @@ impl Database {
         writer.log(&log, first, end)?;
         let mut backed = writer.end(end, progress)?;
         if !request.header.copy_only {
+            drop(kept);
             self.set_log_backup_lsn(end)?;
             self.clear_ml_maps(&marked)?;
         }
@@ -272,7 +280,7 @@ impl Database {
     /// The set is the base of differential backups from now on, and a chain of log backups begins with it if none has.
     fn becomes_base(&self, header: &SetHeader) -> SqlResult<()> {
         let keeps = self.recovery_model() != crate::truncation::RecoveryModel::Simple;
-        self.change_boot("DatabaseBackup", |b| {
+        self.change_boot_now("DatabaseBackup", |b| {
             b.differential_base_lsn = header.checkpoint_lsn;
             b.last_backup_lsn = header.last_lsn;
             if let Some(own) = &mut b.own {

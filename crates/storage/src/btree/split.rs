@@ -63,12 +63,7 @@ impl Rowset {
         if !self.db.in_doubt.lock().is_empty() {
             return Ok(0);
         }
-        if self
-            .db
-            .log
-            .as_ref()
-            .is_some_and(|l| l.is_full_for_changes())
-        {
+        if self.db.log.as_ref().is_some_and(|l| l.is_short()) {
             // The records would take what is kept back for rollbacks.
             return Ok(0);
         }
@@ -100,7 +95,7 @@ impl Rowset {
             }
             let op = PageOp::Delete { slot, row: &row };
             self.db
-                .change_alone(leaf, &mut page, &op, self.leaf_context())?;
+                .change_alone(leaf, &mut page, &op, self.leaf_context(), true)?;
             removed += 1;
         }
         Ok(removed)

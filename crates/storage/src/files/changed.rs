@@ -23,6 +23,8 @@ use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_get, diff_page_of};
 use crate::format::page::page_type;
 use crate::pool::PageWrite;
 
+/// Bytes of a record about a map.
+pub(super) const MAP_RECORD: u64 = 96;
 /// Extents remembered.
 const REMEMBERED: usize = 256;
 
@@ -65,8 +67,9 @@ impl ChangedExtents {
 }
 
 impl Database {
-    /// Says that the extent of `id` changes. Called with the page latched, before its change is logged.
-    pub(crate) fn mark_changed(&self, id: PageId) -> SqlResult<()> {
+    /// Says that the extent of `id` changes. Called with the page latched, before its change is logged; 9002 for one that
+    /// asks and finds no room in the log.
+    pub(crate) fn mark_changed(&self, id: PageId, asks: bool) -> SqlResult<()> {
         let extent = id.page / 8;
         let key = self.changed.epoch() << 48 | u64::from(id.file) << 32 | u64::from(extent);
         let known = &self.changed.known[extent as usize % REMEMBERED];
@@ -86,23 +89,37 @@ impl Database {
         if !set {
             let mut page = self.write_page(map)?;
             if !bit_get(page.bytes(), bit) {
-                self.set_diff_bit(map, &mut page, bit)?;
+                self.set_diff_bit(map, &mut page, bit, asks)?;
             }
         }
         known.store(key, Ordering::Relaxed);
         Ok(())
     }
 
-    fn set_diff_bit(&self, map: PageId, page: &mut PageWrite<'_>, bit: u32) -> SqlResult<()> {
+    fn set_diff_bit(
+        &self,
+        map: PageId,
+        page: &mut PageWrite<'_>,
+        bit: u32,
+        asks: bool,
+    ) -> SqlResult<()> {
         let op = PageOp::SetBit {
             bit: bit as u16,
             value: true,
         };
-        self.change_alone(map, page, &op, Lcx::DIFF_MAP).map(|_| ())
+        self.change_alone(map, page, &op, Lcx::DIFF_MAP, asks)
+            .map(|_| ())
     }
 
     /// The DIFF maps become what has been noted since [`ChangedExtents::begin_notes`]; nothing is noted any more.
+    /// What would undo transactions that are active may have to set bits again, for which nothing is set aside: in a log that
+    /// cannot grow the bits stay then.
     pub(crate) fn clear_diff_maps(&self) -> SqlResult<()> {
+        let fixed = self.log.as_ref().is_some_and(|l| l.is_fixed());
+        if fixed && !self.transactions.table.is_empty() {
+            self.changed.end_notes();
+            return Ok(());
+        }
         let cleared = self.diff_maps().into_iter().try_for_each(|map| {
             let mut page = self.write_page(map)?;
             let start = map.page / GAM_INTERVAL * GAM_INTERVAL;
@@ -114,6 +131,11 @@ impl Database {
                 }
                 None => return Ok(()),
             };
+            // Bits that stay set for nothing cost less than what the log keeps for rollbacks.
+            let bytes = MAP_RECORD * (2 + noted.len() as u64);
+            if !self.log_lets_in(bytes) {
+                return Ok(());
+            }
             let op = PageOp::Format {
                 kind: page_type::DIFF_MAP,
                 level: 0,
@@ -122,10 +144,10 @@ impl Database {
                 start: PageId::new(map.file, start),
                 extra: 0,
             };
-            self.change_alone(map, &mut page, &op, Lcx::DIFF_MAP)?;
+            self.change_alone(map, &mut page, &op, Lcx::DIFF_MAP, false)?;
             noted
                 .into_iter()
-                .try_for_each(|bit| self.set_diff_bit(map, &mut page, bit))
+                .try_for_each(|bit| self.set_diff_bit(map, &mut page, bit, false))
         });
         self.changed.end_notes();
         cleared

@@ -16,6 +16,7 @@ use duramen_base::{AllocUnitId, EXTENT_PAGES, PageId, SqlResult};
 use duramen_wal::record::Lcx;
 
 use super::DataFile;
+use super::changed::MAP_RECORD;
 use crate::change::PageOp;
 use crate::engine::Database;
 use crate::format::alloc::{GAM_EXTENTS, GAM_INTERVAL, bit_find, bit_get, ml_page_of};
@@ -48,7 +49,7 @@ impl Database {
                 bit: bit as u16,
                 value: true,
             };
-            self.change_alone(map, &mut page, &op, Lcx::ML_MAP)?;
+            self.change_alone(map, &mut page, &op, Lcx::ML_MAP, true)?;
         }
         Ok(())
     }
@@ -94,6 +95,10 @@ impl Database {
                 .map(|e| ml_page_of(e * EXTENT_PAGES))
                 .collect();
             for map in maps {
+                if !self.log_lets_in(MAP_RECORD) {
+                    // Bits that stay set for nothing cost less than what the log keeps for rollbacks.
+                    return Ok(());
+                }
                 let id = PageId::new(file.id, map);
                 let op = PageOp::Format {
                     kind: page_type::ML_MAP,
@@ -104,7 +109,7 @@ impl Database {
                     extra: 0,
                 };
                 let mut page = self.write_page(id)?;
-                self.change_alone(id, &mut page, &op, Lcx::ML_MAP)?;
+                self.change_alone(id, &mut page, &op, Lcx::ML_MAP, false)?;
             }
         }
         Ok(())

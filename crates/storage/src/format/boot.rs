@@ -29,6 +29,7 @@ const GUID_AT: usize = MARK_AT + 48;
 const TARGET_AT: usize = MARK_AT + 64;
 const CLOSED_AT: usize = MARK_AT + 68;
 const CHECKED_AT: usize = MARK_AT + 72;
+const LOG_FIRST_AT: usize = MARK_AT + 80;
 /// Our fields before the mark, where real boot pages of 2008 to 2022 have zeros.
 const FAMILY_AT: usize = MARK_AT - 96;
 const LOG_BACKUP_AT: usize = MARK_AT - 80;
@@ -87,6 +88,8 @@ pub struct OwnBoot {
     /// `dbi_dbccLastKnownGood`: when the last DBCC CHECKDB that found nothing began, in days since 1900-01-01 and ticks of
     /// 1/300 s, local time; zero: none has.
     pub last_good_check: (i32, u32),
+    /// Of a log that cannot grow: nothing in VLFs before this one is needed by anybody. Not logged; 0 says nothing.
+    pub log_first: u32,
 }
 
 impl Boot {
@@ -183,6 +186,7 @@ impl Boot {
             put(CLOSED_AT, &[u8::from(own.closed)]);
             put(CHECKED_AT, &own.last_good_check.0.to_le_bytes());
             put(CHECKED_AT + 4, &own.last_good_check.1.to_le_bytes());
+            put(LOG_FIRST_AT, &own.log_first.to_le_bytes());
             put(FAMILY_AT, &own.family);
             put(LOG_BACKUP_AT, &own.log_backup_lsn.to_bytes());
             put(BASE_GUID_AT, &own.differential_base);
@@ -213,6 +217,7 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
             u32_at(row, CHECKED_AT)? as i32,
             u32_at(row, CHECKED_AT + 4)?,
         ),
+        log_first: u32_at(row, LOG_FIRST_AT)?,
     })
 }
 

@@ -169,7 +169,7 @@ impl Database {
             let (map, mut page, before, after) = self.pfs_bytes(extent, &set)?;
             if before != after {
                 let op = pfs_change(extent, &before, &after);
-                self.change_alone(map, &mut page, &op, Lcx::PFS)?;
+                self.change_alone(map, &mut page, &op, Lcx::PFS, true)?;
             }
             at += n;
         }
@@ -186,7 +186,7 @@ impl Database {
         let mut latched = Vec::with_capacity(extent.pages.len());
         for id in &extent.pages {
             let page = self.write_new_page(*id)?;
-            self.mark_changed(*id)?;
+            self.mark_changed(*id, sys.asks())?;
             page.mark_dirty();
             latched.push(page);
         }
@@ -205,13 +205,14 @@ impl Database {
         let mut latched = Vec::with_capacity(extent.pages.len());
         for id in &extent.pages {
             let page = self.write_page(*id)?;
-            self.mark_changed(*id)?;
+            self.mark_changed(*id, tx.asks())?;
             page.mark_dirty();
             latched.push(page);
         }
         let record = extent.record(Lcx::BULK_OPERATION_PAGE);
         let mut record = record.finish(&[&extent.bytes()]);
-        let reserve = FORMAT_BYTES * extent.pages.len() as u32;
+        // Splits may have made as many pages again; and the record that says that all are empty.
+        let reserve = 2 * FORMAT_BYTES * extent.pages.len() as u32 + 256;
         let lsn = self.transactions.append(tx, &mut record, reserve)?;
         for page in &mut latched {
             page.change().set_lsn(lsn);

@@ -75,7 +75,8 @@ impl Load {
         let (Some(_allowed), Some(id)) = (self.allowed(&db), self.open_page()) else {
             return Ok(0);
         };
-        if self.unlogged.backups != db.backups.begun() {
+        if self.unlogged.backups != db.backups.begun() || db.log_is_spent() {
+            // What the map of free space is told takes room in the log as well.
             return Ok(0);
         }
         let mut page = db.write_page(id)?;
@@ -83,7 +84,7 @@ impl Load {
         let n = batch.fitting(rows.clone(), usize::from(p.free_bytes()));
         let n = claim(id, p.slot_count(), n)?;
         if n > 0 {
-            db.mark_changed(id)?;
+            db.mark_changed(id, true)?;
             let mut p = page.change();
             p.append_records(batch.rows(rows.start..rows.start + n))
                 .map_err(|e| db.corrupt(id, e))?;

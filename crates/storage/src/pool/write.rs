@@ -56,6 +56,18 @@ pub(crate) struct Written {
     pub skipped: Vec<u32>,
 }
 
+/// Frames on their way down.
+#[derive(Default)]
+struct Taken<'p> {
+    pins: Vec<Pin<'p>>,
+    /// By database: how far its log must be durable first.
+    flush_to: BTreeMap<u16, (Arc<DbStore>, Lsn)>,
+    /// Their latch was taken.
+    busy: Vec<u32>,
+    /// Their log is not durable and short of room.
+    ahead: Vec<u32>,
+}
+
 impl Pool {
     /// Writes dirty frames down, at most [`BATCH`] of them; sorts them on the way, so that neighbours go together.
     /// Frames that are clean, or have another page meanwhile, are left out.
@@ -69,46 +81,21 @@ impl Pool {
 
     fn write_with(&self, room: &mut Room, frames: &[u32], why: Why) -> SqlResult<Written> {
         let mut result = Written::default();
-        let mut pins = Vec::with_capacity(frames.len());
-        let mut flush_to: BTreeMap<u16, (Arc<DbStore>, Lsn)> = BTreeMap::new();
-        for &i in frames.iter() {
-            let f = self.frame(i);
-            let key = f.key.load(Ordering::SeqCst);
-            let Some(store) = self.stores.read().get(&db_of(key)).cloned() else {
-                continue;
-            };
-            let pin = {
-                let shard = self.shards[shard_of(key)].lock();
-                if shard.frames.get(&key) != Some(&i) {
-                    continue;
-                }
-                Pin::new(f)
-            };
-            let Some(guard) = f.data.try_read() else {
-                result.skipped.push(i);
-                continue;
-            };
-            let Some(bytes) = guard.page.as_deref().filter(|_| guard.valid) else {
-                continue;
-            };
-            if !f.dirty.load(Ordering::SeqCst) {
-                continue;
-            }
-            self.cleaned(f);
-            let batch = match store.temporary || store.standby {
-                true => &mut room.temporary,
-                false => &mut room.lasting,
-            };
-            let copy = batch.push(&store, page_of(key), bytes);
-            drop(guard);
-            let lsn = PageRef::new(copy).lsn();
-            seal(copy);
-            let to = flush_to
-                .entry(store.id.0)
-                .or_insert_with(|| (store, Lsn::NULL));
-            to.1 = to.1.max(lsn);
-            pins.push(pin);
+        let mut taken = Taken::default();
+        self.take(room, frames, true, &mut taken);
+        if taken.pins.is_empty() {
+            // There is nothing else: then the log is flushed for these.
+            let ahead = std::mem::take(&mut taken.ahead);
+            self.take(room, &ahead, false, &mut taken);
         }
+        let Taken {
+            pins,
+            flush_to,
+            busy,
+            ahead,
+        } = taken;
+        result.skipped = busy;
+        result.skipped.extend(ahead);
         let written = self.write_batches(room, flush_to.into_values());
         if let Err(e) = written {
             for pin in &pins {
@@ -134,6 +121,54 @@ impl Pool {
             count(counter, u64::from(result.written));
         }
         Ok(result)
+    }
+
+    /// Copies those of the frames that are dirty, and marks them clean. `spares`: pages that would need a flush of a log that
+    /// is short of room are left for later.
+    fn take<'p>(&'p self, room: &mut Room, frames: &[u32], spares: bool, taken: &mut Taken<'p>) {
+        for &i in frames {
+            let f = self.frame(i);
+            let key = f.key.load(Ordering::SeqCst);
+            let Some(store) = self.stores.read().get(&db_of(key)).cloned() else {
+                continue;
+            };
+            let pin = {
+                let shard = self.shards[shard_of(key)].lock();
+                if shard.frames.get(&key) != Some(&i) {
+                    continue;
+                }
+                Pin::new(f)
+            };
+            let Some(guard) = f.data.try_read() else {
+                taken.busy.push(i);
+                continue;
+            };
+            let Some(bytes) = guard.page.as_deref().filter(|_| guard.valid) else {
+                continue;
+            };
+            if !f.dirty.load(Ordering::SeqCst) {
+                continue;
+            }
+            if spares && store.spares_flush(PageRef::new(bytes).lsn()) {
+                taken.ahead.push(i);
+                continue;
+            }
+            self.cleaned(f);
+            let batch = match store.temporary || store.standby {
+                true => &mut room.temporary,
+                false => &mut room.lasting,
+            };
+            let copy = batch.push(&store, page_of(key), bytes);
+            drop(guard);
+            let lsn = PageRef::new(copy).lsn();
+            seal(copy);
+            let to = taken
+                .flush_to
+                .entry(store.id.0)
+                .or_insert_with(|| (store, Lsn::NULL));
+            to.1 = to.1.max(lsn);
+            taken.pins.push(pin);
+        }
     }
 
     fn write_batches(

@@ -520,7 +520,9 @@ impl Log {
             }
         } else if s.last() > s.durable {
             let goal = s.last();
-            if self.work.wait_for(&mut s, harden_after) {
+            // In a log that is short the rest of a sector would be lost: who commits then asks for the flush.
+            let short = s.tight.load(Ordering::Relaxed) && s.unreserved() == 0;
+            if self.work.wait_for(&mut s, harden_after) && !short {
                 s.wanted = s.wanted.max(goal);
             }
         } else {

@@ -41,6 +41,8 @@ struct Plan {
     automatic: bool,
     /// Nobody waits for it yet.
     background: bool,
+    /// Times the growth that was asked for.
+    increments: u64,
     vlfs: Vec<Vlf>,
 }
 
@@ -76,7 +78,15 @@ impl Log {
             });
         };
         let file = plan.file;
-        let (mut s, result) = self.grow_by(s, plan);
+        let several = plan.increments > 1;
+        let (mut s, mut result) = self.grow_by(s, plan);
+        // Where several increments find no room on the disk, one may.
+        if several
+            && s.no_space
+            && let Some(plan) = s.plan_growth()
+        {
+            (s, result) = self.grow_by(s, plan);
+        }
         self.note_wait(&mut s, file, since);
         result.map(|()| s)
     }
@@ -325,14 +335,21 @@ impl State {
 
     /// The growth of the first file that may grow.
     fn plan_growth(&self) -> Option<Plan> {
-        (0..self.files.len()).find_map(|i| self.plan(i, self.growth_of(i)?, true))
+        (0..self.files.len()).find_map(|i| {
+            let growth = self.growth_of(i)?;
+            let mut plan = self.plan(i, growth, true)?;
+            let file = &self.files[i];
+            let one = file.spec.growth.increment(file.bytes)?;
+            plan.increments = growth / one.max(1);
+            Some(plan)
+        })
     }
 
     /// Bytes of the next growth of a file; `None` when it may not grow.
     pub(super) fn growth_of(&self, index: usize) -> Option<u64> {
         let file = &self.files[index];
         let mut growth = file.spec.growth.increment(file.bytes)?;
-        if self.native() {
+        if self.native() && !self.no_space {
             let more = growth.saturating_mul(self.increments(growth));
             growth = growth.max(more.min(INSTANT_GROWTH));
         }
@@ -382,6 +399,7 @@ impl State {
             old_bytes,
             automatic,
             background: false,
+            increments: 1,
             vlfs,
         })
     }

@@ -118,6 +118,8 @@ pub(super) struct Head {
     sides: [Side; 2],
     /// Bytes set aside for the records that would undo what is in the log.
     reserved: AtomicU64,
+    /// See [`super::room::overhead`].
+    overhead: AtomicU64,
     /// The flusher sleeps until something is appended.
     idle: AtomicBool,
 }
@@ -134,29 +136,33 @@ impl std::fmt::Debug for Head {
 }
 
 impl Head {
-    /// Appends a record, unless the head is closed, the block full or the room spoken for.
-    pub fn append(&self, record: &[u8], reserve: u64) -> Option<Lsn> {
-        let mut total = 0;
+    /// Appends a record, unless the head is closed, the block full or, for one that asks, the room spoken for.
+    pub fn append(&self, record: &[u8], reserve: u64, asks: bool) -> Option<Lsn> {
         if reserve > 0 {
-            total = self.reserved.fetch_add(reserve, Ordering::SeqCst) + reserve;
+            self.hold(reserve);
         }
-        let lsn = self.take_slot(record, total);
+        let lsn = self.take_slot(record, asks);
         if lsn.is_none() && reserve > 0 {
             self.release(reserve);
         }
         lsn
     }
 
-    fn take_slot(&self, record: &[u8], reserved: u64) -> Option<Lsn> {
+    /// What must stay free so that `reserved` bytes of records surely fit.
+    pub fn needed(&self, reserved: u64) -> u64 {
+        reserved + reserved / 1024 * self.overhead.load(Ordering::Relaxed) + reserved / 8
+    }
+
+    fn take_slot(&self, record: &[u8], asks: bool) -> Option<Lsn> {
         let padded = record.len().next_multiple_of(8);
         let mut word = self.word();
         loop {
             let side = &self.sides[word.side()];
             let (slot, at) = (word.slots(), word.used());
-            let room = reserved + reserved / 8 + (at + padded) as u64;
+            let budget = side.budget.load(Ordering::Relaxed);
             if word.closed()
                 || !word.fits(padded, side.limit.load(Ordering::Relaxed))
-                || reserved > 0 && room > side.budget.load(Ordering::Relaxed)
+                || asks && self.needed(self.reserved()) + (at + padded) as u64 > budget
             {
                 return None;
             }
@@ -226,6 +232,16 @@ impl Head {
         self.reserved.load(Ordering::SeqCst)
     }
 
+    /// Sets bytes aside without asking whether they are there.
+    pub fn hold(&self, bytes: u64) {
+        self.reserved.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// So many of each 1024 bytes that are set aside go beside the records.
+    pub fn set_overhead(&self, of_1024: u64) {
+        self.overhead.store(of_1024, Ordering::Relaxed);
+    }
+
     pub fn release(&self, bytes: u64) {
         let less = |r: u64| Some(r.saturating_sub(bytes));
         // The closure never refuses.
@@ -268,6 +284,7 @@ impl Sealer {
             word: AtomicU64::new(Word::new(0, true).0),
             sides: [Side::new(bytes), Side::new(bytes)],
             reserved: AtomicU64::new(0),
+            overhead: AtomicU64::new(0),
             idle: AtomicBool::new(false),
         };
         Sealer {

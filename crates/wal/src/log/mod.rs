@@ -33,6 +33,7 @@ mod open;
 mod outside;
 mod read;
 mod remove;
+mod room;
 mod scan;
 mod shrink;
 mod sleepers;
@@ -198,6 +199,16 @@ impl Log {
     /// without reserve (compensation, commit, checkpoint) may use what others reserved, so that rollback never fails
     /// for want of room. May wait for a growth or for the disk when eight megabytes are queued.
     pub fn append(&self, record: &[u8], undo_reserve: u32) -> Result<Lsn, LogError> {
+        self.append_record(record, undo_reserve, undo_reserve > 0)
+    }
+
+    /// As [`Log::append`], for a record that asks even when nothing is to be set aside: it is refused where it would take
+    /// what is kept for others.
+    pub fn append_asking(&self, record: &[u8], undo_reserve: u32) -> Result<Lsn, LogError> {
+        self.append_record(record, undo_reserve, true)
+    }
+
+    fn append_record(&self, record: &[u8], undo_reserve: u32, asks: bool) -> Result<Lsn, LogError> {
         if RecordView::parse(record).map(|v| v.length()) != Some(record.len()) {
             return Err(LogError::BadRecord);
         }
@@ -206,7 +217,7 @@ impl Log {
         }
         let reserve = u64::from(undo_reserve);
         loop {
-            if let Some(lsn) = self.head.append(record, reserve) {
+            if let Some(lsn) = self.head.append(record, reserve, asks) {
                 if self.head.take_idle() {
                     // The flusher looks at the head under the mutex before it sleeps.
                     drop(self.state.lock());
@@ -214,14 +225,14 @@ impl Log {
                 }
                 return Ok(lsn);
             }
-            self.make_room(record.len().next_multiple_of(8), reserve)?;
+            self.make_room(record.len().next_multiple_of(8), reserve, asks)?;
         }
     }
 
     /// The head refused a record: a new block, VLF or growth, or a wait for the disk.
-    fn make_room(&self, need: usize, reserve: u64) -> Result<(), LogError> {
+    fn make_room(&self, need: usize, reserve: u64, asks: bool) -> Result<(), LogError> {
         let mut s = self.state.lock();
-        match s.make_room(need, reserve)? {
+        match s.make_room(need, reserve, asks)? {
             Room::Made => {}
             Room::NeedsSpace => s = self.make_space(s)?,
             Room::QueueFull => s = self.wait_for_queue(s),
@@ -394,11 +405,6 @@ impl Log {
         self.tight.load(Ordering::Relaxed)
     }
 
-    /// Whether it cannot grow and what is left is spoken for by rollbacks: no change finds room.
-    pub fn is_full_for_changes(&self) -> bool {
-        self.is_tight() && self.state.lock().unreserved() == 0
-    }
-
     /// How many writes there have been, and how long they took: whoever writes elsewhere sees how much that costs here.
     pub fn write_pulse(&self) -> WritePulse {
         WritePulse {
@@ -505,10 +511,4 @@ impl Log {
             f(state);
         }
     }
-}
-
-/// Bytes of records that a VLF of `size` bytes takes, with allowance for block headers, marks and padding.
-fn usable_bytes(size: u64) -> u64 {
-    let body = size.saturating_sub(HEADER_BYTES);
-    body - body / 32
 }

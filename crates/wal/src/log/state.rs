@@ -11,8 +11,9 @@ use duramen_os::DiskFile;
 use super::ahead::{Ahead, Demand};
 use super::gather::Gather;
 use super::head::{Head, Sealer};
+use super::room::{self, usable_bytes};
 use super::sleepers::Sleepers;
-use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES, QUEUE_BYTES, usable_bytes};
+use super::{CACHE_BYTES, EAGER_BYTES, PARALLEL_BYTES};
 use crate::block::{self, MAX_BYTES, UNIT};
 use crate::config::{LogError, LogFileSpec, LogHolds, LogSpace, VlfInfo};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader};
@@ -242,6 +243,7 @@ impl State {
             poisoned: None,
             closed: false,
         };
+        s.head().set_overhead(room::overhead(sector));
         s.count_free();
         s
     }
@@ -295,8 +297,33 @@ impl State {
 
     /// Bytes that the open block's records and all reserve may come to together.
     fn budget(&self) -> u64 {
-        let left = self.vlfs[self.current].header.size - self.offset;
-        (self.free_bytes + left).saturating_sub(self.slack)
+        let kept = self.slack + room::margin(self.sector);
+        self.free().saturating_sub(kept)
+    }
+
+    /// Bytes of records that fit what is free, the open block's included.
+    pub(super) fn free(&self) -> u64 {
+        let vlf = self.vlfs[self.current].header.size;
+        let left = vlf - self.offset;
+        // The end may be too short for what comes.
+        let end = vlf - HEADER_BYTES - room::usable_bytes(vlf);
+        self.free_bytes + left.saturating_sub(end)
+    }
+
+    /// Bytes of the current VLF that stay empty when a record of `need` bytes goes to the next.
+    pub(super) fn lost_by(&self, need: usize) -> u64 {
+        if self.head().fits(need) {
+            return 0;
+        }
+        let used = match self.head().slots() {
+            0 => 0,
+            n => block::bytes_needed(self.head().used(), n, self.sector),
+        };
+        let left = (self.vlfs[self.current].header.size - self.offset).saturating_sub(used as u64);
+        match block::HEADER_BYTES + need + 2 > left as usize {
+            true => left,
+            false => 0,
+        }
     }
 
     /// Puts the write head at `offset` of the current VLF. At its end the head stays closed.
@@ -335,39 +362,20 @@ impl State {
         Lsn::new(vlf.seq, self.open_number(), self.head().slots() as u16 + 1)
     }
 
-    /// Makes room for a record of `need` bytes that the head did not take.
-    pub fn make_room(&mut self, need: usize, reserve: u64) -> Result<Room, LogError> {
-        self.check()?;
-        if reserve > 0 && !self.has_room(need as u64, reserve) {
-            return Ok(Room::NeedsSpace);
-        }
-        if self.head().fits(need) {
-            return Ok(Room::Made);
-        }
-        if self.queue_bytes > QUEUE_BYTES {
-            return Ok(Room::QueueFull);
-        }
-        match self.next_block(need) {
-            true => Ok(Room::Made),
-            false => Ok(Room::NeedsSpace),
-        }
-    }
-
     /// Whether `need` bytes with `reserve` fit while every reservation stays good: what [`Head::append`] asks, too.
     pub fn has_room(&self, need: u64, reserve: u64) -> bool {
-        let reserved = self.head().reserved() + reserve;
-        self.budget() >= need + self.head().used() as u64 + reserved + reserved / 8
+        let needed = self.head().needed(self.head().reserved() + reserve);
+        self.budget() >= need + self.head().used() as u64 + needed
     }
 
     /// Bytes that are left beyond what is used and reserved.
     pub fn unreserved(&self) -> u64 {
-        let reserved = self.head().reserved();
-        let taken = self.head().used() as u64 + reserved + reserved / 8;
+        let taken = self.head().used() as u64 + self.head().needed(self.head().reserved());
         self.budget().saturating_sub(taken)
     }
 
     /// Makes room for `need` bytes in a fresh block. False when a new VLF is needed and there is none.
-    fn next_block(&mut self, need: usize) -> bool {
+    pub(super) fn next_block(&mut self, need: usize) -> bool {
         self.close_block();
         let left = self.vlfs[self.current].header.size - self.offset;
         let limit = (left as usize).min(MAX_BYTES);

@@ -32,6 +32,7 @@ fn boot_page_round_trip() {
             differential_base: [5; 16],
             closed: true,
             last_good_check: (45_000, 1_234),
+            log_first: 7,
         }),
     };
     let mut b = Box::new([0u8; PAGE_BYTES]);

@@ -15,10 +15,14 @@ fn record(tag: u8, len: usize) -> Vec<u8> {
 fn records_stand_in_the_order_of_their_lsns() {
     let mut sealer = Sealer::new();
     let head = sealer.head().clone();
-    assert_eq!(head.append(&record(1, 24), 0), None, "nothing is open yet");
+    assert_eq!(
+        head.append(&record(1, 24), 0, false),
+        None,
+        "nothing is open yet"
+    );
     sealer.open(32, 16, LIMIT, u64::MAX);
-    let first = head.append(&record(1, 24), 0);
-    let second = head.append(&record(2, 29), 0);
+    let first = head.append(&record(1, 24), 0, false);
+    let second = head.append(&record(2, 29), 0, false);
     assert_eq!(first, Some(Lsn::new(32, 16, 1)));
     assert_eq!(second, Some(Lsn::new(32, 16, 2)));
     let (data, offsets) = sealer.take(|| None);
@@ -26,7 +30,7 @@ fn records_stand_in_the_order_of_their_lsns() {
     assert_eq!(data.len(), 96 + 32);
     assert_eq!(data[96..125], record(2, 29)[..]);
     assert_eq!(data[125..], [0; 3], "padded to eight bytes");
-    assert_eq!(head.append(&record(3, 24), 0), None, "closed");
+    assert_eq!(head.append(&record(3, 24), 0, false), None, "closed");
 }
 
 #[test]
@@ -36,7 +40,10 @@ fn a_full_block_takes_nothing_and_the_next_begins_empty() {
     for generation in 0..5 {
         sealer.open(7, generation, LIMIT, u64::MAX);
         let mut n = 0;
-        while head.append(&record(generation as u8, 1000), 0).is_some() {
+        while head
+            .append(&record(generation as u8, 1000), 0, false)
+            .is_some()
+        {
             n += 1;
         }
         assert_eq!(n, (LIMIT - HEADER_BYTES) / 1002);
@@ -52,19 +59,19 @@ fn reserve_is_given_only_within_the_budget() {
     let head = sealer.head().clone();
     sealer.open(7, 16, LIMIT, 10_000);
     let mut granted = 0;
-    while head.append(&record(1, 104), 400).is_some() {
+    while head.append(&record(1, 104), 400, true).is_some() {
         granted += 1;
     }
     let total = granted * 400;
     assert!(total + total / 8 + head.used() as u64 <= 10_000);
     assert_eq!(head.reserved(), total, "a refusal leaves no reserve behind");
     assert!(
-        head.append(&record(1, 104), 0).is_some(),
+        head.append(&record(1, 104), 0, false).is_some(),
         "a record that needs none goes on"
     );
     head.release(400);
     sealer.set_budget(11_000);
-    assert!(head.append(&record(1, 104), 400).is_some());
+    assert!(head.append(&record(1, 104), 400, true).is_some());
 }
 
 /// Threads append while one seals again and again: every record comes out once, whole, in LSN order.
@@ -81,7 +88,7 @@ fn blocks_are_whole_whoever_is_copying() {
                     thread::spawn("writer", move || {
                         let mut lsns = Vec::new();
                         while lsns.len() < 12 {
-                            match head.append(&record(tag, 40 + usize::from(tag)), 8) {
+                            match head.append(&record(tag, 40 + usize::from(tag)), 8, true) {
                                 Some(lsn) => lsns.push((lsn, tag)),
                                 None => thread::yield_now(),
                             }
@@ -127,7 +134,7 @@ fn real_threads_append_while_blocks_are_taken() {
         thread::spawn("writer", move || {
             let mut left = 6;
             while left > 0 {
-                match head.append(&record(tag, 40), 8) {
+                match head.append(&record(tag, 40), 8, true) {
                     Some(_) => left -= 1,
                     None => thread::yield_now(),
                 }

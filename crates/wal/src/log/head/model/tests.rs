@@ -33,7 +33,7 @@ fn check(model: fn()) -> u64 {
 /// A session's record. One that meets a closed head goes to the log's mutex in real life, and gives up here: a loop has
 /// no end when every interleaving is tried.
 fn appended(head: &Head, tag: u8) -> Option<(Lsn, u8)> {
-    head.append(&[tag; RECORD], 8).map(|lsn| (lsn, tag))
+    head.append(&[tag; RECORD], 8, true).map(|lsn| (lsn, tag))
 }
 
 /// The records of a taken block, with their LSNs.
