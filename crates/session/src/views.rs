@@ -12,6 +12,7 @@ mod database_files;
 pub(crate) mod database_scoped_configurations;
 mod databases;
 pub(crate) mod dblog;
+mod dependencies;
 pub(crate) mod dump_dblog;
 mod event_files;
 mod event_sessions;
@@ -259,6 +260,7 @@ const VIEWS: &[&View] = &[
     &version_store::ACTIVE,
     &version_store::CURRENT,
     &live_plans::PROFILES,
+    &dependencies::DEPENDENCIES,
 ];
 
 /// Table-valued functions; the same of their positions.
@@ -298,6 +300,7 @@ const FUNCTIONS: &[&View] = &[
     &my_permissions::VIEW,
     &first_result_set::VIEW,
     &live_plans::STATISTICS_XML,
+    &dependencies::REFERENCING,
 ];
 
 /// Every declared view and function with its object id, and whether it is a function.

@@ -8,6 +8,7 @@
 pub mod ast;
 pub mod keywords;
 mod lexer;
+pub mod names;
 mod parser;
 mod shape;
 #[cfg(test)]

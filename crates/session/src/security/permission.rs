@@ -232,6 +232,8 @@ impl Session {
             "dm_exec_session_wait_stats",
             // What the text needs is asked.
             "dm_exec_describe_first_result_set",
+            // Metadata is everybody's to see.
+            "dm_sql_referencing_entities",
         ];
         let functions = ["fn_dblog", "fn_dump_dblog", "fn_pagerescracker"];
         let looks = name.starts_with("dm_") || functions.contains(&name.as_str());
