@@ -96,6 +96,7 @@ pub fn data_rowset(
         keys,
         au: ids.au,
         lob_au: ids.lob_au,
+        known: Default::default(),
     }
 }
 
@@ -163,6 +164,7 @@ pub fn index_rowset(
         keys: order,
         au: ids.au,
         lob_au: ids.lob_au,
+        known: Default::default(),
     };
     (def, sources, locator)
 }

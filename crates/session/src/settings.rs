@@ -21,6 +21,7 @@
 mod list;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::sync::Mutex;
@@ -74,6 +75,7 @@ const LONGEST_RECOVERY_MINUTES: i64 = 60;
 pub(crate) struct Settings {
     configured: Mutex<BTreeMap<i32, i64>>,
     holding: Mutex<BTreeMap<i32, i64>>,
+    serial: AtomicBool,
 }
 
 pub(crate) fn all() -> &'static [Setting] {
@@ -90,6 +92,11 @@ impl Settings {
     pub fn holding(&self, id: i32) -> i64 {
         let kept = self.holding.lock().get(&id).copied();
         kept.unwrap_or_else(|| default_of(id))
+    }
+
+    /// Whether `max degree of parallelism` is 1: asked by every statement.
+    pub fn is_serial(&self) -> bool {
+        self.serial.load(Ordering::Relaxed)
     }
 
     /// `value`
@@ -180,6 +187,8 @@ impl Instance {
     }
 
     fn follow_settings(&self) {
+        let serial = self.settings.holding(option::MAX_PARALLELISM) == 1;
+        self.settings.serial.store(serial, Ordering::Relaxed);
         let minutes = self.settings.holding(option::RECOVERY_INTERVAL);
         let engine = &self.databases.engine;
         engine.set_recovery_interval(u32::try_from(minutes).unwrap_or(0));

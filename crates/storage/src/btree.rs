@@ -51,7 +51,7 @@ impl Rowset {
     }
 
     pub(crate) fn key_resource(&self, key: &[Value]) -> Resource {
-        Resource::Key(self.db.id, self.def.rowset, self.keys.hash(key))
+        Resource::Key(self.db.id, self.def.rowset, self.keys().hash(key))
     }
 
     fn is_own_leaf(&self, p: PageRef<'_>) -> bool {
@@ -71,7 +71,7 @@ impl Rowset {
         while low < high {
             let mid = (low + high) / 2;
             let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
-            let goes_left = match self.keys.cmp_node(row, probe)? {
+            let goes_left = match self.keys().cmp_node(row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => or_equal,
                 Ordering::Greater => false,
@@ -153,7 +153,7 @@ impl Rowset {
         while low < high {
             let mid = (low + high) / 2;
             let row = entry(p, mid).map_err(|e| self.db.corrupt(id, e))?;
-            let below = match self.keys.cmp_leaf(&self.def.layout, row, probe)? {
+            let below = match self.keys().cmp_leaf(&self.def.layout, row, probe)? {
                 Ordering::Less => true,
                 Ordering::Equal => {
                     found = true;
@@ -181,7 +181,7 @@ impl Rowset {
             return Ok(None);
         }
         let last = entry(p, p.slot_count() - 1).map_err(|e| self.db.corrupt(id, e))?;
-        if self.keys.cmp_leaf(&self.def.layout, last, key)? == Ordering::Less {
+        if self.keys().cmp_leaf(&self.def.layout, last, key)? == Ordering::Less {
             return Ok(Some((id, page)));
         }
         Ok(None)
@@ -204,7 +204,7 @@ impl Rowset {
                 row
             });
             let values = numbered.as_deref().unwrap_or(values);
-            let key = self.keys.of_values(values);
+            let key = self.keys().of_values(values);
             let row = self.encode(tx, values)?;
             loop {
                 match self.try_insert(tx, &key, &row)? {
@@ -286,8 +286,7 @@ impl Rowset {
         if p.next_page().is_null() && slot == p.slot_count() && !at_edge {
             self.storage.set_hint(id);
         }
-        self.db
-            .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+        self.change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
         self.storage.operations.inserted.add(1);
         Ok(Inserted::Done)
     }
@@ -338,7 +337,7 @@ impl Rowset {
         }
         let key_at = |id, p: PageRef<'_>, slot| -> SqlResult<Resource> {
             let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-            Ok(self.key_resource(&self.keys.of_leaf(&self.def.layout, row)?))
+            Ok(self.key_resource(&self.keys().of_leaf(&self.def.layout, row)?))
         };
         let mut above = None;
         if slot < p.slot_count() {
@@ -369,7 +368,7 @@ impl Rowset {
     /// What an entry with an equal key means for an insert. S tells whether it is committed, and is what the caller waits
     /// for when it is not: a stronger mode here than there would let it spin on a reader's lock.
     fn judge(&self, tx: &Transaction, row: &[u8]) -> SqlResult<Equal> {
-        let key = self.keys.of_leaf(&self.def.layout, row)?;
+        let key = self.keys().of_leaf(&self.def.layout, row)?;
         let resource = self.key_resource(&key);
         let e = self.entity();
         self.storage.operations.asked(&resource);
@@ -430,8 +429,8 @@ impl Rowset {
                 let row = p
                     .expect_record(slot - 1)
                     .map_err(|e| self.db.corrupt(leaf, e))?;
-                let have = self.keys.of_leaf(&self.def.layout, row)?;
-                if self.keys.cmp_values(&have[..declared.len()], declared) == Ordering::Equal
+                let have = self.keys().of_leaf(&self.def.layout, row)?;
+                if self.keys().cmp_values(&have[..declared.len()], declared) == Ordering::Equal
                     && let Some(Value::Int(n)) = have.last()
                 {
                     largest = largest.max(*n);
@@ -458,7 +457,7 @@ impl Rowset {
             let (slot, _) = self.leaf_slot(id, p, key, false)?;
             if slot < p.slot_count() {
                 let row = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-                let hit = self.keys.cmp_leaf(&self.def.layout, row, key)? == Ordering::Equal
+                let hit = self.keys().cmp_leaf(&self.def.layout, row, key)? == Ordering::Equal
                     && !is_ghost(row[0]);
                 return Ok(hit.then_some((id, page, slot)));
             }

@@ -372,7 +372,7 @@ impl Cursor {
                 duramen_observe::count(Counter::SkippedGhostedRecords, 1);
                 continue;
             }
-            let key = rowset.keys.of_leaf(&rowset.def.layout, row)?;
+            let key = rowset.keys().of_leaf(&rowset.def.layout, row)?;
             let taken = match &self.reading().view {
                 Some(_) => self.as_of(tx, rowset, &key, row, quiet)?,
                 None => self.take_locked(tx, rowset, &key, row, quiet)?,
@@ -477,7 +477,7 @@ impl Cursor {
         }
         let resource = if to < p.slot_count() {
             let row = p.expect_record(to).map_err(|e| rowset.db.corrupt(id, e))?;
-            rowset.key_resource(&rowset.keys.of_leaf(&rowset.def.layout, row)?)
+            rowset.key_resource(&rowset.keys().of_leaf(&rowset.def.layout, row)?)
         } else if p.next_page().is_null() {
             rowset.end_resource()
         } else {
@@ -658,7 +658,7 @@ fn is_point(rowset: &Rowset, spec: &ScanSpec) -> bool {
     );
     match (&spec.lower, &spec.upper) {
         (Some((low, true)), Some((high, true))) => {
-            unique && low.len() == rowset.keys.len() && low == high
+            unique && low.len() == rowset.keys().len() && low == high
         }
         _ => false,
     }

@@ -314,7 +314,10 @@ impl Engine {
     /// Durability is owed to the client up to the LSNs returned. `delayed` is COMMIT's DELAYED_DURABILITY option. An error
     /// with no parts left in `tx` (9001) comes after the decision: the restart knows, nobody may roll back.
     pub fn commit(&self, tx: &Transaction, delayed: Option<bool>) -> SqlResult<CommitLsns> {
-        let parts = tx.ids();
+        let parts = match tx.has_dropped_pages() {
+            true => tx.ids(),
+            false => Vec::new(),
+        };
         if planted::on(Bug::LocksBeforeCommit) {
             self.locks.release_all(&tx.owner);
             duramen_os::thread::sleep(std::time::Duration::from_micros(200));

@@ -1,10 +1,12 @@
 //! What a caller says about a rowset, and how it names rows.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, ObjectId, PageId, RowsetId};
 use duramen_types::Value;
 
+use crate::btree::keys::KeyInfo;
 use crate::format::layout::RowLayout;
 use crate::reading::Reading;
 
@@ -45,9 +47,40 @@ pub struct RowsetDef {
     pub au: AllocUnitId,
     /// LOB_DATA, for values outside their rows.
     pub lob_au: Option<AllocUnitId>,
+    pub known: Known,
+}
+
+/// What follows from a definition and is worked out once. A copy of the definition, which may be changed, works it out anew,
+/// and no definition differs by it.
+#[derive(Default)]
+pub struct Known(OnceLock<KeyInfo>);
+
+impl Clone for Known {
+    fn clone(&self) -> Known {
+        Known::default()
+    }
+}
+
+impl PartialEq for Known {
+    fn eq(&self, _: &Known) -> bool {
+        true
+    }
+}
+
+impl Eq for Known {}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Known")
+    }
 }
 
 impl RowsetDef {
+    /// How its keys are compared and stored.
+    pub(crate) fn key_info(&self) -> &KeyInfo {
+        self.known.0.get_or_init(|| KeyInfo::new(self))
+    }
+
     pub fn is_heap(&self) -> bool {
         self.kind == RowsetKind::Heap
     }

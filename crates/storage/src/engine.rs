@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use duramen_wal::record::{FLAG_NORMAL, Lcx, RecordBuilder, recycle};
 
 use crate::alloc::DroppedChain;
 use crate::backup::Backups;
-use crate::btree::keys::KeyInfo;
 use crate::change::{PageOp, Role};
 use crate::checkpoint::{CHECKPOINT_DEBT, RedoSpeed};
 use crate::def::RowsetDef;
@@ -226,7 +225,9 @@ pub(crate) struct Storage {
     pub ghosts: AtomicU64,
     /// What was done to it.
     pub operations: Operations,
-    keys: Mutex<Option<(Arc<RowsetDef>, Arc<KeyInfo>)>>,
+    /// The definition that was used last, and its address: what is kept here has no other's.
+    def: Mutex<Option<Arc<RowsetDef>>>,
+    def_at: AtomicUsize,
 }
 
 impl Storage {
@@ -244,7 +245,8 @@ impl Storage {
             free: Mutex::new(FreeSpace::default()),
             ghosts: AtomicU64::new(0),
             operations: Operations::default(),
-            keys: Mutex::new(None),
+            def: Mutex::new(None),
+            def_at: AtomicUsize::new(0),
         }
     }
 
@@ -259,19 +261,16 @@ impl Storage {
 
     /// The definition that was used last.
     pub fn known_def(&self) -> Option<Arc<RowsetDef>> {
-        self.keys.lock().as_ref().map(|(def, _)| def.clone())
+        self.def.lock().clone()
     }
 
-    /// The key of a definition, worked out once.
-    pub fn keys_of(&self, def: &Arc<RowsetDef>) -> Arc<KeyInfo> {
-        let mut known = self.keys.lock();
-        match &*known {
-            Some((d, keys)) if Arc::ptr_eq(d, def) => keys.clone(),
-            _ => {
-                let keys = Arc::new(KeyInfo::new(def));
-                *known = Some((def.clone(), keys.clone()));
-                keys
-            }
+    /// The unit is used under this definition.
+    pub fn used_as(&self, def: &Arc<RowsetDef>) {
+        let at = Arc::as_ptr(def).addr();
+        if self.def_at.load(Ordering::Relaxed) != at {
+            let mut known = self.def.lock();
+            *known = Some(def.clone());
+            self.def_at.store(at, Ordering::Relaxed);
         }
     }
 
@@ -373,6 +372,22 @@ impl Database {
         context: Lcx,
         role: Role,
     ) -> SqlResult<Lsn> {
+        let lsn = self.change_page(tx, id, page, op, context, role)?;
+        let unit = page.page().alloc_unit();
+        self.count_change(tx, lsn, op, context, || self.storage(unit));
+        Ok(lsn)
+    }
+
+    /// `change`, but who calls counts the rows.
+    pub(crate) fn change_page(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        op: &PageOp<'_>,
+        context: Lcx,
+        role: Role,
+    ) -> SqlResult<Lsn> {
         let epoch = self.changed.epoch();
         let asks = tx.asks() && !matches!(role, Role::Compensation(_));
         self.mark_changed(id, asks)?;
@@ -406,7 +421,6 @@ impl Database {
         if self.changed.epoch() != epoch {
             self.mark_changed(id, false)?;
         }
-        self.count_change(tx, page.page().alloc_unit(), lsn, op, context);
         if let Some(before) = class {
             let after = class_of(page.page());
             if after != before {

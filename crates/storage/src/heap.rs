@@ -102,8 +102,7 @@ impl Rowset {
                 rows: vec![row],
                 lock: &info[..20],
             };
-            self.db
-                .change(tx, id, &mut page, &op, context, Role::Normal)?;
+            self.change(tx, id, &mut page, &op, context, Role::Normal)?;
             if reuse {
                 storage.free.lock().put(id, class_of(page.page()));
             }
@@ -284,8 +283,7 @@ impl Rowset {
             .map_err(|e| self.db.corrupt(id, e))?
             .to_vec();
         let op = PageOp::Delete { slot, row: &row };
-        self.db
-            .change(tx, id, &mut page, &op, context, Role::Normal)?;
+        self.change(tx, id, &mut page, &op, context, Role::Normal)?;
         storage.free.lock().put(id, class_of(page.page()));
         self.reserve(tx, &mut page, row.len());
         Ok(())

@@ -13,6 +13,7 @@
 //!    begins between such a record and its count.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
@@ -23,7 +24,7 @@ use duramen_wal::record::{FLAG_COMPENSATION, FLAG_NORMAL, Lcx, Lop, RecordBuilde
 
 use crate::anchor::SYSALLOCUNITS;
 use crate::change::PageOp;
-use crate::engine::Database;
+use crate::engine::{Database, Storage};
 use crate::format::page::{is_ghost, kind_of, record_kind};
 
 /// The clustered index of sysrowsets.
@@ -212,28 +213,27 @@ fn moves_rows(tx: &Transaction) -> bool {
 }
 
 impl Database {
-    /// Counts a change that was just made; the page is still latched.
-    pub(crate) fn count_change(
+    /// Counts a change that was just made to the unit; the page is still latched.
+    pub(crate) fn count_change<S: Deref<Target = Storage>>(
         &self,
         tx: &Transaction,
-        unit: AllocUnitId,
         lsn: Lsn,
         op: &PageOp<'_>,
         context: Lcx,
+        unit: impl FnOnce() -> S,
     ) {
         let delta = row_delta(op, context);
         if delta != 0 && !moves_rows(tx) {
-            self.count(unit, lsn, delta);
+            self.count(&unit(), lsn, delta);
         }
     }
 
-    fn count(&self, unit: AllocUnitId, lsn: Lsn, delta: i64) {
+    fn count(&self, storage: &Storage, lsn: Lsn, delta: i64) {
         if self.store.recovering.load(SeqCst) {
             let mut recovered = self.counts.recovered.lock();
-            *recovered.deltas.entry(unit).or_insert(0) += delta;
+            *recovered.deltas.entry(storage.au).or_insert(0) += delta;
             return;
         }
-        let storage = self.storage(unit);
         let mark = self.counts.mark.read();
         let half = match lsn < *mark {
             true => &storage.rows.before,
@@ -272,7 +272,7 @@ impl Database {
     ) -> SqlResult<()> {
         if self.store.recovering.load(SeqCst) {
             let lsn = append()?;
-            self.count(unit, lsn, delta);
+            self.count(&self.storage(unit), lsn, delta);
             return Ok(());
         }
         let storage = self.storage(unit);

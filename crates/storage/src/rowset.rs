@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use duramen_base::{PageId, SqlResult};
+use duramen_base::{Lsn, PageId, SqlResult};
 use duramen_observe::{Counter, count};
 use duramen_txn::{Entity, LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
+use duramen_wal::record::Lcx;
 
 use crate::btree::keys::KeyInfo;
+use crate::change::{PageOp, Role};
 use crate::cursor::Cursor;
 use crate::def::{RowLocator, RowsetDef, RowsetKind, ScanSpec};
 use crate::engine::{Database, Storage, StorageRoots};
 use crate::error::StorageResult;
 use crate::format::page::page_type;
+use crate::pool::PageWrite;
 use crate::reading::Reading;
 
 /// A heap or B-tree ready for work. Cheap to make and to clone.
@@ -21,18 +24,16 @@ pub struct Rowset {
     pub(crate) db: Arc<Database>,
     pub(crate) def: Arc<RowsetDef>,
     pub(crate) storage: Arc<Storage>,
-    pub(crate) keys: Arc<KeyInfo>,
 }
 
 impl Database {
     pub fn rowset(self: &Arc<Database>, def: &Arc<RowsetDef>) -> Rowset {
         let storage = self.storage(def.au);
-        let keys = storage.keys_of(def);
+        storage.used_as(def);
         Rowset {
             db: self.clone(),
             def: def.clone(),
             storage,
-            keys,
         }
     }
 
@@ -88,6 +89,27 @@ impl Rowset {
 
     pub fn database(&self) -> &Arc<Database> {
         &self.db
+    }
+
+    pub(crate) fn keys(&self) -> &KeyInfo {
+        self.def.key_info()
+    }
+
+    /// [`Database::change`] of a page of the rowset's own, counted without a search for its unit.
+    pub(crate) fn change(
+        &self,
+        tx: &Transaction,
+        id: PageId,
+        page: &mut PageWrite<'_>,
+        op: &PageOp<'_>,
+        context: Lcx,
+        role: Role,
+    ) -> SqlResult<Lsn> {
+        debug_assert_eq!(page.page().alloc_unit(), self.storage.au);
+        let lsn = self.db.change_page(tx, id, page, op, context, role)?;
+        self.db
+            .count_change(tx, lsn, op, context, || &*self.storage);
+        Ok(lsn)
     }
 
     pub(crate) fn entity(&self) -> Entity {
@@ -146,8 +168,8 @@ impl Rowset {
         {
             *last = old.clone();
         }
-        let new_key = self.keys.of_values(&row);
-        if self.keys.cmp_values(&new_key, key).is_eq() {
+        let new_key = self.keys().of_values(&row);
+        if self.keys().cmp_values(&new_key, key).is_eq() {
             self.btree_replace(tx, key, &row)?;
             return Ok(RowLocator::Key(new_key));
         }
@@ -168,7 +190,7 @@ impl Rowset {
                 self.storage.operations.lookups.add(1);
                 self.heap_fetch(tx, *page, *slot, &reading)
             }
-            RowLocator::Key(key) if key.len() == self.keys.len() => {
+            RowLocator::Key(key) if key.len() == self.keys().len() => {
                 count(Counter::ProbeScans, 1);
                 self.storage.operations.lookups.add(1);
                 self.btree_fetch(tx, key, &reading)

@@ -40,7 +40,7 @@ impl Rowset {
     /// The place of the entry with this whole key.
     pub(crate) fn key_place(&self, key: &[Value]) -> Vec<u8> {
         let mut bytes = Bytes::default();
-        for (c, v) in self.keys.node.columns.iter().zip(key) {
+        for (c, v) in self.keys().node.columns.iter().zip(key) {
             let start = bytes.0.len();
             bytes.0.extend([0; 2]);
             if !v.is_null() {

@@ -143,6 +143,9 @@ pub struct Transaction {
     nesting: AtomicU32,
     doomed: AtomicBool,
     defined: AtomicBool,
+    dropped: AtomicBool,
+    /// Whether a statement has ever taken locks for itself: only then is the list of them looked at.
+    statement_locked: AtomicBool,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
     /// See [`Transaction::unreserved`].
@@ -176,6 +179,8 @@ impl Transaction {
             nesting: AtomicU32::new(1),
             doomed: AtomicBool::new(false),
             defined: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
+            statement_locked: AtomicBool::new(false),
             lock_timeout: AtomicI64::new(-1),
             unreserved: false,
             state: Mutex::new(State::default()),
@@ -277,6 +282,15 @@ impl Transaction {
 
     pub fn has_defined(&self) -> bool {
         self.defined.load(Ordering::Relaxed)
+    }
+
+    /// It may have noted pages that go with its commit.
+    pub fn drops_pages(&self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_dropped_pages(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     pub fn is_doomed(&self) -> bool {
@@ -413,11 +427,16 @@ impl Transaction {
 
     /// A lock that goes with the statement: see [`Transaction::end_statement`].
     pub fn until_statement_end(&self, resource: Resource, mode: LockMode) {
-        self.state.lock().statement_locks.push((resource, mode));
+        let mut state = self.state.lock();
+        self.statement_locked.store(true, Ordering::Relaxed);
+        state.statement_locks.push((resource, mode));
     }
 
     /// A lock that was to go with the statement is needed until the end of the transaction.
     pub fn keep_lock(&self, resource: &Resource) {
+        if !self.statement_locked.load(Ordering::Relaxed) {
+            return;
+        }
         let locks = &mut self.state.lock().statement_locks;
         // The places of the others stand for statements: this one only stops meaning anything.
         for held in locks.iter_mut().filter(|(r, _)| r == resource) {
@@ -432,6 +451,9 @@ impl Transaction {
 
     /// The locks that the statement begun at `mark` took for itself: to be given back now.
     pub fn end_statement(&self, mark: usize) -> Vec<(Resource, LockMode)> {
+        if !self.statement_locked.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         let locks = &mut self.state.lock().statement_locks;
         if mark < locks.len() {
             locks.split_off(mark)

@@ -295,6 +295,7 @@ impl TransactionLog {
 
     /// Enters a loser that recovery has found, so that its undo can append here.
     pub fn adopt(self: &Arc<Self>, tx: &Transaction, xdes: XdesId, begin: Lsn, last: Lsn) {
+        tx.drops_pages();
         let active = self.table.adopt(xdes, begin, last);
         tx.state.lock().parts.push(DbPart {
             db: self.db,

@@ -216,8 +216,7 @@ impl Run<'_> {
             self.cancel,
         );
         let mut cx = Cx::new(&host, &mut vars, self.session.options.convert_ctx());
-        let settings = &self.session.instance.settings;
-        cx.parallel = settings.holding(crate::settings::option::MAX_PARALLELISM) != 1;
+        cx.parallel = !self.session.instance.settings.is_serial();
         cx.profile.clone_from(&self.profile);
         let result = f(&mut cx, self.sink);
         drop(cx);

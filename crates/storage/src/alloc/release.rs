@@ -105,6 +105,7 @@ impl Database {
             au,
             first_iam,
         };
+        tx.drops_pages();
         let mut drops = self.drops.lock();
         chain.lsn = self.note(tx, chain.record(Note::Drop, xdes))?;
         drops.entry(xdes).or_default().push(chain);

@@ -55,8 +55,7 @@ impl Rowset {
                 row: &row,
                 lock: &lock_info(self.def.object.0, &resource),
             };
-            self.db
-                .change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
+            self.change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
             break row;
         };
         self.storage.ghosts.fetch_add(1, Relaxed);
@@ -180,7 +179,7 @@ impl Rowset {
             return Ok(());
         }
         let identity = self
-            .keys
+            .keys()
             .identity(&self.def.layout, new)
             .map_err(|e| self.db.corrupt(id, e))?;
         let op = PageOp::Modify {
@@ -190,8 +189,7 @@ impl Rowset {
             after,
             key: &identity,
         };
-        self.db
-            .change(tx, id, page, &op, self.leaf_context(), Role::Logical)?;
+        self.change(tx, id, page, &op, self.leaf_context(), Role::Logical)?;
         let shrunk = old.len().saturating_sub(new.len());
         if shrunk > 0 {
             self.reserve(tx, page, shrunk);

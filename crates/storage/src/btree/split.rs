@@ -82,7 +82,7 @@ impl Rowset {
                 continue;
             }
             let row = row.to_vec();
-            let key = self.keys.of_leaf(&self.def.layout, &row)?;
+            let key = self.keys().of_leaf(&self.def.layout, &row)?;
             let resource = self.key_resource(&key);
             let entity = self.entity();
             if owner.holds(&resource).is_some()
@@ -146,8 +146,8 @@ impl Rowset {
                 .collect::<Result<_, _>>()
                 .map_err(|e| self.db.corrupt(id, e))?;
             let separator = match moved.first() {
-                Some(row) if level == 0 => self.keys.of_leaf(&self.def.layout, row)?,
-                Some(row) => self.keys.of_node(row)?,
+                Some(row) if level == 0 => self.keys().of_leaf(&self.def.layout, row)?,
+                Some(row) => self.keys().of_node(row)?,
                 None => key.to_vec(),
             };
             let (page_kind, pminlen) = (p.page_type(), p.pminlen());
@@ -253,7 +253,7 @@ impl Rowset {
                 return self.new_root(sys, left, level, separator, new);
             }
             let parent = self.page_at_level(separator, level + 1)?;
-            let row = self.keys.node_row(separator, new)?;
+            let row = self.keys().node_row(separator, new)?;
             let mut page = self.db.write_page(parent)?;
             let p = page.page();
             if p.fits(row.len(), true) {
@@ -296,7 +296,7 @@ impl Rowset {
         let format = PageOp::Format {
             kind: page_type::INDEX,
             level: level + 1,
-            pminlen: self.keys.node.pminlen,
+            pminlen: self.keys().node.pminlen,
             au: self.def.au,
             start: PageId::NULL,
             extra: 0,
@@ -304,8 +304,8 @@ impl Rowset {
         let context = Lcx::INDEX_INTERIOR;
         self.db
             .change(sys, id, &mut page, &format, context, Role::Normal)?;
-        let first = self.keys.node_row(separator, left)?;
-        let second = self.keys.node_row(separator, new)?;
+        let first = self.keys().node_row(separator, left)?;
+        let second = self.keys().node_row(separator, new)?;
         let rows = PageOp::Insert {
             slot: 0,
             rows: vec![&first, &second],
@@ -367,9 +367,9 @@ impl Rowset {
             }
             for s in 0..p.slot_count() {
                 let row = p.expect_record(s).map_err(|e| self.db.corrupt(at, e))?;
-                let key = self.keys.of_leaf(&self.def.layout, row)?;
+                let key = self.keys().of_leaf(&self.def.layout, row)?;
                 if let Some(last) = &last_key
-                    && self.keys.cmp_values(last, &key) != Ordering::Less
+                    && self.keys().cmp_values(last, &key) != Ordering::Less
                 {
                     return Err(fail("key order"));
                 }

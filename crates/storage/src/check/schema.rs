@@ -520,6 +520,7 @@ fn shape(
         keys,
         au: unit.id,
         lob_au: lob,
+        known: Default::default(),
     };
     Shape {
         object,

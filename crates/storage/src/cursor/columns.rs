@@ -98,7 +98,7 @@ impl Cursor {
             duramen_observe::count(Counter::SkippedGhostedRecords, ghosts);
         }
         if let Some(row) = last {
-            self.last = Some(rowset.keys.of_leaf(&rowset.def.layout, row)?);
+            self.last = Some(rowset.keys().of_leaf(&rowset.def.layout, row)?);
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Rowset {
                 for slot in from..=to {
                     if slot > from {
                         let row = p.expect_record(slot).map_err(|e| self.db.corrupt(*id, e))?;
-                        keys.push(self.keys.of_node(row)?);
+                        keys.push(self.keys().of_node(row)?);
                     } else if i > 0 {
                         keys.push(between[i - 1].clone());
                     }

@@ -109,13 +109,13 @@ impl Build {
         let [source] = sources else {
             return sources.is_empty();
         };
-        let declared = target.keys.len() - usize::from(target.def.has_uniquifier());
-        let mut keys = target.keys.columns.iter().take(declared).enumerate();
+        let declared = target.keys().len() - usize::from(target.def.has_uniquifier());
+        let mut keys = target.keys().columns.iter().take(declared).enumerate();
         let alike = |(k, (column, desc)): (usize, &(usize, bool))| {
-            let own = source.keys.columns.get(k);
+            let own = source.keys().columns.get(k);
             let place = wanted.get(*column);
             own.is_some_and(|(at, d)| Some(at) == place && d == desc)
-                && source.keys.collation(k) == target.keys.collation(k)
+                && source.keys().collation(k) == target.keys().collation(k)
         };
         !source.def.is_heap() && keys.all(alike)
     }
@@ -265,7 +265,7 @@ impl Numbers {
             .map(Arc::new)
             .collect();
         let keys = KeyColumns::new(&self.rowset, &columns);
-        let declared = self.rowset.keys.len() - 1;
+        let declared = self.rowset.keys().len() - 1;
         let mut made = Column::of(&SqlType::INT);
         let mut number = match &self.before {
             Some((key, n)) if keys.cmp_key(0, &key[..declared]).is_eq() => n + 1,

@@ -188,7 +188,7 @@ impl Rowset {
 
     /// How two rows of a B-tree stand in its order.
     pub fn compare_rows(&self, a: &[Value], b: &[Value]) -> Ordering {
-        self.keys.cmp_rows(a, b)
+        self.keys().cmp_rows(a, b)
     }
 
     /// How the rows of an INSERT ... SELECT are logged: page by page under the profile `native`, and elsewhere when the

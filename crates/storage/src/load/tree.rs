@@ -246,7 +246,7 @@ impl Rowset {
         rows: Range<usize>,
     ) -> SqlResult<usize> {
         let entry = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
-        let key = self.keys.of_leaf(&self.def.layout, entry)?;
+        let key = self.keys().of_leaf(&self.def.layout, entry)?;
         Ok(rows.start + 1 + batch.below(rows.start + 1..rows.end, &key))
     }
 
@@ -444,7 +444,7 @@ impl Rowset {
         let mut free = usize::from(p.free_bytes());
         let mut rows = Vec::with_capacity(entries.len());
         for (separator, id) in entries {
-            let row = self.keys.node_row(separator, *id)?;
+            let row = self.keys().node_row(separator, *id)?;
             let Some(left) = free.checked_sub(row.len() + 2) else {
                 break;
             };

@@ -115,15 +115,18 @@ impl RecordBuilder {
             elements.len() < 30_000 && elements.iter().all(|e| e.len() <= usize::from(u16::MAX)),
             "an element fits its length field"
         );
-        self.buf
-            .extend_from_slice(&(elements.len() as u16).to_le_bytes());
-        for e in elements {
-            self.buf.extend_from_slice(&(e.len() as u16).to_le_bytes());
-        }
-        self.buf.resize(align4(self.buf.len()), 0);
-        for e in elements {
-            self.buf.extend_from_slice(e);
-            self.buf.resize(align4(self.buf.len()), 0);
+        // Made as long as it will be and zero first: whoever appends piece by piece asks for room each time.
+        let lengths = self.buf.len();
+        let first = align4(lengths + 2 + 2 * elements.len());
+        let end = elements.iter().fold(first, |at, e| at + align4(e.len()));
+        self.buf.resize(end, 0);
+        let (head, mut rest) = self.buf[lengths..].split_at_mut(first - lengths);
+        head[..2].copy_from_slice(&(elements.len() as u16).to_le_bytes());
+        for (place, e) in head[2..].chunks_exact_mut(2).zip(elements) {
+            place.copy_from_slice(&(e.len() as u16).to_le_bytes());
+            let (own, others) = rest.split_at_mut(align4(e.len()));
+            own[..e.len()].copy_from_slice(e);
+            rest = others;
         }
         self.buf
     }

@@ -39,14 +39,15 @@ impl Buffer {
     /// Copies `record` to `at` and zeros to `at + padded`.
     ///
     /// # Safety
-    /// The buffer is open, `at .. at + padded` lies in it and is the caller's alone.
+    /// The buffer is open, `at .. at + padded` lies in it and is the caller's alone; `padded` is `record`'s length to the
+    /// next multiple of 8, and not 0.
     #[inline]
     pub unsafe fn write(&self, at: usize, record: &[u8], padded: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise. The last eight bytes are zero first, where the record does not reach.
         unsafe {
             let to = self.start.load(Ordering::Relaxed).add(at);
+            to.add(padded - 8).cast::<u64>().write_unaligned(0);
             std::ptr::copy_nonoverlapping(record.as_ptr(), to, record.len());
-            std::ptr::write_bytes(to.add(record.len()), 0, padded - record.len());
         }
     }
 
