@@ -102,7 +102,8 @@ impl Rowset {
                 rows: vec![row],
                 lock: &info[..20],
             };
-            self.change(tx, id, &mut page, &op, context, Role::Normal)?;
+            self.db
+                .change(tx, id, &mut page, &op, context, Role::Normal)?;
             if reuse {
                 storage.free.lock().put(id, class_of(page.page()));
             }
@@ -283,7 +284,8 @@ impl Rowset {
             .map_err(|e| self.db.corrupt(id, e))?
             .to_vec();
         let op = PageOp::Delete { slot, row: &row };
-        self.change(tx, id, &mut page, &op, context, Role::Normal)?;
+        self.db
+            .change(tx, id, &mut page, &op, context, Role::Normal)?;
         storage.free.lock().put(id, class_of(page.page()));
         self.reserve(tx, &mut page, row.len());
         Ok(())
