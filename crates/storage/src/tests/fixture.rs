@@ -221,6 +221,7 @@ fn def(
             .collect(),
         au: AllocUnitId(id),
         lob_au: None,
+        known: Default::default(),
     })
 }
 
