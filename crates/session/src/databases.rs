@@ -374,6 +374,7 @@ impl Databases {
 
     pub(crate) fn log_spec(&self, f: &NewFile) -> LogFileSpec {
         LogFileSpec {
+            name: f.logical_name.clone(),
             path: self.resolve(&f.path),
             file_id: FileId(f.file_id),
             size: f.size,

@@ -428,6 +428,7 @@ fn create(env: &Env, path: &Path, size: u64) -> Arc<Log> {
 
 fn create_growing(env: &Env, path: &Path, size: u64, growth: u64) -> Arc<Log> {
     let spec = LogFileSpec {
+        name: "log".to_owned(),
         path: path.to_path_buf(),
         file_id: FileId(2),
         size,

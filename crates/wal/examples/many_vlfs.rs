@@ -18,6 +18,7 @@ fn main() {
     let env = Env::real();
     let path = dir.join("many_vlfs.ldf");
     let spec = LogFileSpec {
+        name: "log".to_owned(),
         path: path.clone(),
         file_id: FileId(2),
         size: 1 << 20,

@@ -16,6 +16,8 @@ use crate::vlf::{Growth, LogProfile};
 pub struct LogFileSpec {
     pub path: PathBuf,
     pub file_id: FileId,
+    /// Its logical name, which the log itself does not ask for.
+    pub name: String,
     /// Size in bytes when it is made; ignored at open (the file says).
     pub size: u64,
     pub max_size: Option<u64>,

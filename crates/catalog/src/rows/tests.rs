@@ -67,6 +67,7 @@ impl World {
 
     fn log(&self) -> duramen_wal::LogFileSpec {
         duramen_wal::LogFileSpec {
+            name: "log".to_owned(),
             path: self.dir.0.join("t.ldf"),
             file_id: FileId(2),
             size: 8 << 20,

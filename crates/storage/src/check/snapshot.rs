@@ -110,6 +110,7 @@ impl Database {
             )?,
             data: Vec::new(),
             log: LogFileSpec {
+                name: String::new(),
                 path: log_path.clone(),
                 file_id: log_id,
                 size: 0,

@@ -310,6 +310,7 @@ fn a_log_is_checked_with_its_header_page() {
     let dir = dir();
     let path = dir.0.join("t_log.ldf");
     let spec = LogFileSpec {
+        name: "log".to_owned(),
         path: path.clone(),
         file_id: FileId(2),
         size: 1 << 20,

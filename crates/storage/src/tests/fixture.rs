@@ -37,6 +37,7 @@ fn data_files(name: &str) -> Vec<DataFileSpec> {
 
 fn log_files(name: &str) -> Vec<LogFileSpec> {
     vec![LogFileSpec {
+        name: "log".to_owned(),
         path: PathBuf::from(format!("/data/{name}_log.ldf")),
         file_id: FileId(2),
         size: 2 << 20,

@@ -51,6 +51,7 @@ fn config(db: DbId) -> LogConfig {
 
 fn spec(db: DbId) -> LogFileSpec {
     LogFileSpec {
+        name: "log".to_owned(),
         path: Path::new("/logs").join(format!("{}.ldf", db.0)),
         file_id: FileId(2),
         size: 1 << 20,

@@ -30,6 +30,7 @@ fn log_of(max_size: Option<u64>) -> (Arc<Log>, Arc<SimDisk>, Arc<Mutex<Vec<u64>>
         ..LogConfig::default()
     };
     let spec = LogFileSpec {
+        name: "log".to_owned(),
         path: "/ahead.ldf".into(),
         file_id: FileId(2),
         size: MB,
@@ -120,6 +121,7 @@ fn growing_ahead_keeps_to_its_rate() {
     for hurried in [false, true] {
         let took = Simulation::new(5).run(move |sim| {
             let spec = LogFileSpec {
+                name: "log".to_owned(),
                 path: "/rate.ldf".into(),
                 file_id: FileId(2),
                 size: MB,

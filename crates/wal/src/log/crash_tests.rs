@@ -75,6 +75,7 @@ impl World {
         let mut rng = Rng::new(seed ^ 0x5EED);
         World {
             spec: LogFileSpec {
+                name: "log".to_owned(),
                 path: PATH.into(),
                 file_id: FileId(2),
                 size: 504 << 10,

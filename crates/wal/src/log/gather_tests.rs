@@ -20,6 +20,7 @@ fn commits(seed: u64, sessions: u32, each: u32, think: fn(u32) -> Duration) -> (
     Simulation::new(seed).run(move |sim| {
         let env = Env::with_disk(sim.disk());
         let spec = LogFileSpec {
+            name: "log".to_owned(),
             path: "/gather.ldf".into(),
             file_id: FileId(2),
             size: 4 << 20,

@@ -16,6 +16,7 @@ const MB: u64 = 1 << 20;
 
 fn spec(size: u64) -> LogFileSpec {
     LogFileSpec {
+        name: "log".to_owned(),
         path: PATH.into(),
         file_id: FileId(2),
         size,

@@ -121,6 +121,7 @@ mod tests {
     fn blocks_come_in_log_order_with_their_records() {
         let env = SimDisk::new(7).env();
         let spec = LogFileSpec {
+            name: "log".to_owned(),
             file_id: FileId(2),
             path: "/outside.ldf".into(),
             size: 1 << 20,

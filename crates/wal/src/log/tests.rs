@@ -34,6 +34,7 @@ impl Fixture {
         Fixture {
             env,
             spec: LogFileSpec {
+                name: "log".to_owned(),
                 path: dir.join("t_log.ldf"),
                 file_id: FileId(2),
                 size: bytes,

@@ -12,6 +12,7 @@ use crate::vlf::Growth;
 
 fn spec(path: &str) -> LogFileSpec {
     LogFileSpec {
+        name: "log".to_owned(),
         path: path.into(),
         file_id: FileId(2),
         size: 1 << 20,

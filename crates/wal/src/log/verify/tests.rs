@@ -34,6 +34,7 @@ fn dir() -> Dir {
 /// A log with records in several blocks of several VLFs.
 fn make(path: &Path, records: u64) {
     let spec = LogFileSpec {
+        name: "log".to_owned(),
         path: path.to_owned(),
         file_id: FileId(2),
         size: 1 << 20,
