@@ -9,7 +9,8 @@
 //!
 //! Invariants
 //! 1. Hearing an event takes no lock but the one around the queue, which is bounded: an entry without room is counted.
-//! 2. A disk that takes no entry stops nothing, and nobody waits for a file to be synced.
+//! 2. A disk that takes no entry stops nothing, and nobody waits for a file to be synced. What could not be opened or
+//!    written is said to the echo, once until it works again.
 //! 3. The echo is called under no lock of this room: whoever reads it may take its time.
 //! 4. In a simulation there is no file: worlds of one process must not see each other.
 
@@ -21,7 +22,7 @@ mod preamble;
 mod said;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
 use duramen_base::{SqlError, SqlResult, messages};
@@ -55,6 +56,8 @@ pub struct ErrorLog {
     queue: Global<VecDeque<Waiting>>,
     missed: AtomicU64,
     files: Mutex<Option<Files>>,
+    /// The file did not take the last entries.
+    refused: AtomicBool,
     echo: Option<Echo>,
     /// What stands at the head of every file.
     preamble: Vec<String>,
@@ -67,13 +70,16 @@ impl ErrorLog {
     /// Begins a new file; the ones before it move up.
     pub fn start(env: &Env, config: &StorageConfig, echo: Option<Echo>) -> Arc<ErrorLog> {
         let mut files = Files::new(&env.disk, config.data_dir.join("log"));
-        let simulated = duramen_os::sim::is_simulated();
         // A directory that takes no log may still hold databases that can be read.
-        let begun = !simulated && files.cycle().is_ok();
+        let begun = match duramen_os::sim::is_simulated() {
+            true => None,
+            false => Some(files.cycle()),
+        };
         let log = Arc::new(ErrorLog {
             queue: Global::new(VecDeque::new()),
             missed: AtomicU64::new(0),
-            files: Mutex::new(begun.then_some(files)),
+            files: Mutex::new(begun.is_some().then_some(files)),
+            refused: AtomicBool::new(false),
             echo,
             preamble: preamble::lines(config),
             xe: OnceLock::new(),
@@ -83,7 +89,18 @@ impl ErrorLog {
             log.put(Entry::new("Server", line), None);
         }
         log.flush();
+        if let Some(Err(e)) = begun {
+            log.say_not_opened(&e);
+        }
         log
+    }
+
+    fn say_not_opened(&self, error: &IoError) {
+        let path = self.files.lock().as_ref().map(Files::current_path);
+        let path = path.unwrap_or_default().display().to_string();
+        let text = os_text(error);
+        let error = SqlError::new(&messages::ERROR_LOG_NOT_OPENED, &[&path, &text]);
+        self.error("Server", &error, 1, &error.message);
     }
 
     /// From now on events are heard, and the default trace and event sessions are told.
@@ -153,8 +170,21 @@ impl ErrorLog {
                 text.push('\n');
             }
             if !text.is_empty() {
-                // What the disk does not take is lost: the echo has it.
-                let _ = files.append(&text);
+                // What the disk does not take is lost: the echo has it, and this.
+                let appended = files.append(&text);
+                let news = appended.is_err() && !self.refused.swap(appended.is_err(), Relaxed);
+                self.refused.store(appended.is_err(), Relaxed);
+                if let (true, Err(e)) = (news, appended) {
+                    let path = files.current_path().display().to_string();
+                    let error =
+                        SqlError::new(&messages::OS_ERROR_ENCOUNTERED, &[&path, &os_text(&e)]);
+                    for entry in [
+                        numbers("Server", &error, 1),
+                        Entry::new("Server", &error.message),
+                    ] {
+                        waiting.push(Waiting { entry, who: None });
+                    }
+                }
             }
         }
         written.append(&mut waiting);
@@ -181,11 +211,16 @@ impl ErrorLog {
     pub(crate) fn cycle(&self, source: &str) -> SqlResult<()> {
         self.flush();
         {
-            let mut files = self.files.lock();
-            let Some(files) = files.as_mut() else {
+            let mut guard = self.files.lock();
+            let Some(files) = guard.as_mut() else {
                 return Ok(());
             };
-            files.cycle().map_err(|e| unreadable(&e))?;
+            if let Err(e) = files.cycle() {
+                drop(guard);
+                self.say_not_opened(&e);
+                return Err(unreadable(&e));
+            }
+            self.refused.store(false, Relaxed);
         }
         for line in &self.preamble {
             self.put(Entry::new("Server", line), None);
@@ -241,13 +276,24 @@ fn numbers(source: &str, error: &SqlError, state: u8) -> Entry {
     Entry::new(source, &text)
 }
 
-/// 22004, with the words of the system that SQL Server's users know.
-fn unreadable(error: &IoError) -> SqlError {
-    let (code, text) = match error {
+/// The number of a failure and the words of the system that SQL Server's users know.
+fn os_error(error: &IoError) -> (i32, String) {
+    match error {
         IoError::NotFound => (2, "The system cannot find the file specified.".to_owned()),
         IoError::Denied => (5, "Access is denied.".to_owned()),
         other => (1117, other.to_string()),
-    };
+    }
+}
+
+/// `5(Access is denied.)`
+fn os_text(error: &IoError) -> String {
+    let (code, text) = os_error(error);
+    format!("{code}({text})")
+}
+
+/// 22004 with such words.
+fn unreadable(error: &IoError) -> SqlError {
+    let (code, text) = os_error(error);
     let text = format!("xp_readerrorlog() returned error {code}, '{text}'");
     SqlError::new(&messages::EXTENDED_PROCEDURE_FAILED, &[&text])
 }
@@ -311,5 +357,48 @@ mod tests {
         let all = texts(&log, 0);
         let last = all.last().map(String::as_str);
         assert_eq!(last, Some("5 messages came too fast to be written."));
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_or_written_is_said_to_the_echo() {
+        let disk = SimDisk::new(1);
+        let echoed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let echo = || {
+            let echoed = echoed.clone();
+            Some(Arc::new(move |line: &str| echoed.lock().push(line.to_owned())) as Echo)
+        };
+        // Where the directory should be there is a file.
+        let create = duramen_os::OpenOptions {
+            create: true,
+            ..Default::default()
+        };
+        let env = disk.env();
+        env.disk.create_dir_all("/data".as_ref()).unwrap();
+        let in_the_way = env.disk.open("/data/log".as_ref(), &create).unwrap();
+        in_the_way.set_len(1).unwrap();
+        let log = ErrorLog::start(&env, &config(), echo());
+        let said = |part: &str| echoed.lock().iter().filter(|l| l.contains(part)).count();
+        assert_eq!(
+            said("Error: 17058, Severity: 16, State: 1."),
+            1,
+            "{echoed:?}"
+        );
+        assert_eq!(
+            said("initerrlog: Could not open error log file '/data/log/ERRORLOG'."),
+            1
+        );
+        assert_eq!(log.cycle("spid51").unwrap_err().number, 22004);
+        drop(log);
+
+        let disk = SimDisk::new(1);
+        let log = ErrorLog::start(&disk.env(), &config(), echo());
+        disk.set_capacity(1);
+        log.say("spid51", "one");
+        log.say("spid51", "two");
+        assert_eq!(said("Error: 17053, Severity: 16, State: 1."), 1);
+        disk.set_capacity(1 << 30);
+        log.say("spid51", "three");
+        let all = texts(&log, 0);
+        assert!(all.iter().any(|t| t == "three") && !all.iter().any(|t| t == "two"));
     }
 }

@@ -50,7 +50,9 @@ pub struct RecoverySummary {
     /// Finding out where to begin. Who was active is noted during redo.
     pub analysis: Duration,
     pub redo: Duration,
+    /// All of it, and what of it were splits, allocations and the like that were cut in two.
     pub undo: Duration,
+    pub system_undo: Duration,
 }
 
 impl RecoverySummary {
@@ -125,7 +127,12 @@ impl Database {
                 (tx, loser)
             })
             .collect();
+        let mut system_undo = None;
         for (tx, loser) in losers {
+            // Those of the system come first.
+            if !loser.system {
+                system_undo.get_or_insert_with(|| started.elapsed());
+            }
             if let Some(decision) = loser.decision
                 && !restored
                 && !planted::on(Bug::PreparedIsAborted)
@@ -137,6 +144,7 @@ impl Database {
             txlog::abort(&tx);
         }
         summary.undo = started.elapsed();
+        summary.system_undo = system_undo.unwrap_or(summary.undo);
         self.say_counted(&messages::RECOVERY_ROLLED_BACK, &summary, false);
         self.access.flush(self.access.last_lsn())?;
         self.settle_files()?;
@@ -177,13 +185,16 @@ impl Database {
         if summary.did_something() {
             let ms = |d: Duration| d.as_millis();
             let all = (summary.analysis + summary.redo + summary.undo).max(self.recovering_for());
-            let args: [&dyn std::fmt::Display; 6] = [
+            let regular = summary.undo.saturating_sub(summary.system_undo);
+            let args: [&dyn std::fmt::Display; 8] = [
                 &self.name,
                 &self.id.0,
                 &all.as_secs(),
                 &ms(summary.analysis),
                 &ms(summary.redo),
                 &ms(summary.undo),
+                &ms(summary.system_undo),
+                &ms(regular),
             ];
             self.say_recovery(&messages::RECOVERY_TIMES, &args);
         }

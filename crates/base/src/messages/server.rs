@@ -162,6 +162,7 @@ messages! {
     CURSOR_VARIABLE_NOT_ALLOCATED = 16950, 16, "The variable '%.*ls' does not currently have a cursor allocated to it.";
     CURSOR_DIRECT = 16954, 16, "Executing SQL directly; no cursor.";
     OS_ERROR_ENCOUNTERED = 17053, 16, "%ls: Operating system error %ls encountered.";
+    ERROR_LOG_NOT_OPENED = 17058, 16, "initerrlog: Could not open error log file '%ls'. Operating system error = %ls.";
     CHECKDB_LAST_GOOD = 17573, 10, "CHECKDB for database '%ls' finished without errors on %ls (local time). This is an informational message only; no user action is required.";
     TOO_MANY_CONNECTIONS = 17809, 20, "Could not connect because the maximum number of '%ld' user connections has already been reached. The system administrator can use sp_configure to increase the maximum value. The connection has been closed.%.*ls";
     LOGON_TRIGGER = 17892, 14, "Logon failed for login '%.*ls' due to trigger execution.%.*ls";

@@ -54,6 +54,11 @@ impl Files {
         }
     }
 
+    /// Where the current log is, or should be.
+    pub fn current_path(&self) -> PathBuf {
+        self.path(0)
+    }
+
     /// The current log becomes the first archive and so on; the oldest goes. A new log begins.
     pub fn cycle(&mut self) -> Result<(), IoError> {
         self.current = None;

@@ -192,7 +192,7 @@ impl Run<'_> {
                 "sp_describe_undeclared_parameters" => return self.describe_undeclared(&given),
                 // Calls of the wire, which come as calls and not as text; cursors not even so.
                 remote if is_remote(remote) => return Err(not_supported(remote)),
-                "sp_flush_log" => return self.flush_log(),
+                "sp_flush_log" => return self.flush_log(&given),
                 "sp_rename" => {
                     self.session.require_owner()?;
                     return self.rename(&given);
@@ -244,7 +244,11 @@ impl Run<'_> {
         )
     }
 
-    fn flush_log(&mut self) -> SqlResult<Called> {
+    fn flush_log(&mut self, given: &[Given]) -> SqlResult<Called> {
+        if !given.is_empty() {
+            let error = SqlError::new(&messages::TOO_MANY_ARGUMENTS, &[&"sp_flush_log"]);
+            return Err(error.with_state(2));
+        }
         let db = self.session.instance.databases.find(&self.session.database);
         if let Some(log) = db.as_ref().and_then(|d| d.db.log()) {
             log.flush_all()

@@ -91,6 +91,8 @@ const MESSAGES: &[(i32, &str)] = &[
         15647,
         "the last line of sp_help of a table, whose other results have dates",
     ),
+    (17053, DISK),
+    (17058, DISK),
     (18100, TWO),
     (18264, LOGGED),
     (18265, LOGGED),

@@ -130,6 +130,12 @@ fn users_come_in_while_a_database_is_recovered() {
     ];
     let places: Vec<_> = order.iter().map(|part| place(part)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "{lines:#?}");
+    let times = lines
+        .iter()
+        .find(|l| l.contains("Recovery completed for database late"));
+    let undo =
+        times.is_some_and(|l| l.contains(" ms [system undo ") && l.contains(" ms, regular undo "));
+    assert!(undo, "{times:?}");
     drop(s);
     drop(Started(instance));
 }
