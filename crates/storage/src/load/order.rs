@@ -53,7 +53,7 @@ impl<'r> Cells<'r> {
 
 impl<'r> KeyColumns<'r> {
     pub fn new(rowset: &'r Rowset, columns: &'r [Arc<Column>]) -> KeyColumns<'r> {
-        let keys = &*rowset.keys();
+        let keys = rowset.keys();
         let one = |(k, (at, desc)): (usize, &(usize, bool))| {
             let column = columns.get(*at).map(|c| &**c);
             KeyColumn {
