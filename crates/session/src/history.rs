@@ -56,7 +56,7 @@ pub struct Restored<'a> {
     pub database: &'a str,
     /// What restorehistory says: the set's kind, or F and G for a part of it.
     pub kind: char,
-    /// Numbers of the data files that it has filled; none for a log.
+    /// Numbers of the files that it has filled: of a full backup the log's too, of a log backup none.
     pub files: Vec<u16>,
     pub user: &'a str,
     pub replace: bool,
