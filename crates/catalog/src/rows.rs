@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use duramen_base::{AllocUnitId, ObjectId, SqlError, SqlResult, messages};
 use duramen_storage::format::{ColumnSpec, RowKind, layout_for};
-use duramen_storage::{Database, StorageError};
+use duramen_storage::{Database, OpenRowsets, StorageError};
 use duramen_storage::{KeyColumn, LockHint, RowLocator, ScanSpec};
 use duramen_txn::Transaction;
 use duramen_types::{DateTime, SqlType, TypeId, Value};
@@ -263,7 +263,7 @@ impl Base<'_> {
     /// Inserts a row and its index entries.
     pub fn insert(&self, row: Fields) -> SqlResult<()> {
         let table = expect_base(row.table.id)?;
-        insert_row(self.db, self.tx, table, &row.values)?;
+        insert_row(&OpenRowsets::none(self.db), self.tx, table, &row.values)?;
         Ok(())
     }
 
@@ -322,7 +322,7 @@ impl Base<'_> {
         let mut n = 0;
         for (at, row) in self.located(table, self.equal(key))? {
             if which(&row) {
-                delete_row(self.db, self.tx, def, &at, &row)?;
+                delete_row(&OpenRowsets::none(self.db), self.tx, def, &at, &row)?;
                 n += 1;
             }
         }
@@ -341,7 +341,7 @@ impl Base<'_> {
         for (at, row) in self.located(table, self.equal(key))? {
             let mut new = row.clone();
             if change(&mut new) && new != row {
-                update_row(self.db, self.tx, def, &at, &row, &new)?;
+                update_row(&OpenRowsets::none(self.db), self.tx, def, &at, &row, &new)?;
                 n += 1;
             }
         }
@@ -351,15 +351,16 @@ impl Base<'_> {
 
 /// Inserts a row into a table and all its indexes.
 pub fn insert_row(
-    db: &Arc<Database>,
+    rowsets: &OpenRowsets,
     tx: &Transaction,
     table: &TableDef,
     row: &[Value],
 ) -> Result<RowLocator, StorageError> {
-    db.make_log_room();
-    let at = db.rowset(table.data_of(row)).insert(tx, row)?;
+    rowsets.database().make_log_room();
+    let at = rowsets.of(table.data_of(row)).insert(tx, row)?;
     for index in table.maintained() {
-        db.rowset(index.rowset_of(row))
+        rowsets
+            .of(index.rowset_of(row))
             .insert(tx, &index.entry(row, &at))?;
     }
     Ok(at)
@@ -367,52 +368,53 @@ pub fn insert_row(
 
 /// Deletes a row from a table and all its indexes.
 pub fn delete_row(
-    db: &Arc<Database>,
+    rowsets: &OpenRowsets,
     tx: &Transaction,
     table: &TableDef,
     at: &RowLocator,
     row: &[Value],
 ) -> SqlResult<()> {
-    db.make_log_room();
+    rowsets.database().make_log_room();
     for index in table.maintained() {
         let entry = index.entry(row, at);
-        db.rowset(index.rowset_of(row))
+        rowsets
+            .of(index.rowset_of(row))
             .delete(tx, &index.entry_locator(&entry))?;
     }
-    db.rowset(table.data_of(row)).delete(tx, at)?;
+    rowsets.of(table.data_of(row)).delete(tx, at)?;
     Ok(())
 }
 
 /// Gives a row new values, in the table and in the indexes that they touch.
 pub fn update_row(
-    db: &Arc<Database>,
+    rowsets: &OpenRowsets,
     tx: &Transaction,
     table: &TableDef,
     at: &RowLocator,
     old: &[Value],
     new: &[Value],
 ) -> Result<RowLocator, StorageError> {
-    db.make_log_room();
+    rowsets.database().make_log_room();
     let (from, to) = (table.data_of(old), table.data_of(new));
     let moved = if from.rowset == to.rowset {
-        db.rowset(to).update(tx, at, new)?
+        rowsets.of(to).update(tx, at, new)?
     } else {
         // Into another partition. A uniquifier is given there anew.
-        db.rowset(from).delete(tx, at)?;
+        rowsets.of(from).delete(tx, at)?;
         let mut row = new.to_vec();
         if to.has_uniquifier()
             && let Some(own) = row.last_mut()
         {
             *own = Value::Null;
         }
-        db.rowset(to).insert(tx, &row)?
+        rowsets.of(to).insert(tx, &row)?
     };
     for index in table.maintained() {
         let (before, after) = (index.entry(old, at), index.entry(new, &moved));
         let (from, to) = (index.rowset_of(old), index.rowset_of(new));
         if before != after || from.rowset != to.rowset {
-            db.rowset(from).delete(tx, &index.entry_locator(&before))?;
-            db.rowset(to).insert(tx, &after)?;
+            rowsets.of(from).delete(tx, &index.entry_locator(&before))?;
+            rowsets.of(to).insert(tx, &after)?;
         }
     }
     Ok(moved)

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -40,20 +41,62 @@ pub struct SystemColumns {
     busy: AtomicBool,
 }
 
-/// What tables and views find again behind `Host::session`.
+/// Where a statement runs; mostly the same for all of a session.
 #[derive(Clone)]
-pub struct Context {
+pub struct Surroundings {
     pub instance: Arc<Instance>,
-    /// The transaction of the running statement; none while binding.
-    pub transaction: Option<Arc<Transaction>>,
     /// What the session's replies depend on.
     pub deps: Arc<SessionDeps>,
     /// Who asks.
     pub who: Arc<Who>,
     /// The current database.
     pub database: Arc<str>,
+}
+
+impl Surroundings {
+    pub fn of(session: &Session) -> Arc<Surroundings> {
+        Arc::new(Surroundings {
+            instance: session.instance.clone(),
+            deps: session.deps.clone(),
+            who: session.who.clone(),
+            database: session.database.clone(),
+        })
+    }
+
+    /// Whether the session is still there.
+    pub fn has(&self, session: &Session) -> bool {
+        Arc::ptr_eq(&self.who, &session.who) && Arc::ptr_eq(&self.database, &session.database)
+    }
+}
+
+/// What tables and views find again behind `Host::session`.
+#[derive(Clone)]
+pub struct Context {
+    around: Arc<Surroundings>,
+    /// The transaction of the running statement; none while binding.
+    pub transaction: Option<Arc<Transaction>>,
     /// READ_COMMITTED_SNAPSHOT: what the running statement sees, from its first look at such a database on.
     pub view: Arc<OnceLock<ReadView>>,
+}
+
+impl Context {
+    /// The same in another database.
+    pub fn within(&self, database: &str) -> Context {
+        let mut surroundings = (*self.around).clone();
+        surroundings.database = database.into();
+        Context {
+            around: Arc::new(surroundings),
+            ..self.clone()
+        }
+    }
+}
+
+impl Deref for Context {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.around
+    }
 }
 
 pub struct HostView<'s> {
@@ -77,12 +120,10 @@ impl<'s> HostView<'s> {
         transaction: Option<Arc<Transaction>>,
         cancel: &'s CancelToken,
     ) -> HostView<'s> {
+        let known = session.around.as_ref().filter(|p| p.has(session));
         let context = Context {
-            instance: session.instance.clone(),
+            around: known.map_or_else(|| Surroundings::of(session), Arc::clone),
             transaction,
-            deps: session.deps.clone(),
-            who: session.who.clone(),
-            database: session.database.clone(),
             view: Arc::default(),
         };
         HostView {
@@ -111,10 +152,7 @@ impl HostView<'_> {
             variables,
             tables,
             cancel: self.cancel,
-            context: Context {
-                database: database.into(),
-                ..self.context.clone()
-            },
+            context: self.context.within(database),
             depth: self.depth + 1,
             // A function called by a statement is part of that statement's moment.
             now: self.now.clone(),

@@ -10,6 +10,7 @@ use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
 use crate::activity::Activity;
+use crate::host::Surroundings;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::programs::ProgramCache;
@@ -65,6 +66,8 @@ pub struct Session {
     pub(crate) owner: LockOwner,
     pub(crate) transaction: Option<Arc<Transaction>>,
     pub(crate) deps: Arc<SessionDeps>,
+    /// Where the last statement ran.
+    pub(crate) around: Option<Arc<Surroundings>>,
     /// The open transaction has changed a catalog: its rollback makes what catalogs remember untrue.
     pub(crate) defined: bool,
     /// What others see of this session.
@@ -136,6 +139,7 @@ impl Session {
             activity,
             transaction: None,
             deps,
+            around: None,
             defined: false,
         };
         if let Some(id) = id {

@@ -14,7 +14,7 @@ use duramen_query::host::{
 use duramen_query::rules::Rules;
 use duramen_query::statistics::ColumnStatistics;
 use duramen_query::{Columns, Cx, LockGrain, Row, ScanLock};
-use duramen_storage::{LockHint, Reading, RowLocator, ScanSpec, StorageError};
+use duramen_storage::{LockHint, OpenRowsets, Reading, RowLocator, ScanSpec, StorageError};
 use duramen_txn::{IsolationLevel, LockDuration, LockMode, ReadView, Resource, Transaction};
 use duramen_types::batch::Column;
 use duramen_types::{TypeId, Value};
@@ -52,6 +52,7 @@ pub struct StoredTable {
     statistics: OnceLock<Box<[Known]>>,
     used: OnceLock<TableUsage>,
     changes: OnceLock<Changes>,
+    rowsets: OnceLock<OpenRowsets>,
 }
 
 /// Whether a definition is still the catalog's. The object's lock is held.
@@ -106,7 +107,17 @@ impl StoredTable {
             statistics: OnceLock::new(),
             used: OnceLock::new(),
             changes: OnceLock::new(),
+            rowsets: OnceLock::new(),
         }
+    }
+
+    /// Where its rows and their entries go.
+    fn rowsets(&self) -> &OpenRowsets {
+        self.rowsets.get_or_init(|| {
+            let entries = self.def.maintained().flat_map(|i| i.rowsets());
+            let all = self.def.data_rowsets().iter().chain(entries);
+            OpenRowsets::new(&self.db.db, all)
+        })
     }
 
     /// 3906
@@ -188,20 +199,20 @@ impl StoredTable {
 }
 
 /// The statement's transaction, and what it runs in; every statement that touches tables has them.
-fn context<'c>(cx: &Cx<'c>) -> SqlResult<(Arc<Transaction>, &'c Context)> {
+fn context<'c>(cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c Context)> {
     let context = cx.host.session().downcast_ref::<Context>();
     context
-        .and_then(|c| Some((c.transaction.clone()?, c)))
+        .and_then(|c| Some((c.transaction.as_ref()?, c)))
         .ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))
 }
 
-fn transaction(cx: &Cx<'_>) -> SqlResult<Arc<Transaction>> {
+fn transaction<'c>(cx: &Cx<'c>) -> SqlResult<&'c Arc<Transaction>> {
     Ok(context(cx)?.0)
 }
 
 impl StoredTable {
     /// A statement touches the table: a database that is not the session's own is held for the transaction.
-    fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(Arc<Transaction>, &'c Context)> {
+    fn enter<'c>(&self, cx: &Cx<'c>) -> SqlResult<(&'c Arc<Transaction>, &'c Context)> {
         let (tx, context) = context(cx)?;
         if *self.db.db.name != *context.database && self.db.db.id.0 > 2 {
             let database = Resource::Database(self.db.db.id);
@@ -430,7 +441,7 @@ impl Table for StoredTable {
                 let names = self.shape.names.clone();
                 let rows = DataCursor {
                     cursor,
-                    tx,
+                    tx: tx.clone(),
                     width,
                     names,
                 };
@@ -448,7 +459,7 @@ impl Table for StoredTable {
                     return Ok(Box::new(EntryCursor {
                         cursor,
                         held: held(index, width),
-                        tx,
+                        tx: tx.clone(),
                         width,
                         names: self.shape.names.clone(),
                     }));
@@ -461,7 +472,7 @@ impl Table for StoredTable {
                     locator: index.locator.clone(),
                     heap,
                     reading,
-                    tx,
+                    tx: tx.clone(),
                     width,
                     names: self.shape.names.clone(),
                 };
@@ -542,7 +553,7 @@ impl Table for StoredTable {
         if self.shape.ignores && self.is_duplicate(&tx, &row)? {
             return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
         }
-        rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
+        rows::insert_row(self.rowsets(), tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
         self.changes().rows(1);
         Ok(())
     }
@@ -554,7 +565,7 @@ impl Table for StoredTable {
     fn insert_again(&self, row: Row, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
         let row = self.stored(row);
-        rows::insert_row(&self.db.db, &tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
+        rows::insert_row(self.rowsets(), tx, &self.def, &row).map_err(|e| self.named(e, &row))?;
         Ok(())
     }
 
@@ -564,7 +575,7 @@ impl Table for StoredTable {
         let (old, new) = (self.stored(old.clone()), self.stored(new));
         self.note_update(&old, &new);
         let at = from_locator(at)?;
-        rows::update_row(&self.db.db, &tx, &self.def, &at, &old, &new)
+        rows::update_row(self.rowsets(), tx, &self.def, &at, &old, &new)
             .map_err(|e| self.named(e, &new))?;
         self.changes().row(&old, &new);
         Ok(())
@@ -575,7 +586,7 @@ impl Table for StoredTable {
         let tx = transaction(cx)?;
         let old = self.stored(old.clone());
         self.note_all_updated();
-        rows::delete_row(&self.db.db, &tx, &self.def, &from_locator(at)?, &old)
+        rows::delete_row(self.rowsets(), tx, &self.def, &from_locator(at)?, &old)
             .map_err(|e| self.shape.names.in_words(e))?;
         self.changes().rows(1);
         Ok(())

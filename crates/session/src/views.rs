@@ -394,12 +394,7 @@ impl VirtualTable for Declared {
         let Some(context) = host.session().downcast_ref::<Context>() else {
             return Ok(Box::new(std::iter::empty()));
         };
-        let mut elsewhere = None;
-        if let Some(database) = &self.database {
-            let mut copy = context.clone();
-            copy.database = database.as_str().into();
-            elsewhere = Some(copy);
-        }
+        let elsewhere = self.database.as_ref().map(|d| context.within(d));
         let context = elsewhere.as_ref().unwrap_or(context);
         match self.rows {
             Rows::All(f) => Ok(Box::new(f(context, args)?.into_iter().map(Ok))),

@@ -300,13 +300,24 @@ impl Rowset {
         mode: LockMode,
     ) -> Result<(), Wanted> {
         let intent = self.page_wanted(page);
-        self.try_uncounted(tx, intent)?;
-        let wanted = Wanted {
+        let locks = &self.db.engine.locks;
+        let (on_page, on_row) = locks.try_lock_row(
+            &tx.owner,
+            &self.entity(),
+            (&intent.resource, intent.mode),
+            (resource, mode),
+        );
+        for granted in on_page.iter().chain(&on_row) {
+            self.escalate_if(tx, granted);
+        }
+        if on_page.is_none() {
+            return Err(intent);
+        }
+        on_row.map(|_| ()).ok_or(Wanted {
             resource: *resource,
             mode,
             duration: LockDuration::Normal,
-        };
-        self.try_uncounted(tx, wanted).map(|_| ())
+        })
     }
 
     fn page_wanted(&self, page: PageId) -> Wanted {

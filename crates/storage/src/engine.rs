@@ -217,6 +217,8 @@ pub(crate) struct Storage {
     /// The rightmost leaf, or the heap page that took the last row (page id packed); 0: unknown.
     pub hint: AtomicU64,
     pub rows: RowCount,
+    /// The unit's chain has gone, and with it what is known here.
+    gone: AtomicBool,
     /// Pages came or went since sysallocunits was told how many there are.
     pub pages_changed: AtomicBool,
     /// Heap and text pages that have room.
@@ -241,6 +243,7 @@ impl Storage {
             forgotten: AtomicU64::new(0),
             hint: AtomicU64::new(0),
             rows: RowCount::default(),
+            gone: AtomicBool::new(false),
             pages_changed: AtomicBool::new(false),
             free: Mutex::new(FreeSpace::default()),
             ghosts: AtomicU64::new(0),
@@ -257,6 +260,15 @@ impl Storage {
 
     pub fn set_filegroup(&self, id: u16) {
         self.filegroup.store(id, Ordering::Relaxed);
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Whoever keeps it open looks for the unit again.
+    pub fn goes(&self) {
+        self.gone.store(true, Ordering::Relaxed);
     }
 
     /// The definition that was used last.

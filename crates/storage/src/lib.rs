@@ -54,6 +54,7 @@ mod load;
 mod lob;
 mod log_files;
 mod log_room;
+mod open;
 mod operations;
 mod pace;
 mod page_counts;
@@ -86,6 +87,7 @@ pub use files::{
     DataFileInfo, DataFileSpec, FileChange, FileGrowth, FilegroupChange, FilegroupInfo, ObjectNames,
 };
 pub use load::{Build, BuildError, Load, LoadError, Logging, Unsorted, write_sorted};
+pub use open::OpenRowsets;
 pub use operations::{LatchWaits, OperationCounts};
 pub use physical::{Level, Records, Scan};
 pub use pool::{BufferedPage, PoolStats};

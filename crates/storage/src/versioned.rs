@@ -74,7 +74,7 @@ impl Rowset {
         if self.is_system() {
             return Ok(());
         }
-        self.db.transactions.begin_if_needed(tx)?;
+        self.db.transactions.ensure_begun(tx)?;
         if !self.keeps_versions() {
             return Ok(());
         }

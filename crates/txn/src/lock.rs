@@ -85,6 +85,14 @@ pub struct LockOutcome {
     pub escalate: bool,
 }
 
+impl LockOutcome {
+    const ALREADY: LockOutcome = LockOutcome {
+        acquired: Acquired::Already,
+        waited: false,
+        escalate: false,
+    };
+}
+
 /// Why a lock was not granted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LockError {
@@ -269,14 +277,45 @@ impl LockManager {
         mode: LockMode,
         duration: LockDuration,
     ) -> Option<LockOutcome> {
+        if duration == LockDuration::Normal && owner.has_intent(resource, mode) {
+            return Some(LockOutcome::ALREADY);
+        }
+        let held = owner.0.held.lock();
+        self.try_under(owner, held, entity, resource, (mode, duration))
+            .1
+    }
+
+    /// A page's intent and a row's lock until the transaction ends, without waiting: how that of the page came out, and,
+    /// where it was granted, that of the row.
+    pub fn try_lock_row(
+        &self,
+        owner: &LockOwner,
+        entity: &Entity,
+        page: (&Resource, LockMode),
+        row: (&Resource, LockMode),
+    ) -> (Option<LockOutcome>, Option<LockOutcome>) {
+        let normal = LockDuration::Normal;
+        let held = owner.0.held.lock();
+        let (held, first) = self.try_under(owner, held, entity, page.0, (page.1, normal));
+        if first.is_none() {
+            return (None, None);
+        }
+        let (_held, second) = self.try_under(owner, held, entity, row.0, (row.1, normal));
+        (first, second)
+    }
+
+    /// [`LockManager::try_lock_in`] with the owner's list at hand.
+    fn try_under<'o>(
+        &self,
+        owner: &'o LockOwner,
+        mut held: MutexGuard<'o, owner::Held>,
+        entity: &Entity,
+        resource: &Resource,
+        (mode, duration): (LockMode, LockDuration),
+    ) -> (MutexGuard<'o, owner::Held>, Option<LockOutcome>) {
         let key = Key::of(resource);
-        let mut held = owner.0.held.lock();
         if held.is_covered(entity, resource, mode) {
-            return Some(LockOutcome {
-                acquired: Acquired::Already,
-                waited: false,
-                escalate: false,
-            });
+            return (held, Some(LockOutcome::ALREADY));
         }
         let mut before = held.locks.get(&key).copied();
         let target = before.map_or(mode, |b| b.mode.join(mode));
@@ -284,18 +323,19 @@ impl LockManager {
             && b.mode == target
             && duration != LockDuration::Session
         {
-            return Some(LockOutcome {
-                acquired: match duration {
-                    LockDuration::Instant => Acquired::Instant,
-                    _ => Acquired::Already,
-                },
-                waited: false,
-                escalate: false,
-            });
+            let acquired = match duration {
+                LockDuration::Instant => Acquired::Instant,
+                _ => Acquired::Already,
+            };
+            let outcome = LockOutcome {
+                acquired,
+                ..LockOutcome::ALREADY
+            };
+            return (held, Some(outcome));
         }
         let mut how = Granted::default();
         if before.is_none_or(|b| b.mode != target) {
-            count(Counter::LockRequests, 1);
+            held.count_request();
             how.private = duration == LockDuration::Normal
                 && is_weak(resource, target)
                 && before.is_none_or(|b| b.private)
@@ -316,7 +356,7 @@ impl LockManager {
                     if how.strong {
                         self.intents.withdraw(&key);
                     }
-                    return None;
+                    return (held, None);
                 }
             }
         }
@@ -327,7 +367,7 @@ impl LockManager {
         if outcome.acquired != Acquired::Already {
             tell_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
         }
-        Some(outcome)
+        (held, Some(outcome))
     }
 
     /// Whether anybody holds a key-range lock. Ask with the page latched that the new key goes to: who takes range

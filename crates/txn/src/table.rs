@@ -9,39 +9,95 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use duramen_base::{Lsn, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_wal::record::ActiveXact;
 
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    begin: Lsn,
-    last: Lsn,
-    prepared: bool,
-}
-
 /// One active transaction of a database.
+///
+/// Its one writer is whoever holds the transaction's state; it stores, and whoever lists the table reads again when it was
+/// in the middle of that (a sequence lock: every record of every transaction comes by here).
 #[derive(Debug)]
 pub struct ActiveTxn {
     pub xdes: XdesId,
-    progress: Mutex<Progress>,
+    /// Odd while the LSNs change.
+    turn: AtomicU32,
+    begin: [AtomicU64; 2],
+    last: [AtomicU64; 2],
+    prepared: AtomicBool,
+}
+
+/// The two halves of an LSN: the VLF and the block, the record.
+fn halves(lsn: Lsn) -> [u64; 2] {
+    [
+        u64::from(lsn.vlf) << 32 | u64::from(lsn.block),
+        u64::from(lsn.slot),
+    ]
+}
+
+fn whole([place, slot]: [u64; 2]) -> Lsn {
+    Lsn::new((place >> 32) as u32, place as u32, slot as u16)
 }
 
 impl ActiveTxn {
+    fn new(xdes: XdesId, begin: Lsn, last: Lsn) -> ActiveTxn {
+        ActiveTxn {
+            xdes,
+            turn: AtomicU32::new(0),
+            begin: halves(begin).map(AtomicU64::new),
+            last: halves(last).map(AtomicU64::new),
+            prepared: AtomicBool::new(false),
+        }
+    }
+
     pub(crate) fn began(&self, lsn: Lsn) {
-        let mut p = self.progress.lock();
-        p.begin = lsn;
-        p.last = lsn;
+        self.write(&[&self.begin, &self.last], lsn);
     }
 
     pub(crate) fn logged(&self, lsn: Lsn) {
-        self.progress.lock().last = lsn;
+        self.write(&[&self.last], lsn);
     }
 
     pub(crate) fn prepared(&self) {
-        self.progress.lock().prepared = true;
+        self.prepared.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    fn write(&self, fields: &[&[AtomicU64; 2]], lsn: Lsn) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        for field in fields {
+            for (half, value) in field.iter().zip(halves(lsn)) {
+                half.store(value, Ordering::Relaxed);
+            }
+        }
+        self.turn.store(turn.wrapping_add(2), Ordering::Release);
+    }
+
+    fn info(&self) -> ActiveInfo {
+        let read = |field: &[AtomicU64; 2]| {
+            whole([
+                field[0].load(Ordering::Relaxed),
+                field[1].load(Ordering::Relaxed),
+            ])
+        };
+        loop {
+            let turn = self.turn.load(Ordering::Acquire);
+            let (begin_lsn, last_lsn) = (read(&self.begin), read(&self.last));
+            fence(Ordering::Acquire);
+            if turn.is_multiple_of(2) && self.turn.load(Ordering::Relaxed) == turn {
+                return ActiveInfo {
+                    xdes: self.xdes,
+                    begin_lsn,
+                    last_lsn,
+                    prepared: self.prepared.load(Ordering::Acquire),
+                };
+            }
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -79,20 +135,17 @@ impl TxnTable {
     /// Enters a transaction whose records will all come after `floor`.
     pub fn begin(&self, floor: Lsn) -> Arc<ActiveTxn> {
         let xdes = XdesId(self.next.fetch_add(1, Ordering::Relaxed));
-        self.adopt(xdes, floor, floor)
+        self.enter(xdes, floor, floor)
     }
 
     /// Enters a transaction that recovery has found.
     pub fn adopt(&self, xdes: XdesId, begin: Lsn, last: Lsn) -> Arc<ActiveTxn> {
         self.next.fetch_max(xdes.0 + 1, Ordering::Relaxed);
-        let entry = Arc::new(ActiveTxn {
-            xdes,
-            progress: Mutex::new(Progress {
-                begin,
-                last,
-                prepared: false,
-            }),
-        });
+        self.enter(xdes, begin, last)
+    }
+
+    fn enter(&self, xdes: XdesId, begin: Lsn, last: Lsn) -> Arc<ActiveTxn> {
+        let entry = Arc::new(ActiveTxn::new(xdes, begin, last));
         self.active.lock().insert(xdes, Arc::clone(&entry));
         entry
     }
@@ -103,18 +156,7 @@ impl TxnTable {
 
     pub fn active(&self) -> Vec<ActiveInfo> {
         let active = self.active.lock();
-        active
-            .values()
-            .map(|entry| {
-                let p = *entry.progress.lock();
-                ActiveInfo {
-                    xdes: entry.xdes,
-                    begin_lsn: p.begin,
-                    last_lsn: p.last,
-                    prepared: p.prepared,
-                }
-            })
-            .collect()
+        active.values().map(|entry| entry.info()).collect()
     }
 
     /// The list in the form of LOP_XACT_CKPT.

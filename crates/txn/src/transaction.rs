@@ -146,6 +146,8 @@ pub struct Transaction {
     dropped: AtomicBool,
     /// Whether a statement has ever taken locks for itself: only then is the list of them looked at.
     statement_locked: AtomicBool,
+    /// The database whose part it got last, 1 more than its id: it has begun there. 0: it may have begun nowhere.
+    pub(crate) begun: AtomicU32,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
     /// See [`Transaction::unreserved`].
@@ -181,6 +183,7 @@ impl Transaction {
             defined: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
             statement_locked: AtomicBool::new(false),
+            begun: AtomicU32::new(0),
             lock_timeout: AtomicI64::new(-1),
             unreserved: false,
             state: Mutex::new(State::default()),

@@ -213,6 +213,7 @@ impl TransactionLog {
             log: Arc::clone(self),
             active,
         });
+        tx.begun.store(u32::from(self.db.0) + 1, Ordering::Relaxed);
         Ok(state.parts.last_mut().expect("just pushed"))
     }
 
@@ -245,7 +246,16 @@ impl TransactionLog {
         }
     }
 
-    /// Makes sure that BEGIN_XACT is in the log; gives the transaction's id and last LSN here.
+    /// Makes sure that the transaction is in the table of active ones, and its BEGIN_XACT in the log.
+    #[inline]
+    pub fn ensure_begun(self: &Arc<Self>, tx: &Transaction) -> SqlResult<()> {
+        if tx.begun.load(Ordering::Relaxed) == u32::from(self.db.0) + 1 {
+            return Ok(());
+        }
+        self.begin_if_needed(tx).map(|_| ())
+    }
+
+    /// The same; gives the transaction's id and last LSN here.
     pub fn begin_if_needed(self: &Arc<Self>, tx: &Transaction) -> SqlResult<(XdesId, Lsn)> {
         let mut state = tx.state.lock();
         let part = self.part(tx, &mut state)?;
@@ -442,6 +452,7 @@ pub fn commit(tx: &Transaction, option: Option<bool>) -> SqlResult<CommitLsns> {
             }
         }
     }
+    tx.begun.store(0, Ordering::Relaxed);
     let parts = std::mem::take(&mut state.parts);
     let mut hardened = Ok(());
     let mut unknown = Vec::new();
@@ -519,6 +530,7 @@ fn commit_two_phase(
         // or see what they did. They stay in their tables, in doubt, with their versions and (`is_in_doubt` tells the caller)
         // with their locks.
         state.in_doubt = true;
+        tx.begun.store(0, Ordering::Relaxed);
         state.parts.clear();
         state.writer = None;
         return Err(error);
@@ -556,6 +568,7 @@ pub fn abort(tx: &Transaction) -> Vec<(DbId, Lsn)> {
     if let Some(writer) = state.writer.take() {
         writer.abort();
     }
+    tx.begun.store(0, Ordering::Relaxed);
     for part in std::mem::take(&mut state.parts) {
         part.log.table.end(part.xdes);
         tx.owner.sub_log_used(part.bytes);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_storage::{LockHint, RowsetDef, ScanSpec};
+use duramen_storage::{LockHint, OpenRowsets, RowsetDef, ScanSpec};
 use duramen_txn::Transaction;
 use duramen_types::Value;
 
@@ -269,15 +269,16 @@ impl CatalogDb {
         let rowset = self.database().rowset(from);
         let mut cursor = rowset.scan(base.tx, ScanSpec::all(LockHint::None))?;
         let numbered = from.has_uniquifier();
+        let rowsets = OpenRowsets::none(self.database());
         while let Some((at, mut row)) = cursor.next(base.tx)? {
             if after.data_of(&row).rowset == from.rowset {
                 continue;
             }
-            rows::delete_row(self.database(), base.tx, before, &at, &row)?;
+            rows::delete_row(&rowsets, base.tx, before, &at, &row)?;
             if numbered && let Some(last) = row.last_mut() {
                 *last = Value::Null;
             }
-            rows::insert_row(self.database(), base.tx, after, &row).map_err(SqlError::from)?;
+            rows::insert_row(&rowsets, base.tx, after, &row).map_err(SqlError::from)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::partitions::Place;
 use crate::registry::{DatabaseEntry, FileEntry, FileKind, Registry};
 use duramen_base::{DbId, FileId};
 use duramen_storage::{
-    CreateDatabase, DataFileSpec, Engine, EngineConfig, FileGrowth, OpenDatabase,
+    CreateDatabase, DataFileSpec, Engine, EngineConfig, FileGrowth, OpenDatabase, OpenRowsets,
 };
 use duramen_txn::{LockDuration, LockMode, Resource};
 
@@ -186,7 +186,13 @@ fn tables_survive_a_restart() {
         .create_table(&tx, &new_table("People", indexes))
         .expect("table is made");
     for (id, name) in [(2, "b"), (1, "a"), (3, "c")] {
-        insert_row(c.database(), &tx, &table, &row(id, name)).expect("row goes in");
+        insert_row(
+            &OpenRowsets::none(c.database()),
+            &tx,
+            &table,
+            &row(id, name),
+        )
+        .expect("row goes in");
     }
     assert_eq!(c.next_identity(&tx, &table), Ok(1));
     assert_eq!(c.next_identity(&tx, &table), Ok(2));
@@ -223,7 +229,13 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
         .expect("table is made");
     assert!(table.is_heap());
     for (id, name) in [(2, "b"), (1, "a"), (3, "b")] {
-        insert_row(c.database(), &tx, &table, &row(id, name)).expect("row goes in");
+        insert_row(
+            &OpenRowsets::none(c.database()),
+            &tx,
+            &table,
+            &row(id, name),
+        )
+        .expect("row goes in");
     }
     table = c
         .create_index(&tx, &table, &index("ix", 1, false, false), 1)
@@ -319,7 +331,8 @@ fn columns_and_constraints_come_and_go() {
         .create_table(&tx, &new_table("t", indexes))
         .expect("table is made");
     for id in 1..=3 {
-        insert_row(c.database(), &tx, &table, &row(id, "x")).expect("row goes in");
+        insert_row(&OpenRowsets::none(c.database()), &tx, &table, &row(id, "x"))
+            .expect("row goes in");
     }
     let mut n = 10;
     table = c

@@ -11,7 +11,7 @@ use duramen_txn::{Transaction, TxnKind};
 use duramen_types::Value;
 
 use super::Run;
-use crate::host::HostView;
+use crate::host::{HostView, Surroundings};
 use crate::live_plan::LivePlan;
 use crate::plan_xml;
 use crate::sink::ResultSink;
@@ -47,7 +47,7 @@ impl Run<'_> {
 
     pub(super) fn end_statement(
         &mut self,
-        transaction: Arc<Transaction>,
+        transaction: &Arc<Transaction>,
         succeeded: bool,
     ) -> SqlResult<()> {
         if transaction.kind != TxnKind::Autocommit {
@@ -58,9 +58,9 @@ impl Run<'_> {
             return Ok(());
         }
         if succeeded {
-            self.session.finish(&transaction, None)
+            self.session.finish(transaction, None)
         } else {
-            self.session.instance.rollback(&transaction, None)
+            self.session.instance.rollback(transaction, None)
         }
     }
 
@@ -207,6 +207,10 @@ impl Run<'_> {
         transaction: Option<Arc<Transaction>>,
         f: impl FnOnce(&mut Cx<'_>, &mut dyn ResultSink) -> T,
     ) -> T {
+        let session = &mut *self.session;
+        if !session.around.as_ref().is_some_and(|a| a.has(session)) {
+            session.around = Some(Surroundings::of(session));
+        }
         let mut vars = std::mem::take(&mut self.vars);
         let host = HostView::new(
             self.session,
@@ -295,7 +299,7 @@ impl Run<'_> {
             .then(|| self.statement_transaction("SELECT"));
         let result = self.with_cx(transaction.clone(), |cx, _| f(e, cx));
         if let Some(t) = transaction {
-            self.end_statement(t, result.is_ok())?;
+            self.end_statement(&t, result.is_ok())?;
         }
         result
     }

@@ -111,7 +111,7 @@ impl Run<'_> {
         } else if transaction.kind != TxnKind::Autocommit {
             self.session.defined = true;
         }
-        self.end_statement(transaction, result.is_ok())?;
+        self.end_statement(&transaction, result.is_ok())?;
         if result.is_err() {
             db.catalog.invalidate();
         }

@@ -76,7 +76,7 @@ impl Run<'_> {
                 Err(_) => instance.rollback(&transaction, Some(&point))?,
             }
         }
-        self.end_statement(transaction, result.is_ok())?;
+        self.end_statement(&transaction, result.is_ok())?;
         if result.is_err() {
             db.catalog.invalidate();
         }

@@ -74,7 +74,7 @@ impl Run<'_> {
         }
         let transaction = self.statement_transaction("SELECT");
         let result = self.rows(at, &plan, assigns, &transaction);
-        self.end_statement(transaction, result.is_ok())?;
+        self.end_statement(&transaction, result.is_ok())?;
         let n = result?;
         self.session.state.rowcount = n;
         self.done(Some(n), command::SELECT, false);
@@ -204,7 +204,7 @@ impl Run<'_> {
         }
         // Who waits for a commit to be hardened runs nothing.
         drop(admitted);
-        self.end_statement(transaction.clone(), succeeded)?;
+        self.end_statement(&transaction, succeeded)?;
         if own && open {
             self.session.transaction = None;
             match succeeded && !transaction.is_doomed() {

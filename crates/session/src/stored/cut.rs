@@ -140,14 +140,14 @@ impl StoredTable {
         Ok(match self.entries(bounds) {
             None => Box::new(DataCursor {
                 cursor,
-                tx,
+                tx: tx.clone(),
                 width,
                 names,
             }),
             Some(index) => Box::new(EntryCursor {
                 cursor,
                 held: super::held(index, width),
-                tx,
+                tx: tx.clone(),
                 width,
                 names,
             }),

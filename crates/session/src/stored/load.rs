@@ -48,7 +48,7 @@ impl StoredTable {
         };
         Ok(Some(Box::new(StoredLoad {
             table: self,
-            tx: transaction(cx)?,
+            tx: transaction(cx)?.clone(),
             loads,
         })))
     }

@@ -190,7 +190,9 @@ impl Database {
             .get(&au)
             .is_some_and(|s| s.roots.lock().first_iam == first_iam)
         {
-            storages.remove(&au);
+            if let Some(storage) = storages.remove(&au) {
+                storage.goes();
+            }
             self.store.page_waits.forget(au);
         }
     }

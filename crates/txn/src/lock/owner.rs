@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
+use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
 
 use super::held::HeldLocks;
@@ -40,13 +41,20 @@ pub enum LockDuration {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub locks: HeldLocks,
+    /// See [`OwnerState::intent`].
+    intent: Arc<AtomicU64>,
     pub sequence: u64,
     /// Whether strong requests visit this owner; see [`super::intents`].
     pub registered: bool,
     /// Table locks that stand for fine locks: while there are none, nobody looks for them.
     coarse: u32,
     counts: Vec<FineCount>,
+    /// Requests that the server's counter has not been told of.
+    requests: u64,
 }
+
+/// So many requests are counted at once: every core counts them, in one place.
+const REQUESTS_AT_ONCE: u64 = 32;
 
 #[derive(Debug)]
 struct FineCount {
@@ -57,6 +65,21 @@ struct FineCount {
 }
 
 impl Held {
+    /// A request for a lock; the counter is told of it at the end of the transaction at the latest.
+    #[inline]
+    pub fn count_request(&mut self) {
+        self.requests += 1;
+        if self.requests == REQUESTS_AT_ONCE {
+            self.tell_requests();
+        }
+    }
+
+    pub fn tell_requests(&mut self) {
+        if self.requests > 0 {
+            count(Counter::LockRequests, std::mem::take(&mut self.requests));
+        }
+    }
+
     /// Counts a new fine lock of the running statement; true when it is time to try the table lock.
     pub fn count_fine(&mut self, db: DbId, object: ObjectId) -> bool {
         let found = self
@@ -96,10 +119,16 @@ impl Held {
 
     /// A lock on `resource` went from one mode to another (`None`: not held).
     pub fn changed(&mut self, resource: &Resource, from: Option<LockMode>, to: Option<LockMode>) {
-        if matches!(resource, Resource::Object(..)) {
+        if let Resource::Object(db, object) = *resource {
             let coarse = |m: Option<LockMode>| m.is_some_and(|m| m.covers_below(LockMode::S));
             self.coarse += u32::from(coarse(to));
             self.coarse -= u32::from(coarse(from));
+            let table = packed(db, object);
+            if to.is_some_and(|m| m.covers(LockMode::IX)) {
+                self.intent.store(table, Ordering::Relaxed);
+            } else if self.intent.load(Ordering::Relaxed) == table {
+                self.intent.store(0, Ordering::Relaxed);
+            }
         }
     }
 
@@ -119,6 +148,11 @@ impl Held {
     }
 }
 
+/// Never 0 for an object.
+fn packed(db: DbId, object: ObjectId) -> u64 {
+    1 << 63 | u64::from(db.0) << 32 | u64::from(object.0 as u32)
+}
+
 /// What an owner is waiting for, as the deadlock search sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
@@ -135,6 +169,9 @@ pub(super) struct OwnerState {
     pub transaction: AtomicU64,
     pub cancelled: AtomicBool,
     pub held: Mutex<Held>,
+    /// A table on which IX or more is held, packed; 0: look into `held`. Set and cleared under its mutex, by those who
+    /// work for the owner; so whoever of them finds its table here need not take it.
+    intent: Arc<AtomicU64>,
     /// Held by the one thread of the owner that waits.
     pub turn: Mutex<()>,
     /// Set and cleared only under the lock of the partition that holds the request.
@@ -152,14 +189,16 @@ pub struct LockOwner(pub(super) Arc<OwnerState>);
 
 impl LockOwner {
     pub(super) fn new(id: u64, spid: SessionId) -> LockOwner {
+        let held = Held::default();
         LockOwner(Arc::new(OwnerState {
+            intent: held.intent.clone(),
+            held: Mutex::new(held),
             id,
             spid,
             priority: AtomicI8::new(0),
             log_used: AtomicU64::new(0),
             transaction: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
-            held: Mutex::new(Held::default()),
             turn: Mutex::new(()),
             waiting: Mutex::new(None),
             before_wait: OnceLock::new(),
@@ -248,6 +287,17 @@ impl LockOwner {
     /// How many locks are held.
     pub fn held_count(&self) -> usize {
         self.0.held.lock().locks.len()
+    }
+
+    /// Whether `mode` on `resource` is IX on a table that is known to be held so.
+    #[inline]
+    pub(super) fn has_intent(&self, resource: &Resource, mode: LockMode) -> bool {
+        match *resource {
+            Resource::Object(db, object) => {
+                mode == LockMode::IX && self.0.intent.load(Ordering::Relaxed) == packed(db, object)
+            }
+            _ => false,
+        }
     }
 
     /// The mode held on `resource`.

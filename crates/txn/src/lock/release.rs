@@ -80,6 +80,7 @@ impl LockManager {
     pub fn release_all(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
+        held.tell_requests();
         if held.locks.is_empty() || owner.kept_for_ever().is_some() {
             return;
         }
@@ -112,6 +113,7 @@ impl LockManager {
     pub fn release_session(&self, owner: &LockOwner) {
         let mut held = owner.0.held.lock();
         held.clear_counts();
+        held.tell_requests();
         if owner.kept_for_ever().is_some() {
             return;
         }
