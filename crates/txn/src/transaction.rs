@@ -14,7 +14,6 @@ use duramen_base::{DbId, Lsn, SessionId, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, WallTime};
 
-use crate::durability::CommitWait;
 use crate::lock::{LockMark, LockMode, LockOwner, Resource};
 use crate::table::ActiveTxn;
 use crate::txlog::TransactionLog;
@@ -113,7 +112,6 @@ impl SavePoint {
 pub(crate) struct State {
     pub parts: Vec<DbPart>,
     pub savepoints: Vec<SavePoint>,
-    pub points: u64,
     /// SNAPSHOT: what the transaction sees, from its first access to data on.
     pub view: Option<ReadView>,
     pub writer: Option<VersionWriter>,
@@ -146,8 +144,12 @@ pub struct Transaction {
     dropped: AtomicBool,
     /// Whether a statement has ever taken locks for itself: only then is the list of them looked at.
     statement_locked: AtomicBool,
-    /// The database whose part it got last, 1 more than its id: it has begun there. 0: it may have begun nowhere.
+    /// The database whose part it got last, 1 more than its id: it has begun there. 0: it has begun nowhere.
     pub(crate) begun: AtomicU32,
+    /// A database that it began in has COMMIT_WAIT = STATEMENT.
+    pub(crate) waits: AtomicBool,
+    /// How many points to roll back to it has had.
+    points: AtomicU64,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
     /// See [`Transaction::unreserved`].
@@ -184,6 +186,8 @@ impl Transaction {
             dropped: AtomicBool::new(false),
             statement_locked: AtomicBool::new(false),
             begun: AtomicU32::new(0),
+            waits: AtomicBool::new(false),
+            points: AtomicU64::new(0),
             lock_timeout: AtomicI64::new(-1),
             unreserved: false,
             state: Mutex::new(State::default()),
@@ -336,11 +340,9 @@ impl Transaction {
         !self.state.lock().parts.is_empty()
     }
 
-    /// Does its COMMIT wait until it is hardened (COMMIT_WAIT = STATEMENT where it has written)?
+    /// Will its COMMIT wait until it is hardened (COMMIT_WAIT = STATEMENT where it has written, as that was then)?
     pub fn waits_at_commit(&self) -> bool {
-        let state = self.state.lock();
-        let mut logs = state.parts.iter().map(|p| p.log.commit_wait());
-        logs.any(|wait| wait == CommitWait::Statement)
+        self.waits.load(Ordering::Relaxed)
     }
 
     /// Bytes of log in all databases.
@@ -358,13 +360,19 @@ impl Transaction {
 
     /// The point before a statement, for undoing the statement alone. Writes nothing.
     pub fn statement_point(&self, locks: LockMark) -> SavePoint {
-        let mut state = self.state.lock();
-        state.points += 1;
+        // Only the session's own worker makes points.
+        let number = self.points.load(Ordering::Relaxed) + 1;
+        self.points.store(number, Ordering::Relaxed);
+        let mut lsns = Vec::new();
+        if self.begun.load(Ordering::Relaxed) != 0 {
+            let state = self.state.lock();
+            lsns.extend(state.parts.iter().map(|p| (p.db, p.last_lsn)));
+        }
         SavePoint {
             name: String::new(),
-            lsns: state.parts.iter().map(|p| (p.db, p.last_lsn)).collect(),
+            lsns,
             locks,
-            number: state.points,
+            number,
         }
     }
 

@@ -213,8 +213,21 @@ impl TransactionLog {
             log: Arc::clone(self),
             active,
         });
-        tx.begun.store(u32::from(self.db.0) + 1, Ordering::Relaxed);
+        self.note_begun(tx);
         Ok(state.parts.last_mut().expect("just pushed"))
+    }
+
+    /// It has a part here.
+    fn note_begun(&self, tx: &Transaction) {
+        tx.begun.store(self.code(), Ordering::Relaxed);
+        if self.commit_wait() == CommitWait::Statement {
+            tx.waits.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// This database in `Transaction::begun`.
+    fn code(&self) -> u32 {
+        u32::from(self.db.0) + 1
     }
 
     /// A second database that survives a restart makes a transaction one of two phases. The coordinator's beginning is
@@ -249,7 +262,7 @@ impl TransactionLog {
     /// Makes sure that the transaction is in the table of active ones, and its BEGIN_XACT in the log.
     #[inline]
     pub fn ensure_begun(self: &Arc<Self>, tx: &Transaction) -> SqlResult<()> {
-        if tx.begun.load(Ordering::Relaxed) == u32::from(self.db.0) + 1 {
+        if tx.begun.load(Ordering::Relaxed) == self.code() {
             return Ok(());
         }
         self.begin_if_needed(tx).map(|_| ())
@@ -307,6 +320,7 @@ impl TransactionLog {
     pub fn adopt(self: &Arc<Self>, tx: &Transaction, xdes: XdesId, begin: Lsn, last: Lsn) {
         tx.drops_pages();
         let active = self.table.adopt(xdes, begin, last);
+        self.note_begun(tx);
         tx.state.lock().parts.push(DbPart {
             db: self.db,
             xdes,

@@ -7,6 +7,7 @@ use duramen_observe::events::RecompileCause;
 use duramen_query::host::Nowhere;
 use duramen_query::{Binder, Cx, Expr, Plan, Sizes, dml::Dml};
 use duramen_tsql::ast;
+use duramen_txn::lock::LockMark;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::Value;
 
@@ -38,11 +39,17 @@ impl Run<'_> {
 
     /// The open transaction, or one for this statement alone.
     pub(super) fn statement_transaction(&self, name: &str) -> Arc<Transaction> {
-        self.session.owner.statement_start();
-        match &self.session.transaction {
+        self.begin_statement(name).0
+    }
+
+    /// The transaction of a statement, and the point to which its undoing gives locks back.
+    pub(super) fn begin_statement(&self, name: &str) -> (Arc<Transaction>, LockMark) {
+        let locks = self.session.owner.statement_start();
+        let transaction = match &self.session.transaction {
             Some(t) => t.clone(),
             None => self.session.new_transaction(TxnKind::Autocommit, name),
-        }
+        };
+        (transaction, locks)
     }
 
     pub(super) fn end_statement(
@@ -71,6 +78,11 @@ impl Run<'_> {
     }
 
     pub(super) fn cached(&self, at: usize) -> Option<Bound> {
+        self.checked(at).cloned()
+    }
+
+    /// What a step has bound, if it still holds.
+    pub(super) fn checked(&self, at: usize) -> Option<&Bound> {
         let version = self.version();
         let (bound_at, bound) = self.bound[at].as_ref()?;
         if *bound_at != version {
@@ -86,7 +98,7 @@ impl Run<'_> {
         if duramen_observe::events::plans_are_wanted() {
             self.tell_plan(at, bound_at, bound);
         }
-        Some(bound.clone())
+        Some(bound)
     }
 
     /// What events are to say of a statement's plan is found out once for each.

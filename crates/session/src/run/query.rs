@@ -141,9 +141,13 @@ impl Run<'_> {
         name: &str,
         bind: impl Fn(&HostView<'_>) -> SqlResult<Dml>,
     ) -> SqlResult<()> {
-        let dml = match self.cached(at) {
-            Some(Bound::Dml(d, _)) => d,
-            _ => {
+        let known = match self.checked(at) {
+            Some(Bound::Dml(d, _)) => Some(d.clone()),
+            _ => None,
+        };
+        let dml = match known {
+            Some(dml) => dml,
+            None => {
                 let dml = Arc::new(self.with_host(None, bind)?);
                 let sizes = Arc::new(dml.sizes());
                 self.keep(at, Bound::Dml(dml.clone(), sizes));
@@ -173,9 +177,8 @@ impl Run<'_> {
         }
         let admission = self.session.instance.admission.clone();
         let admitted = admission.enter(self.session.spid);
-        let transaction = self.statement_transaction(name);
-        let point =
-            transaction.statement_point(self.session.instance.locks.mark(&self.session.owner));
+        let (transaction, locks) = self.begin_statement(name);
+        let point = transaction.statement_point(locks);
         let limit = self.session.options.row_limit();
         self.show_live(at);
         let done = self.with_cx(Some(transaction.clone()), |cx, sink| {

@@ -11,6 +11,7 @@ use duramen_base::{DbId, ObjectId, RowsetId, SessionId, SqlError};
 use duramen_observe::{Counter, count};
 use duramen_os::sync::Mutex;
 
+use super::LockMark;
 use super::held::HeldLocks;
 use super::mode::LockMode;
 use super::resource::{Key, Resource};
@@ -240,16 +241,13 @@ impl LockOwner {
         self.0.log_used.store(bytes, Ordering::Relaxed);
     }
 
+    /// Those who log for an owner mostly do so one after the other: what gets lost when they do not is an estimate's.
     pub fn add_log_used(&self, bytes: u64) {
-        self.0.log_used.fetch_add(bytes, Ordering::Relaxed);
+        self.set_log_used(self.log_used() + bytes);
     }
 
     pub(crate) fn sub_log_used(&self, bytes: u64) {
-        let less = |used: u64| Some(used.saturating_sub(bytes));
-        let _ = self
-            .0
-            .log_used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.set_log_used(self.log_used().saturating_sub(bytes));
     }
 
     pub fn log_used(&self) -> u64 {
@@ -279,9 +277,11 @@ impl LockOwner {
         self.0.for_ever.get()
     }
 
-    /// A new statement begins: escalation counts start again.
-    pub fn statement_start(&self) {
-        self.0.held.lock().clear_counts();
+    /// A new statement begins: escalation counts start again. The point to which its undoing gives locks back.
+    pub fn statement_start(&self) -> LockMark {
+        let mut held = self.0.held.lock();
+        held.clear_counts();
+        LockMark(held.sequence)
     }
 
     /// How many locks are held.
