@@ -64,8 +64,10 @@ impl Poller {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Waits for sockets, a few at once; none after a ring, a signal, or the time.
-    pub fn wait(&self, found: &mut Vec<Ready>, limit: Option<Duration>) {
+    /// Waits for sockets, a few at once; none after a ring, a signal, or the time. Whether it was a ring, or one came with
+    /// them: nobody else hears that one.
+    #[must_use]
+    pub fn wait(&self, found: &mut Vec<Ready>, limit: Option<Duration>) -> bool {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(limit.subsec_nanos()),
@@ -76,8 +78,10 @@ impl Poller {
         };
         let mut events = [none; AT_ONCE];
         let count = epoll::wait(&self.epoll, &mut events, limit.as_ref()).unwrap_or(0);
+        let mut rung = false;
         for event in events.iter().take(count) {
             let (connection, flags) = ({ event.data }.u64(), { event.flags });
+            rung |= connection == BELL;
             if connection != BELL {
                 let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
                 found.push(Ready {
@@ -87,5 +91,6 @@ impl Poller {
                 });
             }
         }
+        rung
     }
 }

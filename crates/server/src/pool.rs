@@ -94,7 +94,7 @@ struct Shared {
     jobs: AtomicUsize,
     /// Workers in [`Poller::wait`].
     watching: AtomicUsize,
-    /// The bell has been rung, and no worker has come from [`Poller::wait`] since.
+    /// The bell has been rung, and who has heard it has not yet looked for jobs.
     rung: AtomicBool,
     /// Workers that are not spare and wait for nothing but sockets and jobs.
     active: AtomicUsize,
@@ -348,13 +348,13 @@ impl Shared {
     fn watch(&self, found: &mut Vec<Ready>, awake: bool) {
         let until = time::now() + AWAKE;
         while awake && time::now() < until {
-            self.poller.wait(found, Some(Duration::ZERO));
-            // The bell may have rung: it says no more than this.
-            if !found.is_empty() || self.jobs.load(SeqCst) > 0 || self.closed.load(SeqCst) {
+            // Who has heard the bell goes back and says so, whatever has become of the job: until then nobody rings again.
+            let rung = self.poller.wait(found, Some(Duration::ZERO));
+            if rung || !found.is_empty() || self.jobs.load(SeqCst) > 0 || self.closed.load(SeqCst) {
                 return;
             }
         }
-        self.poller.wait(found, None);
+        let _heard = self.poller.wait(found, None);
     }
 
     fn be_slow(&self, now: Instant) {
@@ -461,7 +461,12 @@ impl Shared {
             drop(state);
             let mut buffer = vec![0; READ_BYTES];
             for _ in 0..LOOKS_OF_A_TICK {
-                self.poller.wait(&mut found, Some(Duration::ZERO));
+                if self.poller.wait(&mut found, Some(Duration::ZERO)) {
+                    self.rung.store(false, SeqCst);
+                    if self.jobs.load(SeqCst) > 0 {
+                        self.call_for_jobs();
+                    }
+                }
                 if found.is_empty() {
                     break;
                 }
@@ -512,6 +517,10 @@ fn work(shared: &Arc<Shared>) {
         shared.watching.fetch_sub(1, SeqCst);
         // Before the look for jobs, so that a job brought without a ring is seen.
         shared.rung.store(false, SeqCst);
+        if !found.is_empty() && shared.jobs.load(SeqCst) > 0 {
+            // Not by this worker for now.
+            shared.call_for_jobs();
+        }
         let mut ready = found.drain(..);
         let Some(first) = ready.next() else {
             continue;

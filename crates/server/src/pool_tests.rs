@@ -90,3 +90,36 @@ fn a_tick_makes_good_who_computes() {
     assert_eq!(pool.0.target.load(Ordering::SeqCst), 2);
     assert!(pool.close(Duration::from_secs(10)));
 }
+
+/// Jobs come one by one, from several sides, to workers that are awake, about to sleep or asleep: each is run although
+/// nothing comes after it.
+#[test]
+fn no_job_lies_while_workers_sleep() {
+    let pool = Pool::with_limits(8, 2, IDLE_LIMIT).unwrap();
+    let sides: Vec<_> = (0..3u64)
+        .map(|side| {
+            let pool = pool.clone();
+            thread::spawn("side", move || {
+                let done = Arc::new(AtomicU64::new(0));
+                for n in 1..=4_000 {
+                    let ran = done.clone();
+                    pool.run(move || ran.store(n, Ordering::SeqCst));
+                    let limit = time::now() + Duration::from_secs(20);
+                    while done.load(Ordering::SeqCst) != n {
+                        assert!(time::now() < limit, "job {n} of side {side} lies");
+                        thread::yield_now();
+                    }
+                    // As long as a worker stays awake, more or less.
+                    let pause = (n * 7 + side * 13) % 120;
+                    if pause > 60 {
+                        thread::sleep(Duration::from_micros(pause - 40));
+                    }
+                }
+            })
+        })
+        .collect();
+    for side in sides {
+        side.join().expect("every job has run");
+    }
+    assert!(pool.close(Duration::from_secs(10)));
+}

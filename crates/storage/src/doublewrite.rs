@@ -145,6 +145,14 @@ impl DoubleWrite {
         Ok(repaired)
     }
 
+    /// What the last batch has of a page of a database that is not open: what its place has, or what it shall have.
+    pub fn kept(&self, guid: &[u8; 16], page: PageId) -> Option<Box<PageBytes>> {
+        let inner = self.inner.lock();
+        let mut pending = inner.pending.iter();
+        let found = pending.find(|e| e.guid == *guid && e.page == page);
+        found.map(|e| e.bytes.clone())
+    }
+
     /// A database is repaired: its pages must not come back.
     pub fn forget(&self, guid: &[u8; 16]) {
         self.inner.lock().pending.retain(|e| e.guid != *guid);

@@ -22,9 +22,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_base::{DbId, EXTENT_PAGES, Lsn, PAGE_BYTES, PageId, SqlError, SqlResult, messages};
-use duramen_os::{IoError, OpenOptions};
+use duramen_os::{DiskFile, IoError, OpenOptions};
 use duramen_wal::record::RecordView;
 
 use super::blocks::LogBlocks;
@@ -34,6 +36,7 @@ use super::set::SetKind;
 use crate::engine::Engine;
 use crate::error::{io_error, logical_error};
 use crate::files::DataFile;
+use crate::files::make::find_guid;
 use crate::format::PageBytes;
 use crate::format::alloc::is_fixed_page;
 use crate::format::boot::{BOOT_PAGE, Boot, FileHeader};
@@ -49,8 +52,9 @@ const HEAD_BYTES: usize = 80;
 const MOST_FILES: usize = 32_767;
 const ENTRY_BYTES: usize = 6 + PAGE_BYTES;
 const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
-/// How often a boot page is read that changes meanwhile.
-const BOOT_READS: u32 = 4;
+/// How often a boot page is read that changes meanwhile, and how long its write is waited for between two looks.
+const BOOT_READS: u32 = 64;
+const BOOT_WAIT: Duration = Duration::from_millis(1);
 /// The file's name behind that of the primary file, and what it is called while it is made.
 const SUFFIX: &str = "~pages";
 const SUFFIX_NEW: &str = "~pages.new";
@@ -244,25 +248,48 @@ impl Engine {
     pub(super) fn closed_boot(&self, files: &RestoreFiles) -> SqlResult<Boot> {
         let (file, name) = self.state_file(files)?;
         let id = PageId::new(1, BOOT_PAGE);
-        let mut page: PageBytes = [0; PAGE_BYTES];
         let fail = |what| logical_error(what, "read", DbId(files.id), id, &name);
+        let page = match self.kept_boot(files) {
+            Some(page) => *page,
+            None => self.read_boot_page(&*file, &name, &fail)?,
+        };
+        let boot = Boot::read(&page)?;
+        match boot.own {
+            Some(_) => Ok(boot),
+            None => Err(fail("not a database of ours")),
+        }
+    }
+
+    /// The boot page that a batch which was cut short by a crash had on its way into its place: opening the database will
+    /// write it there, whatever stands there now.
+    fn kept_boot(&self, files: &RestoreFiles) -> Option<Box<PageBytes>> {
+        let spec = files.data.iter().find(|f| f.file_id == 1)?;
+        let file = DataFile::open(&self.env, spec).ok()?;
+        let guid = find_guid(&[Arc::new(file)], DbId(files.id)).ok()?;
+        self.pool.doublewrite.kept(&guid, PageId::new(1, BOOT_PAGE))
+    }
+
+    fn read_boot_page(
+        &self,
+        file: &dyn DiskFile,
+        name: &str,
+        fail: &dyn Fn(&'static str) -> SqlError,
+    ) -> SqlResult<PageBytes> {
+        let id = PageId::new(1, BOOT_PAGE);
+        let mut page: PageBytes = [0; PAGE_BYTES];
         // A checkpoint of a database that is still open may be writing it.
         for left in (0..BOOT_READS).rev() {
             file.read_at(&mut page, u64::from(BOOT_PAGE) * PAGE_BYTES as u64)
-                .map_err(|e| io_error(&e, "read", id, &name))?;
+                .map_err(|e| io_error(&e, "read", id, name))?;
             if verify(&page) == Verify::Ok {
                 break;
             }
             if left == 0 {
                 return Err(fail("incorrect checksum"));
             }
-            duramen_os::thread::yield_now();
+            duramen_os::thread::sleep(BOOT_WAIT);
         }
-        let boot = Boot::read(&page)?;
-        match boot.own {
-            Some(_) => Ok(boot),
-            None => Err(fail("not a database of ours")),
-        }
+        Ok(page)
     }
 
     /// Of a database that is not open: its family, where it can be read, and whether a chain of log backups has begun, as
