@@ -216,7 +216,7 @@ impl StoredTable {
         let (tx, context) = context(cx)?;
         if *self.db.db.name != *context.database && self.db.db.id.0 > 2 {
             let database = Resource::Database(self.db.db.id);
-            self.lock(&tx, &database, LockMode::S)?;
+            self.lock(tx, &database, LockMode::S)?;
         }
         Ok((tx, context))
     }
@@ -417,7 +417,7 @@ impl Table for StoredTable {
         let log = &self.db.db.transactions;
         tx.note_read(log);
         let versions = &self.db.db.engine.versions;
-        let reading = versioning::reading(&self.db.db, &tx, lock, || {
+        let reading = versioning::reading(&self.db.db, tx, lock, || {
             let now = || ReadView::now(versions, log);
             context.view.get_or_init(now).clone()
         })?;
@@ -435,8 +435,8 @@ impl Table for StoredTable {
                 let keys = path.map_or(&[][..], |p| &p.keys);
                 let data = (&self.def.data, self.def.partitioned.as_deref());
                 let spec = spec(bounds, &reading);
-                let cursor = Parts::open(&self.db.db, data, keys, bounds, spec, &tx);
-                self.check_definition(&tx, &reading)?;
+                let cursor = Parts::open(&self.db.db, data, keys, bounds, spec, tx);
+                self.check_definition(tx, &reading)?;
                 let cursor = cursor?;
                 let names = self.shape.names.clone();
                 let rows = DataCursor {
@@ -452,8 +452,8 @@ impl Table for StoredTable {
                 let keys = path.map_or(&[][..], |p| &p.keys);
                 let entries = (&index.rowset, index.partitioned.as_deref());
                 let spec = spec(bounds, &reading);
-                let cursor = Parts::open(&self.db.db, entries, keys, bounds, spec, &tx);
-                self.check_definition(&tx, &reading)?;
+                let cursor = Parts::open(&self.db.db, entries, keys, bounds, spec, tx);
+                self.check_definition(tx, &reading)?;
                 let cursor = cursor?;
                 if bounds.is_some_and(|b| b.covering) {
                     return Ok(Box::new(EntryCursor {
@@ -506,21 +506,21 @@ impl Table for StoredTable {
         self.note_all_updated();
         tx.start_as();
         if tx.isolation() == IsolationLevel::Snapshot {
-            let seen = versioning::snapshot(&self.db.db, &tx)?;
-            self.check_view(&tx, seen.as_ref())?;
+            let seen = versioning::snapshot(&self.db.db, tx)?;
+            self.check_view(tx, seen.as_ref())?;
         }
         let table = Resource::Object(self.db.db.id, self.def.id);
         if lock.grain == LockGrain::Table {
-            self.lock(&tx, &table, LockMode::X)?;
+            self.lock(tx, &table, LockMode::X)?;
         } else {
-            self.lock(&tx, &table, LockMode::IX)?;
+            self.lock(tx, &table, LockMode::IX)?;
         }
         self.check_current()
     }
 
     fn next_identity(&self, cx: &mut Cx<'_>) -> SqlResult<Value> {
         let tx = transaction(cx)?;
-        let n = self.db.catalog.next_identity(&tx, &self.def)?;
+        let n = self.db.catalog.next_identity(tx, &self.def)?;
         let ty = self
             .def
             .identity_column()
@@ -535,13 +535,13 @@ impl Table for StoredTable {
 
     fn next_identities(&self, n: usize, cx: &mut Cx<'_>) -> SqlResult<Vec<i64>> {
         let tx = transaction(cx)?;
-        self.db.catalog.next_identities(&tx, &self.def, n)
+        self.db.catalog.next_identities(tx, &self.def, n)
     }
 
     fn note_identity(&self, value: &Value, cx: &mut Cx<'_>) -> SqlResult<()> {
         let tx = transaction(cx)?;
         match value.as_i64() {
-            Some(n) => self.db.catalog.note_identity(&tx, &self.def, n),
+            Some(n) => self.db.catalog.note_identity(tx, &self.def, n),
             None => Ok(()),
         }
     }
@@ -550,7 +550,7 @@ impl Table for StoredTable {
         self.check_writable()?;
         let tx = transaction(cx)?;
         let row = self.stored(row);
-        if self.shape.ignores && self.is_duplicate(&tx, &row)? {
+        if self.shape.ignores && self.is_duplicate(tx, &row)? {
             return Err(SqlError::new(&messages::DUPLICATE_KEY_IGNORED, &[]));
         }
         rows::insert_row(self.rowsets(), tx, &self.def, &row).map_err(|e| self.named(e, &row))?;

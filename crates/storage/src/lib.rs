@@ -9,7 +9,7 @@
 //! | `files` | data files and filegroups: made, filled in proportion, grown, added, removed |
 //! | `alloc`, `anchor` | pages and how chains of them go; where allocation units begin |
 //! | `row_counts`, `page_counts`, `counts` | how many rows a rowset has, and how many pages |
-//! | `rowset`, `heap`, `btree`, `lob`, `cursor` | rows |
+//! | `rowset`, `open`, `heap`, `btree`, `lob`, `cursor` | rows, and rowsets that are kept open for them |
 //! | `load` | many rows at once, page by page |
 //! | `free_space` | which heap and text pages have room |
 //! | `tempdb` | what is different about the database that dies with the process |

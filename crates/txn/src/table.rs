@@ -96,7 +96,7 @@ impl ActiveTxn {
                     prepared: self.prepared.load(Ordering::Acquire),
                 };
             }
-            std::hint::spin_loop();
+            duramen_os::thread::yield_now();
         }
     }
 }

@@ -38,7 +38,7 @@ impl StoredTable {
         for (at, column) in self.shape.columns.iter().enumerate() {
             if column.generated == Generated::RowVersion {
                 let tx = transaction(cx)?;
-                let n = self.db.catalog.next_rowversion(&tx)?;
+                let n = self.db.catalog.next_rowversion(tx)?;
                 row[at] = Value::Binary(n.to_be_bytes().to_vec());
             }
         }

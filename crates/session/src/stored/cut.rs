@@ -66,7 +66,7 @@ impl StoredTable {
         self.note_read(bounds);
         let log = &self.db.db.transactions;
         tx.note_read(log);
-        let reading = self.reading(&tx, lock, context)?;
+        let reading = self.reading(tx, lock, context)?;
         match &reading.view {
             Some(view) => context.deps.note_read_at(log.db, view.owes(log)),
             None => context.deps.note_read(&log.commits),
@@ -92,8 +92,8 @@ impl StoredTable {
             let Some(rowset) = rowsets.get(number) else {
                 continue;
             };
-            let cut = self.db.db.rowset(rowset).parts(&tx, &spec, each);
-            self.check_definition(&tx, &reading)?;
+            let cut = self.db.db.rowset(rowset).parts(tx, &spec, each);
+            self.check_definition(tx, &reading)?;
             let of = |part| match partitioned {
                 None => of_storage(part),
                 Some(_) => Part::Partition(number, Box::new(of_storage(part))),
@@ -128,14 +128,14 @@ impl StoredTable {
         cx: &Cx<'_>,
     ) -> SqlResult<Box<dyn RowCursor>> {
         let (tx, context) = super::context(cx)?;
-        let reading = self.reading(&tx, lock, context)?;
+        let reading = self.reading(tx, lock, context)?;
         let width = self.shape.columns.len();
         let names = self.shape.names.clone();
         let spec = spec(bounds, &reading);
         let (number, part) = for_storage(part);
         let rowset = self.scanned(bounds).and_then(|(all, _)| all.get(number));
         let rowset = rowset.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
-        let cursor = self.db.db.rowset(rowset).scan_part(&tx, spec, &part);
+        let cursor = self.db.db.rowset(rowset).scan_part(tx, spec, &part);
         let cursor = Parts::One(cursor);
         Ok(match self.entries(bounds) {
             None => Box::new(DataCursor {
