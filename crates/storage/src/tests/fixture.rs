@@ -22,7 +22,7 @@ pub fn engine(env: &Env, memory: u64) -> Arc<Engine> {
     Engine::new(env, &config).unwrap()
 }
 
-fn data_files(name: &str) -> Vec<DataFileSpec> {
+pub fn data_files(name: &str) -> Vec<DataFileSpec> {
     vec![DataFileSpec {
         path: PathBuf::from(format!("/data/{name}.mdf")),
         shown_path: format!("/data/{name}.mdf"),
@@ -35,7 +35,7 @@ fn data_files(name: &str) -> Vec<DataFileSpec> {
     }]
 }
 
-fn log_files(name: &str) -> Vec<LogFileSpec> {
+pub fn log_files(name: &str) -> Vec<LogFileSpec> {
     vec![LogFileSpec {
         name: "log".to_owned(),
         path: PathBuf::from(format!("/data/{name}_log.ldf")),

@@ -70,6 +70,33 @@ fn grants_conversions_and_refusals() {
     assert_eq!(m.stats().timeouts, 2);
 }
 
+/// Whoever asks for the IX that it holds is not sent to its list; it is when it holds it no more, however that came.
+#[test]
+fn a_known_intent_is_forgotten_with_its_lock() {
+    let m = LockManager::new();
+    let (a, b) = (m.owner(SessionId(51)), m.owner(SessionId(52)));
+    let other = Resource::Object(DB, ObjectId(101));
+    let gone: [fn(&LockManager, &LockOwner, LockMark); 4] = [
+        |m, a, _| m.release_all(a),
+        |m, a, mark| m.release_to(a, mark),
+        |m, a, _| m.unlock(a, &table(), IX),
+        |m, a, _| m.lower(a, &table(), Some(IS), None),
+    ];
+    for give_back in gone {
+        let mark = m.mark(&a);
+        assert_eq!(now(&m, &a, &table(), IX), Ok(Acquired::New));
+        assert_eq!(now(&m, &a, &table(), IX), Ok(Acquired::Already));
+        assert_eq!(now(&m, &a, &other, IX), Ok(Acquired::New));
+        assert_eq!(now(&m, &a, &table(), IX), Ok(Acquired::Already));
+        assert_eq!(now(&m, &b, &table(), S), Err(LockError::Timeout));
+        give_back(&m, &a, mark);
+        assert_eq!(now(&m, &b, &table(), S), Ok(Acquired::New));
+        assert_eq!(now(&m, &a, &table(), IX), Err(LockError::Timeout));
+        m.release_all(&b);
+        m.release_all(&a);
+    }
+}
+
 #[test]
 fn an_instant_lock_leaves_nothing() {
     let m = LockManager::new();
