@@ -320,9 +320,10 @@ impl Base<'_> {
     ) -> SqlResult<usize> {
         let def = expect_base(table)?;
         let mut n = 0;
+        let rowsets = OpenRowsets::none(self.db);
         for (at, row) in self.located(table, self.equal(key))? {
             if which(&row) {
-                delete_row(&OpenRowsets::none(self.db), self.tx, def, &at, &row)?;
+                delete_row(&rowsets, self.tx, def, &at, &row)?;
                 n += 1;
             }
         }
@@ -338,10 +339,11 @@ impl Base<'_> {
     ) -> SqlResult<usize> {
         let def = expect_base(table)?;
         let mut n = 0;
+        let rowsets = OpenRowsets::none(self.db);
         for (at, row) in self.located(table, self.equal(key))? {
             let mut new = row.clone();
             if change(&mut new) && new != row {
-                update_row(&OpenRowsets::none(self.db), self.tx, def, &at, &row, &new)?;
+                update_row(&rowsets, self.tx, def, &at, &row, &new)?;
                 n += 1;
             }
         }

@@ -81,8 +81,9 @@ impl Poller {
         let mut rung = false;
         for event in events.iter().take(count) {
             let (connection, flags) = ({ event.data }.u64(), { event.flags });
-            rung |= connection == BELL;
-            if connection != BELL {
+            if connection == BELL {
+                rung = true;
+            } else {
                 let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
                 found.push(Ready {
                     connection,

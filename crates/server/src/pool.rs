@@ -264,6 +264,15 @@ impl Shared {
         }
     }
 
+    /// After [`Poller::wait`], before the look for jobs: the next who brings one rings again. Those brought meanwhile without
+    /// a ring are for others when the caller is `busy` with what it has found.
+    fn heard(self: &Arc<Shared>, busy: bool) {
+        self.rung.store(false, SeqCst);
+        if busy && self.jobs.load(SeqCst) > 0 {
+            self.call_for_jobs();
+        }
+    }
+
     /// Somebody should see to the jobs.
     fn call_for_jobs(self: &Arc<Shared>) {
         if self.watching.load(SeqCst) > 0 {
@@ -462,10 +471,7 @@ impl Shared {
             let mut buffer = vec![0; READ_BYTES];
             for _ in 0..LOOKS_OF_A_TICK {
                 if self.poller.wait(&mut found, Some(Duration::ZERO)) {
-                    self.rung.store(false, SeqCst);
-                    if self.jobs.load(SeqCst) > 0 {
-                        self.call_for_jobs();
-                    }
+                    self.heard(true);
                 }
                 if found.is_empty() {
                     break;
@@ -515,12 +521,7 @@ fn work(shared: &Arc<Shared>) {
             shared.watch(&mut found, last.alone);
         }
         shared.watching.fetch_sub(1, SeqCst);
-        // Before the look for jobs, so that a job brought without a ring is seen.
-        shared.rung.store(false, SeqCst);
-        if !found.is_empty() && shared.jobs.load(SeqCst) > 0 {
-            // Not by this worker for now.
-            shared.call_for_jobs();
-        }
+        shared.heard(!found.is_empty());
         let mut ready = found.drain(..);
         let Some(first) = ready.next() else {
             continue;

@@ -219,7 +219,8 @@ impl TransactionLog {
 
     /// It has a part here.
     fn note_begun(&self, tx: &Transaction) {
-        tx.begun.store(self.code(), Ordering::Relaxed);
+        // Whoever finds it here finds the transaction in the table, too.
+        tx.begun.store(self.code(), Ordering::Release);
         if self.commit_wait() == CommitWait::Statement {
             tx.waits.store(true, Ordering::Relaxed);
         }
@@ -262,7 +263,7 @@ impl TransactionLog {
     /// Makes sure that the transaction is in the table of active ones, and its BEGIN_XACT in the log.
     #[inline]
     pub fn ensure_begun(self: &Arc<Self>, tx: &Transaction) -> SqlResult<()> {
-        if tx.begun.load(Ordering::Relaxed) == self.code() {
+        if tx.begun.load(Ordering::Acquire) == self.code() {
             return Ok(());
         }
         self.begin_if_needed(tx).map(|_| ())

@@ -176,6 +176,11 @@ fn names(c: &CatalogDb, tx: &Transaction, table: &TableDef) -> Vec<String> {
     out
 }
 
+fn put(c: &CatalogDb, tx: &Transaction, table: &TableDef, (id, name): (i32, &str)) {
+    let rowsets = OpenRowsets::none(c.database());
+    insert_row(&rowsets, tx, table, &row(id, name)).expect("row goes in");
+}
+
 #[test]
 fn tables_survive_a_restart() {
     let world = World::new(Dir::new());
@@ -186,13 +191,7 @@ fn tables_survive_a_restart() {
         .create_table(&tx, &new_table("People", indexes))
         .expect("table is made");
     for (id, name) in [(2, "b"), (1, "a"), (3, "c")] {
-        insert_row(
-            &OpenRowsets::none(c.database()),
-            &tx,
-            &table,
-            &row(id, name),
-        )
-        .expect("row goes in");
+        put(&c, &tx, &table, (id, name));
     }
     assert_eq!(c.next_identity(&tx, &table), Ok(1));
     assert_eq!(c.next_identity(&tx, &table), Ok(2));
@@ -229,13 +228,7 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
         .expect("table is made");
     assert!(table.is_heap());
     for (id, name) in [(2, "b"), (1, "a"), (3, "b")] {
-        insert_row(
-            &OpenRowsets::none(c.database()),
-            &tx,
-            &table,
-            &row(id, name),
-        )
-        .expect("row goes in");
+        put(&c, &tx, &table, (id, name));
     }
     table = c
         .create_index(&tx, &table, &index("ix", 1, false, false), 1)
@@ -331,8 +324,7 @@ fn columns_and_constraints_come_and_go() {
         .create_table(&tx, &new_table("t", indexes))
         .expect("table is made");
     for id in 1..=3 {
-        insert_row(&OpenRowsets::none(c.database()), &tx, &table, &row(id, "x"))
-            .expect("row goes in");
+        put(&c, &tx, &table, (id, "x"));
     }
     let mut n = 10;
     table = c

@@ -243,6 +243,24 @@ pub(super) fn take_image(
     Ok(())
 }
 
+fn read_boot_page(file: &dyn DiskFile, name: &str, db: DbId) -> SqlResult<PageBytes> {
+    let id = PageId::new(1, BOOT_PAGE);
+    let mut page: PageBytes = [0; PAGE_BYTES];
+    // A checkpoint of a database that is still open may be writing it.
+    for left in (0..BOOT_READS).rev() {
+        file.read_at(&mut page, u64::from(BOOT_PAGE) * PAGE_BYTES as u64)
+            .map_err(|e| io_error(&e, "read", id, name))?;
+        if verify(&page) == Verify::Ok {
+            break;
+        }
+        if left == 0 {
+            return Err(logical_error("incorrect checksum", "read", db, id, name));
+        }
+        duramen_os::thread::sleep(BOOT_WAIT);
+    }
+    Ok(page)
+}
+
 impl Engine {
     /// The boot page of a database that is closed, or was just written down.
     pub(super) fn closed_boot(&self, files: &RestoreFiles) -> SqlResult<Boot> {
@@ -251,7 +269,7 @@ impl Engine {
         let fail = |what| logical_error(what, "read", DbId(files.id), id, &name);
         let page = match self.kept_boot(files) {
             Some(page) => *page,
-            None => self.read_boot_page(&*file, &name, &fail)?,
+            None => read_boot_page(&*file, &name, DbId(files.id))?,
         };
         let boot = Boot::read(&page)?;
         match boot.own {
@@ -267,29 +285,6 @@ impl Engine {
         let file = DataFile::open(&self.env, spec).ok()?;
         let guid = find_guid(&[Arc::new(file)], DbId(files.id)).ok()?;
         self.pool.doublewrite.kept(&guid, PageId::new(1, BOOT_PAGE))
-    }
-
-    fn read_boot_page(
-        &self,
-        file: &dyn DiskFile,
-        name: &str,
-        fail: &dyn Fn(&'static str) -> SqlError,
-    ) -> SqlResult<PageBytes> {
-        let id = PageId::new(1, BOOT_PAGE);
-        let mut page: PageBytes = [0; PAGE_BYTES];
-        // A checkpoint of a database that is still open may be writing it.
-        for left in (0..BOOT_READS).rev() {
-            file.read_at(&mut page, u64::from(BOOT_PAGE) * PAGE_BYTES as u64)
-                .map_err(|e| io_error(&e, "read", id, name))?;
-            if verify(&page) == Verify::Ok {
-                break;
-            }
-            if left == 0 {
-                return Err(fail("incorrect checksum"));
-            }
-            duramen_os::thread::sleep(BOOT_WAIT);
-        }
-        Ok(page)
     }
 
     /// Of a database that is not open: its family, where it can be read, and whether a chain of log backups has begun, as
