@@ -209,7 +209,13 @@ impl Databases {
                 (&files.0, &files.1),
                 FIRST_LOG_SEQ,
             )?));
-            entries.push(entry_of(id, name, &files.0, &files.1));
+            let mut entry = entry_of(id, name, &files.0, &files.1);
+            if id == DbId::MODEL {
+                // What new databases begin with, as in every edition but Express.
+                // <https://learn.microsoft.com/sql/relational-databases/databases/model-database>
+                entry.options |= option::RECOVERY_FULL;
+            }
+            entries.push(entry);
         }
         let (spec, entry) = self.tempdb_spec(None)?;
         jobs.push(self.build_job(spec));

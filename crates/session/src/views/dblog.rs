@@ -422,14 +422,7 @@ pub fn records(db: &Arc<OpenDb>, start: Option<Lsn>, end: Option<Lsn>) -> SqlRes
     let Some(log) = db.db.log().cloned() else {
         return Ok(Box::new(std::iter::empty()));
     };
-    let oldest = log
-        .vlfs()
-        .iter()
-        .filter(|v| v.status == 2)
-        .map(|v| v.seq)
-        .min()
-        .unwrap_or(0);
-    let start = start.unwrap_or(Lsn::new(oldest, 16, 1));
+    let start = start.unwrap_or_else(|| log.active_from());
     let end = end.unwrap_or(Lsn::MAX);
     let names = names(db)?;
     let database = db.db.name.clone();

@@ -114,7 +114,7 @@ fn a_log_backup_wants_a_chain() {
     let instance = start(&SimDisk::new(12).env());
     let mut s = login(&instance);
     let log = "BACKUP LOG b TO DISK = 'nul'";
-    all(&mut s, &[MAKE]);
+    all(&mut s, &[MAKE, "ALTER DATABASE b SET RECOVERY SIMPLE"]);
     let refused = |lines: Vec<String>, number: &str, last: &str| {
         assert!(lines[0].starts_with(number), "{lines:?}");
         assert!(
@@ -197,6 +197,7 @@ fn a_backup_is_restored_under_another_name() {
         &mut s,
         &[
             MAKE,
+            "ALTER DATABASE b SET RECOVERY SIMPLE",
             "CREATE TABLE b.dbo.t (id int IDENTITY PRIMARY KEY, x varchar(900))",
         ],
     );

@@ -215,6 +215,7 @@ fn a_broken_database_without_a_chain_is_restored_over() {
         68,
         &[
             MAKE,
+            "ALTER DATABASE b SET RECOVERY SIMPLE",
             "CREATE TABLE b.dbo.t (n int); INSERT b.dbo.t VALUES (1)",
             "BACKUP DATABASE b TO DISK = '/data/b.bak'",
         ],

@@ -48,6 +48,13 @@ impl Log {
         }
     }
 
+    /// Where the active log begins: the first record that somebody needed when the log was truncated last. The records
+    /// before it in its VLF stay until that is reused.
+    pub fn active_from(&self) -> Lsn {
+        let truncated = self.lock().truncated;
+        self.oldest_block().max(truncated)
+    }
+
     /// Every VLF, by file and offset. Those that hold nothing anybody needs have sequence number 0.
     pub fn vlf_slots(&self) -> Vec<VlfSlot> {
         let s = self.lock();

@@ -187,6 +187,9 @@ pub(super) struct State {
     pub no_space: bool,
     pub reuse_reason: &'static str,
     pub holds: LogHolds,
+    /// Records before this were not needed any more when the log was truncated last; NULL: it has not been since it was
+    /// opened.
+    pub truncated: Lsn,
     pub poisoned: Option<LogError>,
     pub closed: bool,
 }
@@ -240,6 +243,7 @@ impl State {
             no_space: false,
             reuse_reason: "NOTHING",
             holds: LogHolds::default(),
+            truncated: Lsn::NULL,
             poisoned: None,
             closed: false,
         };
@@ -492,6 +496,9 @@ impl State {
                 self.active_bytes -= vlf.header.size;
                 freed += 1;
             }
+        }
+        if min_lsn <= self.last() {
+            self.truncated = self.truncated.max(min_lsn);
         }
         self.sealer.set_budget(self.budget());
         self.note_room();
