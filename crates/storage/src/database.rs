@@ -67,6 +67,14 @@ pub struct OpenDatabase {
     pub restored: bool,
 }
 
+/// Days since 1900-01-01 and ticks of 1/300 s: a `datetime`, as boot pages have it.
+pub(crate) fn datetime_now() -> (i32, u32) {
+    let now = u64::try_from(time::wall().unix_nanos()).unwrap_or(0);
+    let [t0, t1, t2, t3, d0, d1, d2, d3] = duramen_wal::record::datetime_from_unix_ns(now);
+    let days = i32::from_le_bytes([d0, d1, d2, d3]);
+    (days, u32::from_le_bytes([t0, t1, t2, t3]))
+}
+
 impl Database {
     /// Makes the files with their fixed pages and an empty log, and opens the database. It has no table yet: the
     /// catalog makes sysallocunits first and names it with `set_boot_first_sysallocunits`.
@@ -77,17 +85,12 @@ impl Database {
             .iter()
             .map(|f| create_file(engine, spec.id, f, &guid, Lsn::NULL).map(Arc::new))
             .collect::<SqlResult<Vec<_>>>()?;
-        let now = time::wall().unix_nanos();
-        let created = duramen_wal::record::datetime_from_unix_ns(u64::try_from(now).unwrap_or(0));
         let boot = Boot {
             version: DATABASE_VERSION,
             create_version: DATABASE_VERSION,
             status: 0,
             next_object_id: 0,
-            created: (
-                i32::from_le_bytes([created[4], created[5], created[6], created[7]]),
-                u32::from_le_bytes([created[0], created[1], created[2], created[3]]),
-            ),
+            created: datetime_now(),
             name: spec.name.clone(),
             database_id: spec.id.0,
             compatibility_level: spec.compatibility_level,

@@ -80,7 +80,11 @@ impl Database {
         let ends_chain = simple && !self.log_backup_lsn().is_null();
         if ends_chain {
             self.admit_boot_change(true)?;
-            self.set_log_backup_lsn(Lsn::NULL)?;
+            self.change_boot_now("LogBackup", |b| {
+                if let Some(own) = &mut b.own {
+                    own.log_backup_lsn = Lsn::NULL;
+                }
+            })?;
         }
         self.truncation.model.store(model as u8, Ordering::SeqCst);
         if ends_chain {
@@ -96,11 +100,20 @@ impl Database {
         boot.own.as_ref().map_or(Lsn::NULL, |o| o.log_backup_lsn)
     }
 
-    /// The caller has asked for room.
-    pub(crate) fn set_log_backup_lsn(&self, lsn: Lsn) -> SqlResult<()> {
+    /// When the last log backup was taken, in days since 1900-01-01 and ticks of 1/300 s; `None` before the first.
+    pub fn log_backed_up(&self) -> Option<(i32, u32)> {
+        let boot = self.boot.lock();
+        let when = boot.own.as_ref().map(|o| o.log_backed_up);
+        when.filter(|w| *w != (0, 0))
+    }
+
+    /// A log backup has been taken and the next one begins at `next`. The caller has asked for room.
+    pub(crate) fn log_backup_taken(&self, next: Lsn) -> SqlResult<()> {
+        let now = crate::database::datetime_now();
         self.change_boot_now("LogBackup", |b| {
             if let Some(own) = &mut b.own {
-                own.log_backup_lsn = lsn;
+                own.log_backup_lsn = next;
+                own.log_backed_up = now;
             }
         })
     }

@@ -1,9 +1,7 @@
 //! `sys.dm_db_log_stats(database_id)`: a database's log in one row.
-//!
-//! `log_backup_time` is NULL: when the last log backup was taken is not kept.
 
 use duramen_base::Lsn;
-use duramen_types::{SqlType as T, Value};
+use duramen_types::{DateTime, SqlType as T, Value};
 use duramen_wal::{LogSpace, VlfInfo};
 
 use super::column::*;
@@ -15,6 +13,7 @@ pub struct Source {
     model: &'static str,
     /// Where the next log backup begins; NULL without a chain.
     backed_up: Lsn,
+    backup_time: Option<(i32, u32)>,
     since_backup: u64,
     vlfs: Vec<VlfInfo>,
     space: LogSpace,
@@ -40,6 +39,7 @@ impl Source {
             database: db.db.id.0,
             model: crate::backup::model_name(db.entry.read().options),
             backed_up,
+            backup_time: db.db.log_backed_up(),
             since_backup: log.bytes_since(backed_up),
             vlfs: log.vlfs(),
             space: log.space(),
@@ -77,7 +77,10 @@ columns! { Source;
     "active_vlf_count", T::BIGINT, NULL, |s| big(s.active().count() as u64);
     "active_log_size_mb", T::FLOAT, NULL, |s| mb(s.space.used);
     "log_truncation_holdup_reason", DESC, NULL, |s| text(s.reason);
-    "log_backup_time", T::DATETIME, NULL, |_| Value::Null;
+    "log_backup_time", T::DATETIME, NULL, |s| match s.backup_time {
+        Some((days, ticks)) => Value::DateTime(DateTime { days, ticks }),
+        None => Value::Null,
+    };
     "log_backup_lsn", LSN_TEXT, NULL, |s| match s.backed_up.is_null() {
         true => Value::Null,
         false => lsn_text(s.backed_up),

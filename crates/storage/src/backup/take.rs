@@ -261,7 +261,7 @@ impl Database {
         let mut backed = writer.end(end, progress)?;
         if !request.header.copy_only {
             drop(kept);
-            self.set_log_backup_lsn(end)?;
+            self.log_backup_taken(end)?;
             self.clear_ml_maps(&marked)?;
         }
         drop(alone);

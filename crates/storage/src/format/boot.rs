@@ -30,6 +30,7 @@ const TARGET_AT: usize = MARK_AT + 64;
 const CLOSED_AT: usize = MARK_AT + 68;
 const CHECKED_AT: usize = MARK_AT + 72;
 const LOG_FIRST_AT: usize = MARK_AT + 80;
+const LOG_BACKED_UP_AT: usize = MARK_AT + 84;
 /// Our fields before the mark, where real boot pages of 2008 to 2022 have zeros.
 const FAMILY_AT: usize = MARK_AT - 96;
 const LOG_BACKUP_AT: usize = MARK_AT - 80;
@@ -90,6 +91,8 @@ pub struct OwnBoot {
     pub last_good_check: (i32, u32),
     /// Of a log that cannot grow: nothing in VLFs before this one is needed by anybody. Not logged; 0 says nothing.
     pub log_first: u32,
+    /// When the last log backup was taken that the chain goes on from, as `last_good_check`; zero: none has been.
+    pub log_backed_up: (i32, u32),
 }
 
 impl Boot {
@@ -187,6 +190,8 @@ impl Boot {
             put(CHECKED_AT, &own.last_good_check.0.to_le_bytes());
             put(CHECKED_AT + 4, &own.last_good_check.1.to_le_bytes());
             put(LOG_FIRST_AT, &own.log_first.to_le_bytes());
+            put(LOG_BACKED_UP_AT, &own.log_backed_up.0.to_le_bytes());
+            put(LOG_BACKED_UP_AT + 4, &own.log_backed_up.1.to_le_bytes());
             put(FAMILY_AT, &own.family);
             put(LOG_BACKUP_AT, &own.log_backup_lsn.to_bytes());
             put(BASE_GUID_AT, &own.differential_base);
@@ -201,6 +206,7 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         guid.copy_from_slice(&row[at..at + 16]);
         guid
     };
+    let moment = |at: usize| Ok((u32_at(row, at)? as i32, u32_at(row, at + 4)?));
     Ok(OwnBoot {
         log_epoch: u32_at(row, EPOCH_AT)?,
         log_profile: u32_at(row, PROFILE_AT)?,
@@ -213,11 +219,9 @@ fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {
         differential_base: guid(BASE_GUID_AT),
         target_recovery_seconds: u32_at(row, TARGET_AT)?,
         closed: row[CLOSED_AT] == 1,
-        last_good_check: (
-            u32_at(row, CHECKED_AT)? as i32,
-            u32_at(row, CHECKED_AT + 4)?,
-        ),
+        last_good_check: moment(CHECKED_AT)?,
         log_first: u32_at(row, LOG_FIRST_AT)?,
+        log_backed_up: moment(LOG_BACKED_UP_AT)?,
     })
 }
 

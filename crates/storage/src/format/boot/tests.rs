@@ -33,6 +33,7 @@ fn boot_page_round_trip() {
             closed: true,
             last_good_check: (45_000, 1_234),
             log_first: 7,
+            log_backed_up: (45_001, 4_321),
         }),
     };
     let mut b = Box::new([0u8; PAGE_BYTES]);
