@@ -4,6 +4,7 @@
 
 mod check;
 mod console;
+mod drives;
 mod log;
 mod options;
 mod page;

@@ -147,14 +147,7 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
             }
         }
         "--drive" => {
-            let drive = value.split_once('=').and_then(|(letter, dir)| {
-                let letter = letter.trim_end_matches(':');
-                let mut chars = letter.chars();
-                let first = chars.next().filter(char::is_ascii_alphabetic)?;
-                (chars.next().is_none() && !dir.is_empty())
-                    .then(|| (first.to_ascii_uppercase(), PathBuf::from(dir)))
-            });
-            let drive = drive.ok_or_else(|| bad("not LETTER=DIR"))?;
+            let drive = crate::drives::parse(&value).ok_or_else(|| bad("not LETTER=DIR"))?;
             if options.drives.iter().any(|(letter, _)| *letter == drive.0) {
                 return Err(bad("the drive is given twice"));
             }

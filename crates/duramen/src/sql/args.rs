@@ -2,8 +2,10 @@
 //! (`-Slocalhost`, `-h-1`) or stand apart (`-S localhost`, `-h -1`), and `-v` takes every `name=value` that follows.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::settings;
+use crate::drives;
 
 pub const USAGE: &str = "\
 usage: duramen sql [-U LOGIN [-P PASSWORD]] [-S [tcp:]HOST[\\INSTANCE][,PORT]] [options]
@@ -34,6 +36,7 @@ usage: duramen sql [-U LOGIN [-P PASSWORD]] [-S [tcp:]HOST[\\INSTANCE][,PORT]] [
   -N                      encrypt (the server is always asked to)
   -C                      trust any certificate
   -J FILE                 trust this certificate (PEM)
+  --drive X=DIR           directory of files named X:\\... in -i, -o, :r and their like; again for more
 Defaults come from SQLCMDSERVER, SQLCMDUSER, SQLCMDPASSWORD, SQLCMDDBNAME and the other variables of sqlcmd (:listvar).";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +98,8 @@ pub struct Options {
     pub workstation: String,
     pub trust_any: bool,
     pub certificate: Option<String>,
+    /// `--drive`: directories that stand for the drives of paths of files.
+    pub drives: Vec<(char, PathBuf)>,
 }
 
 /// Messages of this severity and above are errors.
@@ -158,6 +163,14 @@ pub(super) fn parse_with(
     while let Some(arg) = rest.next() {
         if arg == "--help" {
             return Ok(Parsed::Help);
+        }
+        if arg == "--drive" {
+            let value = rest.next().ok_or("'--drive': Missing argument.")?;
+            let drive = drives::parse(value);
+            options
+                .drives
+                .push(drive.ok_or(format!("'--drive {value}': not LETTER=DIR."))?);
+            continue;
         }
         let mut letters = arg.strip_prefix(['-', '/']).unwrap_or("").chars();
         let Some(flag) = letters.next() else {

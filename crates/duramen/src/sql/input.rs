@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
 
 use duramen_types::cp1252;
 
 /// A script file, ready to be read line by line. A file in UTF-16 is read whole.
-pub fn open(path: &str) -> io::Result<Box<dyn BufRead>> {
+pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut reader = BufReader::new(File::open(path)?);
     let mark = reader.fill_buf()?.get(..2).map(|m| [m[0], m[1]]);
     let unit = match mark {
@@ -65,7 +66,7 @@ mod tests {
                 });
             }
             std::fs::write(&path, bytes).expect("written");
-            let mut input = open(path.to_str().expect("a name")).expect("opened");
+            let mut input = open(&path).expect("opened");
             let first = line(&mut *input).expect("read").expect("a line");
             assert_eq!(first.trim_start_matches('\u{feff}'), "é");
             assert_eq!(line(&mut *input).expect("read").as_deref(), Some("x"));

@@ -2,18 +2,25 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::drives;
 
 /// The output of that name: `stdout`, `stderr` or a file, which is made anew.
-pub fn open(name: &str, unicode: bool) -> Result<Box<dyn Write>, String> {
+pub fn open(
+    name: &str,
+    drives: &[(char, PathBuf)],
+    unicode: bool,
+) -> Result<Box<dyn Write>, String> {
     match name.to_ascii_lowercase().as_str() {
         "stdout" => Ok(Box::new(io::stdout())),
         "stderr" => Ok(Box::new(io::stderr())),
-        _ => file(name, unicode).map_err(|e| format!("'{name}': {e}")),
+        _ => file(&drives::place(drives, name), unicode).map_err(|e| format!("'{name}': {e}")),
     }
 }
 
 /// A file of that name.
-pub fn file(path: &str, unicode: bool) -> io::Result<Box<dyn Write>> {
+pub fn file(path: &Path, unicode: bool) -> io::Result<Box<dyn Write>> {
     let mut file = BufWriter::new(File::create(path)?);
     if !unicode {
         return Ok(Box::new(file));

@@ -15,6 +15,7 @@ use super::format::{self, Layout, Style};
 use super::interactive::{self, Lines, Typed};
 use super::script::{Command, Item, Script, Variables};
 use super::{input, output, settings};
+use crate::drives;
 
 /// How deep `:r` may nest.
 const READ_DEPTH_MAX: usize = 32;
@@ -57,7 +58,7 @@ pub struct Runner {
 impl Runner {
     pub fn connect(mut options: Options) -> Result<Runner, String> {
         let out = match &options.output {
-            Some(path) => output::file(path, options.unicode)
+            Some(path) => output::file(&drives::place(&options.drives, path), options.unicode)
                 .map_err(|e| format!("Sqlcmd: Error: '{path}': {e}"))?,
             None => Box::new(io::stdout()),
         };
@@ -144,7 +145,7 @@ impl Runner {
         if depth > READ_DEPTH_MAX {
             return self.fatal(&format!("'{path}': files are nested too deeply."));
         }
-        match input::open(path) {
+        match input::open(&drives::place(&self.options.drives, path)) {
             Ok(mut file) => self.read(&mut *file, depth),
             Err(_) => {
                 self.tell(&format!("Sqlcmd: '{path}': Invalid filename."))?;
@@ -243,14 +244,14 @@ impl Runner {
             }
             Command::Out(target) => {
                 self.out.flush().map_err(|_| Exit(1))?;
-                match output::open(&target, self.options.unicode) {
+                match output::open(&target, &self.options.drives, self.options.unicode) {
                     Ok(out) => self.out = out,
                     Err(error) => return self.fatal(&error),
                 }
                 Ok(())
             }
             Command::Error(target) => {
-                match output::open(&target, self.options.unicode) {
+                match output::open(&target, &self.options.drives, self.options.unicode) {
                     Ok(errors) => self.errors = Some(errors),
                     Err(error) => return self.fatal(&error),
                 }

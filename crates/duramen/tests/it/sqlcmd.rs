@@ -121,6 +121,23 @@ fn scripts_flags_and_exit_codes() {
         (1, "Sqlcmd: 'missing.sql': Invalid filename.\n")
     );
 
+    // A path of Windows, attached, as articles type it; the server's name with an instance is asked for elsewhere.
+    std::fs::create_dir(dir.join("sub")).expect("made");
+    std::fs::copy(dir.join("b.sql"), dir.join("sub/b.sql")).expect("copied");
+    let got = run(
+        &[
+            "--drive",
+            "C=sub",
+            "-iC:\\b.sql",
+            "-oc:\\out.txt",
+            "-dmaster",
+        ],
+        "",
+    );
+    assert_eq!((got.code, got.out.as_str()), (0, ""));
+    let told = std::fs::read_to_string(dir.join("sub/out.txt")).expect("an output");
+    assert_eq!(told, "b\n");
+
     // -q goes on with standard input, -Q does not; -d; -e.
     assert_eq!(run(&["-q", "PRINT 1"], "PRINT 2\nGO\n").out, "1\n2\n");
     assert_eq!(run(&["-Q", "PRINT 1"], "PRINT 2\nGO\n").out, "1\n");
