@@ -657,6 +657,15 @@ impl RowCursor for EntryCursor {
             }))
     }
 
+    fn fill(&mut self, wanted: &[usize], out: &mut [Column], _cx: &mut Cx<'_>) -> SqlResult<usize> {
+        let of_entry = |w: &usize| self.held.iter().position(|held| *held == Some(*w));
+        // A covering index has every column that is wanted.
+        let wanted: Option<Vec<usize>> = wanted.iter().map(of_entry).collect();
+        let wanted = wanted.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+        let filled = self.cursor.fill(&self.tx, &wanted, out);
+        filled.map_err(|e| self.names.in_words(e))
+    }
+
     fn keep(&mut self) {
         self.cursor.keep();
     }
