@@ -102,6 +102,7 @@ counters! {
             PageReads = "Page reads/sec" Bulk,
             PageWrites = "Page writes/sec" Bulk,
             PageLookups = "Page lookups/sec" Bulk,
+            ReadaheadPages = "Readahead pages/sec" Bulk,
             DatabasePages = "Database pages" Raw,
             TargetPages = "Target pages" Raw,
             PageLifeExpectancy = "Page life expectancy" Raw,

@@ -36,7 +36,7 @@ pub use files::{FileIo, FileIoSnapshot, PendingIo, Transfer};
 pub use latches::{LatchClass, LatchGuard, LatchStat, clear_latch_stats, latch_stats, latch_wait};
 pub use reads::{
     UnitReads, add_metered_reads, meter_reads, metered_reads, metering_reads, note_page_read,
-    note_scan,
+    note_read_ahead, note_scan,
 };
 pub use session::{
     Attached, Parallel, SessionWaits, WaitingTask, attach, current_context, current_session,

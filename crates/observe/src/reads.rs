@@ -18,6 +18,8 @@ pub struct UnitReads {
     pub logical: u64,
     /// Those of them that came from the disk.
     pub physical: u64,
+    /// Pages that were brought before they were asked for.
+    pub ahead: u64,
     /// The same of pages that hold large values.
     pub lob_logical: u64,
     pub lob_physical: u64,
@@ -56,6 +58,7 @@ fn note(db: DbId, unit: AllocUnitId, f: impl FnOnce(&mut UnitReads)) {
                 scans: 0,
                 logical: 0,
                 physical: 0,
+                ahead: 0,
                 lob_logical: 0,
                 lob_physical: 0,
             });
@@ -77,6 +80,11 @@ pub fn note_page_read(db: DbId, unit: AllocUnitId, lob: bool, from_disk: bool) {
     });
 }
 
+/// A scan has had pages brought. Called only while [`metering_reads`].
+pub fn note_read_ahead(db: DbId, unit: AllocUnitId, pages: u64) {
+    note(db, unit, |r| r.ahead += pages);
+}
+
 /// A scan begins. Called only while [`metering_reads`].
 pub fn note_scan(db: DbId, unit: AllocUnitId, point: bool) {
     note(db, unit, |r| r.scans += u64::from(!point));
@@ -89,6 +97,7 @@ pub fn add_metered_reads(reads: &[UnitReads]) {
             r.scans += more.scans;
             r.logical += more.logical;
             r.physical += more.physical;
+            r.ahead += more.ahead;
             r.lob_logical += more.lob_logical;
             r.lob_physical += more.lob_physical;
         });

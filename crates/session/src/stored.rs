@@ -659,9 +659,9 @@ impl RowCursor for EntryCursor {
 
     fn fill(&mut self, wanted: &[usize], out: &mut [Column], _cx: &mut Cx<'_>) -> SqlResult<usize> {
         let of_entry = |w: &usize| self.held.iter().position(|held| *held == Some(*w));
-        // A covering index has every column that is wanted.
-        let wanted: Option<Vec<usize>> = wanted.iter().map(of_entry).collect();
-        let wanted = wanted.ok_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]))?;
+        // What the entries have not is asked for with the rest of the row, and looked at by nobody.
+        let place = |w: &usize| of_entry(w).unwrap_or(duramen_storage::NOTHING);
+        let wanted: Vec<usize> = wanted.iter().map(place).collect();
         let filled = self.cursor.fill(&self.tx, &wanted, out);
         filled.map_err(|e| self.names.in_words(e))
     }

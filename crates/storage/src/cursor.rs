@@ -14,6 +14,7 @@
 //! A B-tree cursor finds its place again by the key of the row it gave last, so splits between calls do not matter; while
 //! there was none it knows its leaf.
 
+mod ahead;
 mod columns;
 mod parts;
 
@@ -29,6 +30,7 @@ use crate::format::page::{PageRef, is_ghost, kind_of, record_kind};
 use crate::reading::{Locking, Reading, Wanted};
 use crate::rowset::Rowset;
 
+use self::ahead::Ahead;
 use self::columns::Sink;
 pub use self::columns::{NOTHING, RID};
 pub use self::parts::ScanPart;
@@ -55,6 +57,7 @@ pub struct Cursor {
     keep_locks: bool,
     /// Only these pages: a part of a heap.
     only: bool,
+    ahead: Ahead,
 }
 
 /// What reading some of a page came to.
@@ -131,6 +134,7 @@ impl Cursor {
             held: None,
             keep_locks: false,
             only: false,
+            ahead: Ahead::default(),
         }
     }
 
@@ -270,6 +274,9 @@ impl Cursor {
             _ => self.start_page(&rowset)?,
         };
         loop {
+            if self.spec.forward {
+                self.ahead.leaf(&rowset, at);
+            }
             match self.read_leaf(tx, &rowset, at, sink.as_deref_mut())? {
                 Read::Page(next) => {
                     if next.is_null() {
@@ -505,6 +512,10 @@ impl Cursor {
         let rowset = self.rowset.clone();
         while self.next_page < self.pages.len() {
             let id = self.pages[self.next_page];
+            if self.next_slot == 0 {
+                let pages = &self.pages[self.next_page..];
+                self.ahead.pages(&rowset, self.next_page, pages);
+            }
             match self.read_heap_page(tx, &rowset, id, sink.as_deref_mut())? {
                 Read::Blocked(wanted) => {
                     return Ok(self.batch.is_empty().then_some(wanted));

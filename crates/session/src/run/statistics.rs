@@ -178,8 +178,7 @@ impl Run<'_> {
     }
 
     /// 3615 for each table of users that was read, in the order of the first read. Reads of base tables are no
-    /// statement's own: the catalog is in memory. Pages are read one at a time, so read-ahead reads are none; nor are
-    /// there page servers.
+    /// statement's own: the catalog is in memory. Large values are not read ahead; nor are there page servers.
     fn tables_read(&self, reads: &[UnitReads]) -> Vec<SqlError> {
         let mut tables: Vec<(duramen_base::DbId, String, UnitReads)> = Vec::new();
         for r in reads {
@@ -201,6 +200,7 @@ impl Run<'_> {
                     sum.scans += r.scans;
                     sum.logical += r.logical;
                     sum.physical += r.physical;
+                    sum.ahead += r.ahead;
                     sum.lob_logical += r.lob_logical;
                     sum.lob_physical += r.lob_physical;
                 }
@@ -214,7 +214,7 @@ impl Run<'_> {
                 &r.logical,
                 &r.physical,
                 &0,
-                &0,
+                &r.ahead,
                 &0,
                 &r.lob_logical,
                 &r.lob_physical,

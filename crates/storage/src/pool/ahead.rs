@@ -15,12 +15,16 @@ use crate::files::DbStore;
 /// Most pages of one read.
 pub(crate) const RUN: usize = 16;
 
-/// Where a run is read before its pages go to their frames.
-pub(crate) struct ReadRoom(AlignedBuf);
+/// Where a run is read before its pages go to their frames: made when the first one is.
+#[derive(Default)]
+pub(crate) struct ReadRoom(Option<AlignedBuf>);
 
-impl Default for ReadRoom {
-    fn default() -> ReadRoom {
-        ReadRoom(AlignedBuf::zeroed(RUN * PAGE_BYTES))
+impl ReadRoom {
+    fn of(&mut self, pages: usize) -> &mut [u8] {
+        let all = self
+            .0
+            .get_or_insert_with(|| AlignedBuf::zeroed(RUN * PAGE_BYTES));
+        &mut all[..pages * PAGE_BYTES]
     }
 }
 
@@ -31,15 +35,15 @@ impl Pool {
     }
 
     /// Brings in those of `pages` (in order, none twice) that are in no frame, at most `run` neighbours at a time, which
-    /// may not be more than [`Pool::share_of`] says. No latch is held.
-    pub fn bring(&self, store: &DbStore, pages: &[PageId], run: usize, room: &mut ReadRoom) {
+    /// may not be more than [`Pool::share_of`] says. No latch of a page is held. How many came.
+    pub fn bring(&self, store: &DbStore, pages: &[PageId], run: usize, room: &mut ReadRoom) -> u64 {
         let run = run.clamp(1, RUN);
         let missing = |p: &PageId| {
             let key = key_of(store.id, *p);
             !self.shards[shard_of(key)].lock().frames.contains_key(&key)
         };
         let wanted: Vec<PageId> = pages.iter().copied().filter(missing).collect();
-        let mut at = 0;
+        let (mut at, mut brought) = (0, 0);
         while at < wanted.len() {
             let first = wanted[at];
             let next = |(i, p): &(usize, &PageId)| {
@@ -47,12 +51,11 @@ impl Pool {
             };
             let rest = wanted[at..].iter().take(run).enumerate();
             let n = rest.take_while(next).count();
-            if let Err(e) = self.bring_run(store, first, n, room) {
-                // Whoever asks for the page meets it.
-                let _ = e;
-            }
+            // An error is met by whoever asks for the page.
+            brought += self.bring_run(store, first, n, room).unwrap_or(0);
             at += n;
         }
+        brought
     }
 
     fn bring_run(
@@ -61,7 +64,7 @@ impl Pool {
         first: PageId,
         n: usize,
         room: &mut ReadRoom,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<u64> {
         let n = n.min(store.pages_from(first)?);
         let id = |i: usize| PageId::new(first.file, first.page + i as u32);
         let mut claimed = Vec::with_capacity(n);
@@ -79,9 +82,10 @@ impl Pool {
             }
         }
         if claimed.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
-        let bytes = &mut room.0[..n * PAGE_BYTES];
+        let mut brought = 0;
+        let bytes = room.of(n);
         let read = {
             let _wait = wait_on(io_latch(true), resource_of(key_of(store.id, first)), None);
             count(Counter::PageReads, claimed.len() as u64);
@@ -98,10 +102,11 @@ impl Pool {
                     emit(|| PhysicalPageRead::of(store.id, id(i)));
                     page.copy_from_slice(&pages[i]);
                     guard.valid = true;
+                    brought += 1;
                 }
                 _ => self.unload(index, key, guard),
             }
         }
-        read
+        read.map(|()| brought)
     }
 }
