@@ -67,19 +67,28 @@ impl Runner {
     /// Runs the experiments; what fails is in the outcome's list of skipped trials with its error.
     pub fn run(&mut self, list: &[&Experiment], extent: Extent) -> Vec<Outcome> {
         let began = Instant::now();
-        let mut outcomes = Vec::new();
-        for (n, experiment) in list.iter().enumerate() {
-            let outcome = match extent {
-                Extent::Scale(scale) => self.experiment(experiment, scale, f64::INFINITY),
-                Extent::Budget { time, bytes } => {
+        match extent {
+            Extent::Scale(scale) => {
+                let run = |e: &&Experiment| self.experiment(e, scale, f64::INFINITY);
+                list.iter().map(run).collect()
+            }
+            Extent::Budget { time, bytes } => {
+                // From the last to the first: what one takes longer than was planned, those after it have less, and the
+                // first of the list are those whose time grows most evenly with their work.
+                let mut outcomes: Vec<Outcome> = Vec::new();
+                for (n, experiment) in list.iter().enumerate().rev() {
                     let left = time.saturating_sub(began.elapsed()).as_secs_f64();
-                    let weights: f64 = list[n..].iter().map(|e| e.weight).sum();
-                    self.within(experiment, left * experiment.weight / weights, bytes)
+                    let weights: f64 = list[..=n].iter().map(|e| e.weight).sum();
+                    outcomes.push(self.within(
+                        experiment,
+                        left * experiment.weight / weights,
+                        bytes,
+                    ));
                 }
-            };
-            outcomes.push(outcome);
+                outcomes.reverse();
+                outcomes
+            }
         }
-        outcomes
     }
 
     /// Runs one pilot or two, then the most of the work that fits into so many seconds and bytes.
