@@ -19,6 +19,8 @@ const PILOT_SHARE: f64 = 0.25;
 const SECOND_PILOT_SHARE: f64 = 0.1;
 /// Of the time that is left, what is planned for.
 const MARGIN: f64 = 0.9;
+/// Of a budget, what no experiment is given: the last one has nobody behind it who could take less.
+const RESERVE: f64 = 0.05;
 
 /// How much of the work is done.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +77,7 @@ impl Runner {
             Extent::Budget { time, bytes } => {
                 // From the last to the first: what one takes longer than was planned, those after it have less, and the
                 // first of the list are those whose time grows most evenly with their work.
+                let time = time.mul_f64(1.0 - RESERVE);
                 let mut outcomes: Vec<Outcome> = Vec::new();
                 for (n, experiment) in list.iter().enumerate().rev() {
                     let left = time.saturating_sub(began.elapsed()).as_secs_f64();
