@@ -22,6 +22,8 @@ const CLIENTS: usize = 16;
 const PARTS: f64 = 5.0;
 /// Rows of 4.1 KB: as many pages, 310 MB.
 const ROWS: u64 = 40_000;
+/// Less than this many microseconds before or after a checkpoint tell nothing.
+const SHORTEST: u64 = 200_000;
 
 /// What begins the checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,13 +77,26 @@ struct Part {
     p99: f64,
 }
 
-/// One run.
+/// One run. A checkpoint that begins or ends with the load leaves nothing before or after it.
 #[derive(Clone, Copy, Default)]
 struct Outcome {
-    before: Part,
-    during: Part,
-    after: Part,
+    before: Option<Part>,
+    during: Option<Part>,
+    after: Option<Part>,
     seconds: f64,
+}
+
+impl Outcome {
+    /// What the checkpoint is held against: what came before it, or else after it.
+    fn usual(&self) -> Option<Part> {
+        self.before.or(self.after)
+    }
+
+    /// How the figure differed while the checkpoint ran.
+    fn times(&self, figure: impl Fn(&Part) -> f64) -> Option<f64> {
+        let usual = figure(&self.usual()?);
+        (usual > 0.0).then_some(figure(&self.during?) / usual)
+    }
 }
 
 pub fn is_wanted(only: Option<&str>) -> bool {
@@ -297,7 +312,12 @@ fn outcome(requests: &[Request], from: u64, to: u64) -> Outcome {
     }
 }
 
-fn part(requests: &[Request], from: u64, to: u64) -> Part {
+/// What was done from then to then; nothing where that is too short to tell.
+fn part(requests: &[Request], from: u64, to: u64) -> Option<Part> {
+    let span = to.saturating_sub(from);
+    if span < SHORTEST {
+        return None;
+    }
     let inside = requests.iter().filter(|r| r.0 >= from && r.0 < to);
     let mut times: Vec<u32> = inside.map(|r| r.1).collect();
     times.sort_unstable();
@@ -305,11 +325,11 @@ fn part(requests: &[Request], from: u64, to: u64) -> Part {
         let i = (times.len() as f64 * share) as usize;
         times.get(i).or(times.last()).map_or(0.0, |t| f64::from(*t))
     };
-    Part {
-        rate: times.len() as f64 * 1e6 / to.saturating_sub(from).max(1) as f64,
+    Some(Part {
+        rate: times.len() as f64 * 1e6 / span as f64,
         p50: at(0.50),
         p99: at(0.99),
-    }
+    })
 }
 
 fn peer(dir: &Path) -> Result<Postgres, String> {
@@ -376,19 +396,20 @@ fn their_request(line: &str) -> Option<Request> {
 }
 
 fn line(o: &Outcome) -> String {
+    let parts = [o.before, o.during, o.after];
+    let figures = |f: fn(&Part) -> f64| parts.map(|p| told(p.map(|p| f(&p)), 0)).join(", ");
     format!(
-        "{:.0}/s, {:.0}/s for {:.1} s, {:.0}/s; p50 {:.0}, {:.0}, {:.0} us; p99 {:.0}, {:.0}, {:.0} us",
-        o.before.rate,
-        o.during.rate,
+        "{}/s (the middle for {:.1} s); p50 {} us; p99 {} us",
+        figures(|p| p.rate),
         o.seconds,
-        o.after.rate,
-        o.before.p50,
-        o.during.p50,
-        o.after.p50,
-        o.before.p99,
-        o.during.p99,
-        o.after.p99
+        figures(|p| p.p50),
+        figures(|p| p.p99)
     )
+}
+
+/// A figure, or a dash where there is none.
+fn told(figure: Option<f64>, digits: usize) -> String {
+    figure.map_or("-".into(), |f| format!("{f:.digits$}"))
 }
 
 fn table(ours: &[Vec<Outcome>], peers: &[Outcome], writes: f64) -> String {
@@ -399,7 +420,7 @@ fn table(ours: &[Vec<Outcome>], peers: &[Outcome], writes: f64) -> String {
     );
     let _ = writeln!(
         out,
-        "| checkpoint | commits/s before | while it ran | of that | after | p50 before; while (us) | p99 before; while (us) | times | seconds |"
+        "| checkpoint | commits/s before | while it ran | of that, or of what came after | after | p50 before; while (us) | p99 before; while (us) | times | seconds |"
     );
     let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|");
     let names = SCENES
@@ -410,20 +431,23 @@ fn table(ours: &[Vec<Outcome>], peers: &[Outcome], writes: f64) -> String {
         if rounds.is_empty() {
             continue;
         }
-        let of = |f: &dyn Fn(&Outcome) -> f64| median(&rounds.iter().map(f).collect::<Vec<f64>>());
+        let of = |digits: usize, f: &dyn Fn(&Outcome) -> Option<f64>| {
+            let there: Vec<f64> = rounds.iter().filter_map(f).collect();
+            told((!there.is_empty()).then(|| median(&there)), digits)
+        };
         let _ = writeln!(
             out,
-            "| {name} | {:.0} | {:.0} | {:.2} | {:.0} | {:.0}; {:.0} | {:.0}; {:.0} | {:.1} | {:.1} |",
-            of(&|o| o.before.rate),
-            of(&|o| o.during.rate),
-            of(&|o| o.during.rate / o.before.rate.max(1.0)),
-            of(&|o| o.after.rate),
-            of(&|o| o.before.p50),
-            of(&|o| o.during.p50),
-            of(&|o| o.before.p99),
-            of(&|o| o.during.p99),
-            of(&|o| o.during.p99 / o.before.p99.max(1.0)),
-            of(&|o| o.seconds),
+            "| {name} | {} | {} | {} | {} | {}; {} | {}; {} | {} | {} |",
+            of(0, &|o| Some(o.before?.rate)),
+            of(0, &|o| Some(o.during?.rate)),
+            of(2, &|o| o.times(|p| p.rate)),
+            of(0, &|o| Some(o.after?.rate)),
+            of(0, &|o| Some(o.before?.p50)),
+            of(0, &|o| Some(o.during?.p50)),
+            of(0, &|o| Some(o.before?.p99)),
+            of(0, &|o| Some(o.during?.p99)),
+            of(1, &|o| o.times(|p| p.p99)),
+            of(1, &|o| Some(o.seconds)),
         );
     }
     out
@@ -431,7 +455,7 @@ fn table(ours: &[Vec<Outcome>], peers: &[Outcome], writes: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{longest, outcome, requests, their_request};
+    use super::{Part, line, longest, outcome, requests, their_request};
 
     #[test]
     fn a_trace_is_cut_at_the_checkpoint() {
@@ -443,11 +467,22 @@ mod tests {
             bytes.extend_from_slice(&took.to_le_bytes());
         }
         let told = outcome(&requests(&bytes), 3_000_000, 4_000_000);
+        let p99 = |p: Option<Part>| p.map(|p| (p.rate, p.p99));
         assert_eq!(
-            (told.before.p99, told.during.p50, told.after.p99),
-            (100.0, 1000.0, 100.0)
+            [told.before, told.during, told.after].map(p99),
+            [(10.0, 100.0), (10.0, 1000.0), (10.0, 100.0)].map(Some)
         );
-        assert_eq!((told.during.rate, told.seconds), (10.0, 1.0));
+        assert_eq!((told.times(|p| p.p99), told.seconds), (Some(10.0), 1.0));
+    }
+
+    #[test]
+    fn a_checkpoint_that_begins_with_the_load_is_held_against_what_comes_after() {
+        let all: Vec<_> = (0..40).map(|i| (1_000_000 + i * 100_000, 100)).collect();
+        let told = outcome(&all, 1_600_000, 2_600_000);
+        assert!(told.before.is_none());
+        assert_eq!(told.times(|p| p.p99), Some(1.0));
+        assert_eq!(outcome(&all, 1_000_000, 4_900_000).times(|p| p.rate), None);
+        assert!(line(&told).starts_with("-, 10, 10/s (the middle for 1.0 s)"));
     }
 
     #[test]
