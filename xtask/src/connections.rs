@@ -1,4 +1,4 @@
-//! `cargo xtask connections [--count N]`: what idle connections cost, measured on the real server.
+//! `cargo xtask connections [--count N]`: what idle and waiting connections cost, measured on the real server.
 //!
 //! The test lies with the binary (`crates/duramen/tests/it/connections.rs`), where `cargo test` opens a few.
 
@@ -17,7 +17,8 @@ pub fn run(args: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let arguments = "test --profile sim -p duramen --test it connections::idle -- --nocapture";
+    let arguments =
+        "test --profile sim -p duramen --test it connections:: -- --nocapture --test-threads 1";
     command
         .current_dir(root())
         .args(arguments.split(' '))

@@ -10,6 +10,8 @@ usage: duramen serve [OPTIONS]
 
   --data-dir DIR           where everything is kept            (default ./data)
   --listen ADDR:PORT       where clients connect               (default 127.0.0.1:1433)
+  --admin-listen ADDR:PORT|off  the dedicated administrator connection
+                           (default 127.0.0.1:1434 beside port 1433, else a free port)
   --sa-password PW         password of sa, at the first start  (or MSSQL_SA_PASSWORD; else one is made)
   --tls-cert FILE          the certificate, PEM, with its chain (default: one is made in DIR)
   --tls-key FILE           its key, PEM; both or neither
@@ -28,6 +30,8 @@ usage: duramen serve [OPTIONS]
 pub struct Options {
     pub data_dir: PathBuf,
     pub listen: SocketAddr,
+    /// Of the dedicated administrator connection; outer `None`: as [`Options::admin_address`] has it.
+    pub admin: Option<Option<SocketAddr>>,
     pub sa_password: Option<String>,
     /// The certificate and its key; `None`: one of our own in the data directory.
     pub tls_cert: Option<PathBuf>,
@@ -48,6 +52,16 @@ pub struct Options {
     pub dashboard: Option<SocketAddr>,
 }
 
+impl Options {
+    /// Where the dedicated administrator connection is accepted: on this machine alone, unless it is said otherwise; at
+    /// SQL Server's port beside SQL Server's, as a default instance has it, else at any.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        let port = if self.listen.port() == 1433 { 1434 } else { 0 };
+        let default = Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        self.admin.unwrap_or(default)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed {
     Run(Box<Options>),
@@ -59,6 +73,7 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
     let mut options = Options {
         data_dir: PathBuf::from("./data"),
         listen: SocketAddr::from(([127, 0, 0, 1], 1433)),
+        admin: None,
         sa_password: environment_password.filter(|password| !password.is_empty()),
         tls_cert: None,
         tls_key: None,
@@ -116,9 +131,10 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
     Ok(Parsed::Run(Box::new(options)))
 }
 
-const FLAGS: [&str; 12] = [
+const FLAGS: [&str; 13] = [
     "--data-dir",
     "--listen",
+    "--admin-listen",
     "--sa-password",
     "--tls-cert",
     "--tls-key",
@@ -136,6 +152,14 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
     match flag {
         "--data-dir" => options.data_dir = PathBuf::from(value),
         "--listen" => options.listen = listen(&value).ok_or_else(|| bad("not ADDR:PORT"))?,
+        "--admin-listen" => {
+            options.admin = match value.as_str() {
+                "off" => Some(None),
+                _ => Some(Some(
+                    listen(&value).ok_or_else(|| bad("not ADDR:PORT or off"))?,
+                )),
+            }
+        }
         "--sa-password" => options.sa_password = Some(value),
         "--tls-cert" => options.tls_cert = Some(PathBuf::from(value)),
         "--tls-key" => options.tls_key = Some(PathBuf::from(value)),

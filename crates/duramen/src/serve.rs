@@ -82,6 +82,7 @@ fn serve(options: &Options) -> Result<(), String> {
     let gate = Arc::clone(&instance.databases.gate);
     let backend = EngineBackend::new(Arc::clone(&instance), gate, credential, token);
     let mut config = ServerConfig::new(options.listen);
+    config.admin = options.admin_address();
     config.tls = Some(tls);
     config.force_encryption = options.force_encryption;
     config.handle_signals = true;
@@ -115,6 +116,17 @@ fn serve(options: &Options) -> Result<(), String> {
         address.ip(),
         address.port()
     ));
+    if let Some(admin) = server.admin_address() {
+        let reach = if admin.ip().is_loopback() {
+            "locally"
+        } else {
+            "remotely"
+        };
+        log.server(&format!(
+            "Dedicated admin connection support was established for listening {reach} on port {}.",
+            admin.port()
+        ));
+    }
     log.server(&format!(
         "SQL Server is now ready for client connections. ({address})"
     ));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::SqlResult;
-use duramen_observe::Attached;
+use duramen_observe::{Attached, SessionWaits};
 use duramen_session::{BulkSource, RemoteTable, ResultSink, TransactionRequest};
 use duramen_types::{SqlType, Value};
 
@@ -58,6 +58,8 @@ pub struct LoginRequest {
     /// The server's end of the connection.
     pub local: Option<SocketAddr>,
     pub encrypted: bool,
+    /// Came to the port of the dedicated administrator connection.
+    pub admin: bool,
 }
 
 /// What becomes of a packet given to the gate.
@@ -142,6 +144,16 @@ pub trait BackendSession: Send {
     /// While what comes back lives, the calling thread waits in the session's name.
     fn attach(&self) -> Option<Attached> {
         None
+    }
+
+    /// What waits for this session's requests when there is no thread for them.
+    fn waits(&self) -> Option<Arc<SessionWaits>> {
+        None
+    }
+
+    /// Others may be waiting for what the session holds: its next request must find a thread.
+    fn may_release(&self) -> bool {
+        false
     }
 
     fn database(&self) -> String;

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
-use duramen_observe::{Activity, note_activity};
+use duramen_observe::{Activity, WaitType, note_activity, record_wait};
 use duramen_os::sync::Mutex;
+use duramen_os::time::{self, Instant};
 use duramen_tds::TdsError;
 use duramen_tds::dialect::Dialect;
 use duramen_tds::login::{Login, MAX_LOGIN_BYTES};
@@ -24,6 +25,7 @@ use crate::farewell::Farewell;
 use crate::feed::Feed;
 use crate::outbound::Outbound;
 use crate::poller::Ready;
+use crate::pool::Pool;
 use crate::procedures::Prepared;
 use crate::server::Shared;
 use crate::{login, request};
@@ -35,6 +37,10 @@ const READS_PER_TURN: usize = 4;
 pub struct Connection {
     pub id: u64,
     pub shared: Arc<Shared>,
+    /// Whose threads work for it.
+    pub pool: Pool,
+    /// The dedicated administrator connection.
+    pub admin: bool,
     pub out: Outbound,
     /// What has come in and is not yet a request.
     pub inbound: Mutex<Inbound>,
@@ -59,6 +65,8 @@ pub struct Connection {
     /// Close when everything is sent. Who sets it has somebody look.
     pub closing: AtomicBool,
     pub state: Mutex<State>,
+    /// What is to be run and has found no thread.
+    pub parked: Mutex<Option<Work>>,
 }
 
 #[derive(Default)]
@@ -89,7 +97,7 @@ impl Connection {
 
     /// Has a worker look, soon: there may be bytes to read, or the connection may be over. May be called under any lock.
     pub fn look_again(&self) {
-        self.shared.pool.look(self.id);
+        self.pool.look(self.id);
     }
 
     /// After something has left: a connection that waits for just that to close is closed.
@@ -122,6 +130,25 @@ impl Connection {
                 && !self.out.is_pending()
                 && !self.shared.backend.is_holding(self.id)
                 && !self.farewell.is_due()
+    }
+
+    /// Runs what has waited for a thread since then, unless it has found one.
+    fn unpark(self: &Arc<Connection>, since: Instant) {
+        let Some(work) = self.parked.lock().take() else {
+            return;
+        };
+        let waits = self.session.lock().as_ref().and_then(|s| s.waits());
+        record_wait(WaitType::THREADPOOL, since.elapsed(), waits.as_ref());
+        work.run(self);
+    }
+
+    /// What waits for a thread is no longer wanted: it gets one, to end at once and to say so.
+    pub fn hurry(self: &Arc<Connection>) {
+        if self.parked.lock().is_some() {
+            let of_worker = Arc::clone(self);
+            let since = time::now();
+            self.pool.run_urgently(move || of_worker.unpark(since));
+        }
     }
 
     /// Drops the session, which may roll back: on a worker.
@@ -192,7 +219,7 @@ impl From<io::Error> for End {
 }
 
 /// What a look at a connection has found to do, on a worker.
-enum Work {
+pub enum Work {
     Login(Box<Login>, bool),
     Request(Message),
 }
@@ -228,10 +255,28 @@ pub fn turn(connection: &Arc<Connection>, ready: Ready, buffer: &mut [u8], run: 
     match work {
         None => {}
         Some(work) if run => work.run(connection),
-        Some(work) => {
-            let of_worker = Arc::clone(connection);
-            connection.shared.pool.run(move || work.run(&of_worker));
+        Some(work) => park(connection, work),
+    }
+}
+
+/// What nobody has a thread for waits in line, as THREADPOOL; what others may be waiting for does not.
+fn park(connection: &Arc<Connection>, work: Work) {
+    let urgent = match &work {
+        Work::Login(..) => true,
+        Work::Request(_) => {
+            let session = connection.session.lock();
+            session.as_ref().is_some_and(|s| s.may_release())
         }
+    };
+    *connection.parked.lock() = Some(work);
+    let of_worker = Arc::clone(connection);
+    let since = time::now();
+    if urgent {
+        connection
+            .pool
+            .run_urgently(move || of_worker.unpark(since));
+    } else {
+        connection.pool.run(move || of_worker.unpark(since));
     }
 }
 
@@ -266,9 +311,12 @@ fn end(connection: &Arc<Connection>) {
         state.running
     };
     connection.shared.forget(connection.id);
+    connection.hurry();
     if !running {
         let of_worker = Arc::clone(connection);
-        connection.shared.pool.run(move || of_worker.drop_session());
+        connection
+            .pool
+            .run_urgently(move || of_worker.drop_session());
     }
 }
 

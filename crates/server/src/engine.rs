@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::SqlResult;
-use duramen_observe::{Attached, attach};
+use duramen_observe::{Attached, SessionWaits, attach};
 use duramen_session::{
     BulkSource, CancelToken, Instance, ResultSink, RpcOutcome, RpcParameter, Session,
     TransactionRequest, version,
@@ -62,6 +62,7 @@ impl Backend for EngineBackend {
             local: request.local,
             packet_bytes: request.packet_bytes,
             encrypted: request.encrypted,
+            admin: request.admin,
         })?;
         let gate = self.gate.outlet(connection, session.deps());
         let outlet = Arc::new(SessionOutlet {
@@ -149,6 +150,14 @@ impl BackendSession for EngineSession {
 
     fn attach(&self) -> Option<Attached> {
         Some(attach(self.session.waits(), 0))
+    }
+
+    fn waits(&self) -> Option<Arc<SessionWaits>> {
+        Some(Arc::clone(self.session.waits()))
+    }
+
+    fn may_release(&self) -> bool {
+        self.session.may_release()
     }
 
     fn database(&self) -> String {

@@ -73,6 +73,7 @@ fn open(
         client_port: connection.peer.port(),
         local: connection.local,
         encrypted,
+        admin: connection.admin,
     };
     let backend = &connection.shared.backend;
     backend.login(connection.id, &request).map_err(|error| {

@@ -10,13 +10,18 @@
 //! good by another at once; one that computes for long is noticed by [`Pool::tick`]. Those too many become spare when they
 //! have answered, and end when they have been spare for a while.
 //!
+//! When as many threads as may be all wait, requests stay in line (THREADPOOL), but for those that others may be waiting
+//! for: these are urgent, and get a thread beyond the limit that ends when it has run them.
+//!
 //! Invariants
 //! 1. As long as there may be more threads, somebody watches the sockets, or will after a short turn, or after two ticks.
 //! 2. With all threads busy, `tick` itself looks at the sockets, so that an attention always arrives.
 //! 3. Jobs are not forgotten: whoever is about to watch looks for jobs after saying so, and who brings a job looks for
 //!    watchers after leaving it.
+//! 4. Beyond the limit nothing but urgent jobs is begun: threads in excess are at most the urgent jobs that wait.
 //!
-//! A connection has at most one job in line that runs something, so the line is bounded by the connections.
+//! A connection has at most one job in line that runs something, and one urgent one, so the lines are bounded by the
+//! connections.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -67,6 +72,8 @@ enum Job {
 }
 
 struct State {
+    /// What others may be waiting for, taken first, and by threads beyond the limit where it must be.
+    urgent: VecDeque<Job>,
     jobs: VecDeque<Job>,
     workers: usize,
     spare: usize,
@@ -90,7 +97,7 @@ struct Shared {
     quiet: Condvar,
     poller: Poller,
     serve: OnceLock<Serve>,
-    /// Length of `State::jobs`.
+    /// Length of `State::urgent` and `State::jobs`.
     jobs: AtomicUsize,
     /// Workers in [`Poller::wait`].
     watching: AtomicUsize,
@@ -112,6 +119,8 @@ struct Shared {
     closed: AtomicBool,
     processors: usize,
     max_workers: usize,
+    /// There are more than that; under the lock of `state` it is right, elsewhere it may be late.
+    beyond: AtomicBool,
     idle_limit: Duration,
 }
 
@@ -149,6 +158,7 @@ impl Pool {
         duramen_observe::on_wait(wait_begins, wait_ends);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
+                urgent: VecDeque::new(),
                 jobs: VecDeque::new(),
                 workers: 0,
                 spare: 0,
@@ -173,6 +183,7 @@ impl Pool {
             closed: AtomicBool::new(false),
             processors,
             max_workers,
+            beyond: AtomicBool::new(false),
             idle_limit,
         });
         for _ in 0..processors {
@@ -202,6 +213,19 @@ impl Pool {
     /// Runs `job` on a worker. After `close` it is dropped.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
         self.0.push([Job::Run(Box::new(job))]);
+    }
+
+    /// Runs `job`, for whose end others may be waiting: on a worker, and where all that may be wait, on one more. After
+    /// `close` it is dropped.
+    pub fn run_urgently(&self, job: impl FnOnce() + Send + 'static) {
+        let mut state = self.0.state.lock();
+        if state.closed {
+            return;
+        }
+        state.urgent.push_back(Job::Run(Box::new(job)));
+        self.0.jobs.store(state.in_line(), SeqCst);
+        drop(state);
+        self.0.call_for_jobs();
     }
 
     /// The calling worker is about to do something that takes a while, as turns of these days do.
@@ -245,6 +269,12 @@ impl Pool {
     }
 }
 
+impl State {
+    fn in_line(&self) -> usize {
+        self.urgent.len() + self.jobs.len()
+    }
+}
+
 impl Shared {
     fn push(self: &Arc<Shared>, jobs: impl IntoIterator<Item = Job>) {
         let mut state = self.state.lock();
@@ -252,7 +282,7 @@ impl Shared {
             return;
         }
         state.jobs.extend(jobs);
-        self.jobs.store(state.jobs.len(), SeqCst);
+        self.jobs.store(state.in_line(), SeqCst);
         drop(state);
         self.call_for_jobs();
     }
@@ -287,11 +317,14 @@ impl Shared {
             return None;
         }
         let mut state = self.state.lock();
-        let job = state.jobs.pop_front();
-        let left = state.jobs.len();
+        let mut job = state.urgent.pop_front();
+        if job.is_none() && state.workers <= self.max_workers {
+            job = state.jobs.pop_front();
+        }
+        let left = state.in_line();
         self.jobs.store(left, SeqCst);
         drop(state);
-        if left > 0 {
+        if left > 0 && job.is_some() {
             // Several may have come before the one who was rung for awoke.
             self.call_for_jobs();
         }
@@ -312,15 +345,16 @@ impl Shared {
             self.active.fetch_add(1, SeqCst);
             drop(state);
             self.call.notify_one();
-        } else if state.workers < self.max_workers {
+        } else if state.workers < self.max_workers || !state.urgent.is_empty() {
             state.workers += 1;
+            self.beyond.store(state.workers > self.max_workers, Relaxed);
             self.active.fetch_add(1, SeqCst);
             drop(state);
             let shared = Arc::clone(self);
             if thread::try_spawn("worker", move || work(&shared)).is_err() {
                 // No thread to be had: those there are go on, and the next tick tries again.
-                self.state.lock().workers -= 1;
                 self.active.fetch_sub(1, SeqCst);
+                self.leave(&mut self.state.lock());
             }
         }
     }
@@ -385,7 +419,7 @@ impl Shared {
     /// Waits while there are enough others. False when this worker is to end.
     fn stand_by(&self) -> bool {
         let mut state = self.state.lock();
-        if state.closed || !state.jobs.is_empty() || !self.has_too_many() {
+        if state.closed || state.in_line() > 0 || !self.has_too_many() {
             return true;
         }
         self.active.fetch_sub(1, SeqCst);
@@ -407,8 +441,23 @@ impl Shared {
         }
     }
 
+    /// There are more workers than may be, and nothing urgent: this one ends. True when it has left.
+    fn leaves_beyond(&self) -> bool {
+        if !self.beyond.load(Relaxed) {
+            return false;
+        }
+        let mut state = self.state.lock();
+        let leaves = state.workers > self.max_workers && state.urgent.is_empty();
+        if leaves {
+            self.active.fetch_sub(1, SeqCst);
+            self.leave(&mut state);
+        }
+        leaves
+    }
+
     fn leave(&self, state: &mut State) {
         state.workers -= 1;
+        self.beyond.store(state.workers > self.max_workers, Relaxed);
         self.quiet.notify_all();
         if state.closed {
             // The next who watches is to see it too.
@@ -466,7 +515,7 @@ impl Shared {
                 }
                 Job::Run(_) => true,
             });
-            self.jobs.store(state.jobs.len(), SeqCst);
+            self.jobs.store(state.in_line(), SeqCst);
             drop(state);
             let mut buffer = vec![0; READ_BYTES];
             for _ in 0..LOOKS_OF_A_TICK {
@@ -510,6 +559,9 @@ fn work(shared: &Arc<Shared>) {
         if shared.closed.load(SeqCst) {
             shared.active.fetch_sub(1, SeqCst);
             shared.leave(&mut shared.state.lock());
+            return;
+        }
+        if shared.leaves_beyond() {
             return;
         }
         if shared.has_too_many() && !shared.stand_by() {

@@ -45,7 +45,7 @@ pub fn run(connection: &Arc<Connection>, message: Message) {
         drop(message);
         next = finish(connection, go_on);
         if let Some(help) = help {
-            connection.shared.pool.expect_long();
+            connection.pool.expect_long();
             help();
         }
     }
@@ -113,6 +113,8 @@ pub fn attention(connection: &Arc<Connection>) {
         // The request ends its own reply first; the acknowledgement is a message of its own.
         state.attentions = state.attentions.saturating_add(1);
         connection.cancel.set();
+        drop(state);
+        connection.hurry();
     } else {
         acknowledge(connection);
     }

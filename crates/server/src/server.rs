@@ -35,12 +35,19 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 /// better to do, and by a worker that has written the log and is done with its request.
 const ROUND_OF_OTHERS: usize = 1;
 const ROUND_OF_WORKER: usize = 16;
+/// Threads of the dedicated administrator connection: one runs its request, one reads meanwhile, one for those who are told
+/// that it is taken.
+const ADMIN_WORKERS: usize = 3;
+/// So many may be at its door at once: one stays, the others are told that it is taken.
+const ADMIN_CONNECTIONS: usize = 8;
 /// How long a shutdown waits for running requests after cancelling them.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub struct ServerConfig {
     pub listen: SocketAddr,
+    /// Where the dedicated administrator connection is accepted; a port that is taken gives way to any that is free.
+    pub admin: Option<SocketAddr>,
     /// `None`: no encryption is offered.
     pub tls: Option<TlsSetup>,
     pub force_encryption: bool,
@@ -58,10 +65,12 @@ impl ServerConfig {
     pub fn new(listen: SocketAddr) -> ServerConfig {
         ServerConfig {
             listen,
+            admin: None,
             tls: None,
             force_encryption: false,
             max_connections: 32_767,
-            max_workers: 512,
+            // SQL Server's rule for 64-bit machines, which `sys.dm_os_sys_info` tells.
+            max_workers: 512 + thread::available_parallelism().saturating_sub(4) * 16,
             max_message_bytes: 64 * 1024 * 1024,
             login_timeout: Duration::from_secs(30),
             handle_signals: false,
@@ -92,6 +101,8 @@ impl std::error::Error for ServerError {}
 pub struct Shared {
     pub backend: Arc<dyn Backend>,
     pub pool: Pool,
+    /// Threads of the dedicated administrator connection, which nobody else takes.
+    admin_pool: Option<Pool>,
     pub tls: Option<TlsSetup>,
     pub force_encryption: bool,
     pub max_message_bytes: usize,
@@ -109,6 +120,10 @@ impl Shared {
             (Some(_), false) => TlsPolicy::Available,
             (Some(_), true) => TlsPolicy::Forced,
         }
+    }
+
+    fn pools(&self) -> impl Iterator<Item = &Pool> {
+        std::iter::once(&self.pool).chain(&self.admin_pool)
     }
 
     /// A connection has ended.
@@ -155,7 +170,7 @@ impl Shared {
                     self.write_released();
                 } else {
                     let shared = Arc::clone(self);
-                    self.pool.run(move || shared.write_released());
+                    self.pool.run_urgently(move || shared.write_released());
                 }
             }
             Delivery::End { connection } => {
@@ -170,6 +185,7 @@ impl Shared {
 /// A running server. Dropping it without [`Server::stop`] leaves it running until the process ends.
 pub struct Server {
     address: SocketAddr,
+    admin_address: Option<SocketAddr>,
     stop: Arc<Notify>,
     stopped: Arc<Stopped>,
     shared: Arc<Shared>,
@@ -188,15 +204,26 @@ impl Server {
         let listener = std::net::TcpListener::bind(config.listen).map_err(listen_error)?;
         listener.set_nonblocking(true).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
+        let admin_listener = config.admin.map(listen_for_admin).transpose()?;
+        let admin_address = admin_listener
+            .as_ref()
+            .map(std::net::TcpListener::local_addr)
+            .transpose()
+            .map_err(listen_error)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
             .map_err(ServerError::Runtime)?;
         let pool = Pool::new(config.max_workers).map_err(ServerError::Runtime)?;
+        let admin_pool = admin_address
+            .map(|_| Pool::new(ADMIN_WORKERS))
+            .transpose()
+            .map_err(ServerError::Runtime)?;
         let shared = Arc::new(Shared {
             backend,
             pool,
+            admin_pool,
             tls: config.tls,
             force_encryption: config.force_encryption,
             max_message_bytes: config.max_message_bytes,
@@ -211,12 +238,14 @@ impl Server {
                 shared.deliver(delivery);
             }
         }));
-        let weak: Weak<Shared> = Arc::downgrade(&shared);
-        shared.pool.set_serve(Box::new(move |ready, buffer, run| {
-            if let Some(shared) = weak.upgrade() {
-                shared.serve(ready, buffer, run);
-            }
-        }));
+        for pool in shared.pools() {
+            let weak: Weak<Shared> = Arc::downgrade(&shared);
+            pool.set_serve(Box::new(move |ready, buffer, run| {
+                if let Some(shared) = weak.upgrade() {
+                    shared.serve(ready, buffer, run);
+                }
+            }));
+        }
         let stop = Arc::new(Notify::new());
         let stopped = Arc::new(Stopped::default());
         let (of_loop, stop_loop, stopped_loop) =
@@ -230,7 +259,10 @@ impl Server {
         let signals = signals.map_err(ServerError::Runtime)?;
         thread::try_spawn("network", move || {
             runtime.block_on(accept(
-                listener,
+                Doors {
+                    listener,
+                    admin: admin_listener,
+                },
                 &of_loop,
                 &stop_loop,
                 max_connections,
@@ -242,6 +274,7 @@ impl Server {
         .map_err(ServerError::Thread)?;
         Ok(Server {
             address,
+            admin_address,
             stop,
             stopped,
             shared,
@@ -250,6 +283,11 @@ impl Server {
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the dedicated administrator connection is accepted.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
     }
 
     pub fn connections(&self) -> usize {
@@ -263,7 +301,9 @@ impl Server {
             self.stopped.changed.wait(&mut flag);
         }
         drop(flag);
-        self.shared.pool.close(SHUTDOWN_LIMIT);
+        for pool in self.shared.pools() {
+            pool.close(SHUTDOWN_LIMIT);
+        }
     }
 
     /// What ends all connections as [`Server::stop`] does, and waits for nothing.
@@ -305,49 +345,86 @@ impl Signals {
     }
 }
 
-async fn accept(
+/// What clients connect to.
+struct Doors {
     listener: std::net::TcpListener,
+    admin: Option<std::net::TcpListener>,
+}
+
+/// Listens where it was asked to, or, where that port is taken, at any port of the same address.
+fn listen_for_admin(asked: SocketAddr) -> Result<std::net::TcpListener, ServerError> {
+    let bound = std::net::TcpListener::bind(asked)
+        .or_else(|_| std::net::TcpListener::bind(SocketAddr::new(asked.ip(), 0)));
+    let listener = bound.map_err(|error| ServerError::Listen(asked, error))?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| ServerError::Listen(asked, error))?;
+    Ok(listener)
+}
+
+/// Looks after a pool's workers while requests come.
+async fn mind(pool: Pool) {
+    let mut ticking = false;
+    loop {
+        match ticking {
+            true => tokio::time::sleep(TICK).await,
+            false => pool.stirred().await,
+        }
+        ticking = !ticking || pool.tick();
+    }
+}
+
+/// The next client of a door that may not be there.
+async fn next_client(door: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
+    match door {
+        Some(door) => door.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn accept(
+    doors: Doors,
     shared: &Arc<Shared>,
     stop: &Notify,
     max_connections: usize,
     mut signals: Option<Signals>,
 ) {
-    let Ok(listener) = TcpListener::from_std(listener) else {
+    let Ok(listener) = TcpListener::from_std(doors.listener) else {
         return;
     };
+    let admin = doors.admin.map(TcpListener::from_std);
+    let admin = admin.and_then(Result::ok);
+    for pool in shared.pools() {
+        tokio::spawn(mind(pool.clone()));
+    }
     // Those who have not logged in when their time is up, in order of time.
     let mut logins: VecDeque<(Instant, Weak<Connection>)> = VecDeque::new();
-    let mut ticking = false;
     loop {
         let first = logins.front().map(|first| first.0);
-        let tick = async {
-            match ticking {
-                true => tokio::time::sleep(TICK).await,
-                false => shared.pool.stirred().await,
-            }
-        };
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    let deadline = Instant::now() + shared.login_timeout;
-                    if let Some(opened) = open(shared, stream, peer, max_connections) {
-                        logins.push_back((deadline, Arc::downgrade(&opened)));
-                    }
-                }
-                // Out of descriptors or a connection that died in the queue: do not spin.
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            },
-            () = tick => ticking = !ticking || shared.pool.tick(),
+        let (accepted, most) = tokio::select! {
+            accepted = listener.accept() => (accepted, Some(max_connections)),
+            accepted = next_client(admin.as_ref()) => (accepted, None),
             () = tokio::time::sleep_until(first.unwrap_or_else(Instant::now)), if first.is_some() => {
                 if let Some((_, late)) = logins.pop_front() {
                     late.upgrade().iter().for_each(|late| late.expire_login());
                 }
+                continue;
             }
             () = stop.notified() => break,
             () = Signals::received(&mut signals) => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let deadline = Instant::now() + shared.login_timeout;
+                if let Some(opened) = open(shared, stream, peer, most) {
+                    logins.push_back((deadline, Arc::downgrade(&opened)));
+                }
+            }
+            // Out of descriptors or a connection that died in the queue: do not spin.
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
-    drop(listener);
+    drop((listener, admin));
     let open: Vec<Arc<Connection>> = shared.connections.lock().values().cloned().collect();
     for connection in open {
         connection.cancel.set();
@@ -362,16 +439,25 @@ async fn accept(
     }
 }
 
+/// A client's connection, if there may be so many; without a number it is the administrator's.
 fn open(
     shared: &Arc<Shared>,
     stream: TcpStream,
     peer: SocketAddr,
-    max_connections: usize,
+    most: Option<usize>,
 ) -> Option<Arc<Connection>> {
     let stream = stream.into_std().ok()?;
     let local = stream.local_addr().ok();
     let mut connections = shared.connections.lock();
-    if connections.len() >= max_connections {
+    let admin = most.is_none();
+    let pool = match &shared.admin_pool {
+        Some(pool) if admin => pool,
+        _ => &shared.pool,
+    };
+    // Strangers at the administrator's door are few, whether or not they log in.
+    let most = most.unwrap_or(connections.len() + 1);
+    let knocking = || connections.values().filter(|c| c.admin).count();
+    if connections.len() >= most || admin && knocking() >= ADMIN_CONNECTIONS {
         return None;
     }
     let _ = stream.set_nodelay(true);
@@ -383,7 +469,9 @@ fn open(
     let connection = Arc::new(Connection {
         id,
         shared: Arc::clone(shared),
-        out: Outbound::new(stream, shared.pool.clone(), id),
+        pool: pool.clone(),
+        admin,
+        out: Outbound::new(stream, pool.clone(), id),
         inbound: Mutex::new(Inbound::new()),
         lookers: AtomicU32::new(0),
         hung_up: AtomicBool::new(false),
@@ -399,13 +487,14 @@ fn open(
         prepared: Mutex::default(),
         feed: Feed::default(),
         state: Mutex::default(),
+        parked: Mutex::default(),
     });
     connections.insert(id, Arc::clone(&connection));
     drop(connections);
     gauge(Counter::UserConnections, 1);
     gauge(Counter::LogicalConnections, 1);
     // From here on it is the workers'.
-    if shared.pool.watch(connection.out.stream(), id).is_err() {
+    if connection.pool.watch(connection.out.stream(), id).is_err() {
         shared.forget(id);
         return None;
     }

@@ -155,6 +155,12 @@ pub(crate) struct Shown {
 pub(crate) struct AppLocks(Mutex<BTreeMap<(u64, Resource), Entry>>);
 
 impl AppLocks {
+    /// Whether an owner has, or waits for, anything.
+    pub fn has_any(&self, owner: u64) -> bool {
+        let all = self.0.lock();
+        all.keys().any(|(of, _)| *of == owner)
+    }
+
     /// The session is over, and its locks are released.
     pub fn forget(&self, owner: u64) {
         self.0.lock().retain(|(of, _), _| *of != owner);

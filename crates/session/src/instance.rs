@@ -41,6 +41,18 @@ pub(crate) struct Listener {
     pub since: WallTime,
 }
 
+/// The dedicated administrator connection is one, and a sysadmin's.
+fn may_administer(who: &Who, sessions: &BTreeMap<SessionId, Arc<Activity>>) -> SqlResult<()> {
+    if !who.sysadmin {
+        let args: [&dyn std::fmt::Display; 3] = [&who.name, &"", &""];
+        return Err(SqlError::new(&messages::LOGIN_FAILED, &args));
+    }
+    match sessions.values().any(|a| a.login.admin && !a.is_dead()) {
+        true => Err(SqlError::new(&messages::ADMIN_CONNECTION_TAKEN, &[&1, &""])),
+        false => Ok(()),
+    }
+}
+
 /// Ends the server; true: at once, without checkpoints.
 pub type StopServer = Box<dyn Fn(bool) + Send + Sync>;
 
@@ -360,8 +372,11 @@ impl Instance {
     /// The lowest free session id.
     pub(crate) fn admit(&self, request: &LoginRequest, who: &Who) -> SqlResult<Arc<Activity>> {
         let mut sessions = self.sessions.lock();
+        if request.admin {
+            may_administer(who, &sessions)?;
+        }
         let most = self.settings.holding(option::USER_CONNECTIONS);
-        if most > 0 && sessions.len() as i64 >= most {
+        if most > 0 && sessions.len() as i64 >= most && !request.admin {
             return Err(SqlError::new(
                 &messages::TOO_MANY_CONNECTIONS,
                 &[&most, &""],

@@ -49,6 +49,8 @@ pub struct LoginRequest {
     /// The size of packets that both have settled; 0 where there are none.
     pub packet_bytes: u32,
     pub encrypted: bool,
+    /// Came to the port of the dedicated administrator connection.
+    pub admin: bool,
 }
 
 pub struct Session {
@@ -155,6 +157,11 @@ impl Session {
 
     pub fn database(&self) -> &str {
         &self.database
+    }
+
+    /// Others may be waiting for what this session has: its next request must find a thread.
+    pub fn may_release(&self) -> bool {
+        self.transaction.is_some() || self.instance.app_locks.has_any(self.owner.id())
     }
 
     /// The language that the session speaks.

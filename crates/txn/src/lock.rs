@@ -11,13 +11,14 @@
 //! [`Waiter`](table::Waiter); whoever releases grants to those it unblocks and wakes exactly them.
 //!
 //! Order of the mutexes: owner's `turn` (held while sleeping; see [`helper`]), owner's `held`, partition (one; all of
-//! them in order for the deadlock search), owner's `waiting`, waiter's state. None of the others is held while sleeping.
+//! them in order for the deadlock search), the manager's `waiting`, owner's `waiting`, waiter's state. None of the others is held while sleeping.
 //!
 //! Deadlocks are found by the blocked themselves. The last request that closes a cycle finds it when it has waited for
 //! [`DEADLOCK_FIRST_LOOK`]; a cycle cannot close in any other way, because a lock is only ever granted to an owner that
 //! then runs. SQL Server's monitor looks every 5 seconds; this one is sooner, on the same rules for the victim.
 
 mod blocked;
+mod cycles;
 mod deadlock;
 mod held;
 mod helper;
@@ -30,6 +31,7 @@ mod table;
 mod told;
 mod waits;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -179,6 +181,10 @@ pub struct LockManager {
     /// Key-range locks held: while there are none, an insert asks nobody about ranges.
     ranges: AtomicU64,
     intents: Intents,
+    /// Deadlock searches begun; changed with all partitions locked.
+    searches: AtomicU64,
+    /// Owners that sleep in the manager, by id.
+    waiting: Mutex<BTreeMap<u64, LockOwner>>,
     on_deadlock: OnceLock<DeadlockHook>,
     /// Milliseconds; 0: blocked requests are not reported.
     blocked_after: AtomicU64,
@@ -210,6 +216,8 @@ impl LockManager {
             escalations: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             intents: Intents::new(),
+            searches: AtomicU64::new(0),
+            waiting: Mutex::default(),
             on_deadlock: OnceLock::new(),
             blocked_after: AtomicU64::new(0),
             on_blocked: OnceLock::new(),
@@ -438,8 +446,10 @@ impl LockManager {
         if let Some(hook) = owner.0.before_wait.get() {
             hook();
         }
+        self.waiting.lock().insert(owner.id(), owner.clone());
         let mut timed = waits::start(ask.mode, &key.resource, blocker.map(|b| b.spid()));
         let result = self.sleep(owner, key, &waiter, timeout);
+        self.waiting.lock().remove(&owner.id());
         timed.woken(waiter.ended.get().copied());
         if result == Err(LockError::Timeout) && told::timeouts_are_wanted() {
             let waited = timeout.unwrap_or_default();
@@ -457,6 +467,8 @@ impl LockManager {
     ) -> Result<(), LockError> {
         let deadline = timeout.map(|limit| time::now() + limit);
         let mut next_look = time::now() + DEADLOCK_FIRST_LOOK;
+        // Of those searches that saw this request none has looked yet.
+        let mut searched = self.searches.load(Ordering::Acquire);
         let mut reported = 0;
         let attention = owner.0.attention.lock().clone();
         let stop = helper::stop_flag();
@@ -503,7 +515,7 @@ impl LockManager {
                 }
             } else if next_look <= now {
                 next_look = now + DEADLOCK_NEXT_LOOK;
-                self.search_deadlock(owner);
+                searched = self.search_deadlock(owner, searched);
                 self.report_blocked(owner, key, waiter, &mut reported);
             }
         }
@@ -632,7 +644,7 @@ impl LockManager {
                     owner: r.owner.id(),
                     rowset: r.rowset,
                     waited: Some(now.since(r.since)),
-                    blocked_by: holders.blockers(at).iter().map(|o| o.spid()).collect(),
+                    blocked_by: holders.blockers(at).map(|o| o.spid()).collect(),
                 }));
             }
         }

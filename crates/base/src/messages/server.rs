@@ -165,6 +165,7 @@ messages! {
     ERROR_LOG_NOT_OPENED = 17058, 16, "initerrlog: Could not open error log file '%ls'. Operating system error = %ls.";
     CHECKDB_LAST_GOOD = 17573, 10, "CHECKDB for database '%ls' finished without errors on %ls (local time). This is an informational message only; no user action is required.";
     TOO_MANY_CONNECTIONS = 17809, 20, "Could not connect because the maximum number of '%ld' user connections has already been reached. The system administrator can use sp_configure to increase the maximum value. The connection has been closed.%.*ls";
+    ADMIN_CONNECTION_TAKEN = 17810, 20, "Could not connect because the maximum number of '%ld' dedicated administrator connections already exists. Before a new connection can be made, the existing dedicated administrator connection must be dropped, either by logging off or ending the process.%.*ls";
     LOGON_TRIGGER = 17892, 14, "Logon failed for login '%.*ls' due to trigger execution.%.*ls";
     MESSAGE_NOT_FOUND = 18054, 16, "Error %d, severity %d, state %d was raised, but no message with that error number was found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using sp_addmessage.";
     PROCESS_KILLED = 18100, 10, "Process ID %d was killed by hostname %.*ls, host process ID %d.";

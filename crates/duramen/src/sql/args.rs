@@ -9,6 +9,7 @@ use crate::drives;
 
 pub const USAGE: &str = "\
 usage: duramen sql [-U LOGIN [-P PASSWORD]] [-S [tcp:]HOST[\\INSTANCE][,PORT]] [options]
+  -A                      the dedicated administrator connection, as -S admin:HOST[,PORT] (port 1434)
   -d DATABASE             the database to start in
   -Q QUERY | -q QUERY     run the query and exit | and go on with standard input
   -i FILE[,FILE...]       run scripts (otherwise standard input)
@@ -51,6 +52,8 @@ pub struct Options {
     pub port: u16,
     /// The instance named after a backslash, whose port somebody has to know.
     pub instance: Option<String>,
+    /// `-A`: the dedicated administrator connection.
+    pub admin: bool,
     /// As given to `-S`, for SQLCMDSERVER.
     pub server: String,
     pub user: String,
@@ -102,18 +105,19 @@ pub struct Options {
     pub drives: Vec<(char, PathBuf)>,
 }
 
+/// Where a default instance accepts its dedicated administrator connection.
+const ADMIN_PORT: u16 = 1434;
 /// Messages of this severity and above are errors.
 pub const FIRST_ERROR: u8 = 11;
 
 /// Flags that take no value.
-const SWITCHES: &str = "bWeICxENu?";
+const SWITCHES: &str = "bWeICxENuA?";
 /// Flags whose value, if there is one, is attached.
 const ATTACHED: &str = "rkpX";
 /// Flags that take one.
 const VALUED: &str = "SUPdiQqhsoltJVmaHwyYc";
 /// Flags of sqlcmd that ask for what is not here.
 const REFUSED: &[(char, &str)] = &[
-    ('A', "a dedicated administrator connection"),
     ('D', "an ODBC data source name"),
     ('G', "authentication by Entra ID"),
     ('K', "an application intent"),
@@ -259,6 +263,7 @@ fn switch(options: &mut Options, flag: char) -> Result<(), String> {
         'C' => options.trust_any = true,
         'x' => options.no_substitution = true,
         'u' => options.unicode = true,
+        'A' => options.admin = true,
         'N' => {}
         _ => return Err("'-E': integrated security is not supported; give -U and -P.".to_string()),
     }
@@ -334,7 +339,11 @@ impl Options {
     pub fn set_server(&mut self) -> Result<(), String> {
         let address = match self.server.split_once(':') {
             Some((protocol, rest)) if protocol.eq_ignore_ascii_case("tcp") => rest,
-            Some((protocol @ ("np" | "lpc" | "admin"), _)) => {
+            Some((protocol, rest)) if protocol.eq_ignore_ascii_case("admin") => {
+                self.admin = true;
+                rest
+            }
+            Some((protocol @ ("np" | "lpc"), _)) => {
                 return Err(format!(
                     "'-S {}': the protocol {protocol} is not supported; give tcp:HOST,PORT.",
                     self.server
@@ -362,7 +371,8 @@ impl Options {
             "." | "(local)" | "" => "localhost".to_string(),
             host => host.to_string(),
         };
-        self.port = port.unwrap_or(1433);
+        let usual = if self.admin { ADMIN_PORT } else { 1433 };
+        self.port = port.unwrap_or(usual);
         Ok(())
     }
 }

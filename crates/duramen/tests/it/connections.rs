@@ -11,6 +11,9 @@ use crate::process::{Process, Scratch, ask, rows};
 
 /// What an idle connection may keep resident: its session, its TLS state, no buffers.
 const IDLE_BYTES_MAX: u64 = 96 << 10;
+/// What a session that waits may take, where they are many: few of them have a thread.
+const WAITING_BYTES_MAX: u64 = 64 << 10;
+const MANY: u64 = 2000;
 /// The first warms up: threads, allocator, plans.
 const ROUNDS: usize = 3;
 /// What the allocator may keep of connections that are gone.
@@ -88,6 +91,70 @@ fn idle_connections_cost_little_and_nothing_when_gone() {
         after[ROUNDS - 1] < after[0] + SLACK_BYTES,
         "memory of connections that are gone: {after:?}"
     );
+    server.stop();
+}
+
+/// All wait for one row, in line for a worker or on a thread of their own; then its holder commits.
+#[test]
+fn waiting_sessions_cost_little_and_all_come_through() {
+    let count = std::env::var("DURAMEN_CONNECTIONS")
+        .ok()
+        .and_then(|v| v.parse().ok());
+    let count: u64 = count.unwrap_or(600);
+    duramen_os::machine::raise_open_files();
+    let scratch = Scratch::new("waiting");
+    let server = Process::start(scratch.path(), &[]);
+    let mut holder = server.connect();
+    rows(&mut holder, "CREATE TABLE t (a int); INSERT t VALUES (0)");
+    // Those with a transaction could release something: each gets a thread, however many there are.
+    for (begin, wanted) in [
+        ("", "UPDATE t SET a += 1"),
+        ("BEGIN TRAN", "UPDATE t SET a += 1; COMMIT"),
+    ] {
+        rows(&mut holder, "UPDATE t SET a = 0");
+        let before = server.resident_bytes();
+        let connected = || connect(&server.options(Trust::NoEncryption));
+        let mut clients: Vec<_> = (0..count)
+            .map(|n| connected().unwrap_or_else(|e| panic!("connection {n}: {e}")))
+            .collect();
+        for client in clients.iter_mut().filter(|_| !begin.is_empty()) {
+            rows(client, begin);
+        }
+        rows(&mut holder, "BEGIN TRAN; UPDATE t SET a += 1");
+        for client in &mut clients {
+            client.query(wanted).expect("sent");
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let with = server.resident_bytes();
+        let start = Instant::now();
+        rows(&mut holder, "COMMIT");
+        let committed = start.elapsed();
+        for client in &mut clients {
+            while client.next_event().expect("an answer").is_some() {}
+        }
+        let each = with.saturating_sub(before) / count;
+        println!(
+            "{count} sessions wait, {}: {} KB each; the COMMIT took {} ms, everybody {} ms",
+            if begin.is_empty() {
+                "in line"
+            } else {
+                "each in a transaction"
+            },
+            each >> 10,
+            committed.as_millis(),
+            start.elapsed().as_millis(),
+        );
+        assert_eq!(
+            rows(&mut holder, "SELECT a FROM t"),
+            [[Value::Int(count as i32 + 1)]]
+        );
+        if count >= MANY {
+            assert!(
+                each < WAITING_BYTES_MAX,
+                "a waiting session takes {each} bytes"
+            );
+        }
+    }
     server.stop();
 }
 

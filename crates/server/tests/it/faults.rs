@@ -21,7 +21,7 @@ use duramen_tds::client::{Client, ClientError};
 use duramen_tds::token::Token;
 use duramen_types::Value;
 
-const PASSWORD: &str = "Duramen-Test-1";
+pub const PASSWORD: &str = "Duramen-Test-1";
 /// What the instance knows as the password.
 const TOKEN: &str = "token";
 /// Rows that table `d.dbo.t` has from the beginning; their ids begin at 1.
@@ -55,7 +55,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    fn start(disk: Arc<SimDisk>) -> SqlResult<Stack> {
+    fn start(disk: Arc<SimDisk>, change: impl FnOnce(&mut ServerConfig)) -> SqlResult<Stack> {
         count_panics();
         let env = disk.env();
         let config = InstanceConfig {
@@ -75,7 +75,9 @@ impl Stack {
         let gate = Arc::clone(&instance.databases.gate);
         let backend = EngineBackend::new(instance.clone(), gate, credential, TOKEN.into());
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let server = Server::start(Arc::new(backend), ServerConfig::new(any)).unwrap();
+        let mut config = ServerConfig::new(any);
+        change(&mut config);
+        let server = Server::start(Arc::new(backend), config).unwrap();
         Ok(Stack {
             disk,
             instance,
@@ -84,7 +86,11 @@ impl Stack {
     }
 
     pub fn over(disk: Arc<SimDisk>) -> Stack {
-        Stack::start(disk).unwrap_or_else(|error| panic!("the server starts: {error}"))
+        Stack::over_with(disk, |_| {})
+    }
+
+    pub fn over_with(disk: Arc<SimDisk>, change: impl FnOnce(&mut ServerConfig)) -> Stack {
+        Stack::start(disk, change).unwrap_or_else(|error| panic!("the server starts: {error}"))
     }
 
     pub fn connect(&self) -> Client<Stream> {
@@ -93,17 +99,28 @@ impl Stack {
 
     /// A client of that version of TDS.
     pub fn connect_as(&self, tds_version: u32) -> Client<Stream> {
+        self.connect_at(self.server.address().port(), "sa", PASSWORD, tds_version)
+            .unwrap_or_else(|error| panic!("sa logs in: {error}"))
+    }
+
+    pub fn connect_at(
+        &self,
+        port: u16,
+        user: &str,
+        password: &str,
+        tds_version: u32,
+    ) -> Result<Client<Stream>, ClientError> {
         let options = ConnectOptions {
             tds_version,
             host: "127.0.0.1".into(),
-            port: self.server.address().port(),
-            user: "sa".into(),
-            password: PASSWORD.into(),
+            port,
+            user: user.into(),
+            password: password.into(),
             trust: Trust::NoEncryption,
             read_timeout: Some(Duration::from_secs(300)),
             ..ConnectOptions::default()
         };
-        connect(&options).unwrap_or_else(|error| panic!("sa logs in: {error}"))
+        connect(&options)
     }
 
     /// The disk as a power loss leaves it now, with the faults gone; the server on it ends.
@@ -609,7 +626,9 @@ fn flip_log_block(disk: &SimDisk) {
 fn a_damaged_master_is_told_at_the_start() {
     let disk = prepared();
     flip(&disk, "/data/master.mdf", 9 * 8192 + 300);
-    let error = Stack::start(disk).err().expect("no start without master");
+    let error = Stack::start(disk, |_| {})
+        .err()
+        .expect("no start without master");
     assert!(error.message.contains("master"), "{error}");
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }

@@ -5,6 +5,7 @@ mod faults;
 mod replies;
 mod tables;
 mod toy;
+mod waiting;
 mod wire;
 
 use std::io::{Read, Write};

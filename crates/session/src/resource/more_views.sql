@@ -51,10 +51,11 @@ SELECT CONVERT(int, 0) AS server_id, CONVERT(sysname, @@SERVERNAME) AS name, CON
     (SELECT MIN(create_date) FROM sys.databases WHERE name = 'master') AS modify_date, CONVERT(bit, 0) AS is_rda_server
 GO
 CREATE VIEW sys.endpoints AS
-SELECT CONVERT(sysname, 'TSQL Default TCP') AS name, CONVERT(int, 4) AS endpoint_id, CONVERT(int, 1) AS principal_id,
+SELECT CONVERT(sysname, e.name) AS name, CONVERT(int, e.id) AS endpoint_id, CONVERT(int, 1) AS principal_id,
     CONVERT(tinyint, 2) AS protocol, CONVERT(nvarchar(60), 'TCP') AS protocol_desc, CONVERT(tinyint, 2) AS type,
     CONVERT(nvarchar(60), 'TSQL') AS type_desc, CONVERT(tinyint, 0) AS state, CONVERT(nvarchar(60), 'STARTED') AS state_desc,
-    CONVERT(bit, 0) AS is_admin_endpoint
+    CONVERT(bit, e.is_admin) AS is_admin_endpoint
+FROM (VALUES ('Dedicated Admin Connection', 1, 1), ('TSQL Default TCP', 4, 0)) AS e(name, id, is_admin)
 GO
 CREATE VIEW sys.tcp_endpoints AS
 SELECT e.*, CONVERT(int, 0) AS port, CONVERT(bit, 1) AS is_dynamic_port, CONVERT(nvarchar(45), NULL) AS ip_address

@@ -127,6 +127,18 @@ fn name(s: &str) -> Value {
     text_or_null(Some(s).filter(|s| !s.is_empty()))
 }
 
+/// `sys.endpoints`: the dedicated administrator connection, TSQL Default TCP.
+const ADMIN_ENDPOINT: i64 = 1;
+const TCP_ENDPOINT: i64 = 4;
+
+fn endpoint(s: &Source) -> i64 {
+    match (s.background, s.who.login.admin) {
+        (true, _) => 0,
+        (false, true) => ADMIN_ENDPOINT,
+        (false, false) => TCP_ENDPOINT,
+    }
+}
+
 fn sources(cx: &Context) -> Vec<Source> {
     let waits = duramen_observe::waiting_tasks();
     let source = |who: Arc<Activity>| Source {
@@ -213,7 +225,7 @@ columns! { Source;
     "memory_usage", T::INT, NOT_NULL, |_| int(0);
     "total_scheduled_time", T::INT, NOT_NULL, |_| int(0);
     "total_elapsed_time", T::INT, NOT_NULL, |_| int(0);
-    "endpoint_id", T::INT, NOT_NULL, |s| int(if s.background { 0 } else { 4 });
+    "endpoint_id", T::INT, NOT_NULL, |s| int(endpoint(s));
     "last_request_start_time", T::DATETIME, NOT_NULL, |s| time(s.now.started);
     "last_request_end_time", T::DATETIME, NULL, |s| match s.now.ended {
         0 => Value::Null,
@@ -386,7 +398,7 @@ mod connections {
         "protocol_type", WORD, NULL, |_| text("TSQL");
         // TDS 7.4
         "protocol_version", T::INT, NULL, |_| int(0x7400_0004);
-        "endpoint_id", T::INT, NULL, |_| int(4);
+        "endpoint_id", T::INT, NULL, |s| int(endpoint(s));
         "encrypt_option", WORD, NOT_NULL, |s| text(if s.who.login.encrypted { "TRUE" } else { "FALSE" });
         "auth_scheme", WORD, NOT_NULL, |_| text("SQL");
         "node_affinity", T::SMALLINT, NOT_NULL, |_| small(0);

@@ -71,7 +71,7 @@ impl LockManager {
                 return;
             }
             *reported = due;
-            let Some(blocking) = holders.blockers(at).first().map(LockOwner::spid) else {
+            let Some(blocking) = holders.blockers(at).next().map(|o| o.spid()) else {
                 return;
             };
             BlockedReport {

@@ -2,8 +2,12 @@
 //!
 //! All partitions are locked, in order, so the graph that is searched is the graph as it is: no cycle is imagined.
 //! That stops the lock manager for microseconds, and only for requests that have already waited long.
+//!
+//! One search looks at all who wait ([`super::cycles`]), so that thousands in one line search once a second together, not each
+//! for itself. The search wait by wait is for those alone who are in a cycle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use duramen_base::{RowsetId, SessionId};
@@ -14,7 +18,7 @@ use duramen_os::time;
 
 use super::resource::Key;
 use super::table::{Table, WaitState};
-use super::{LockManager, LockMode, LockOwner, Resource, partition_of};
+use super::{LockManager, LockMode, LockOwner, Resource, cycles, partition_of};
 
 /// One member of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,15 +67,33 @@ impl Frozen<'_> {
             .queue
             .iter()
             .position(|r| std::sync::Arc::ptr_eq(&r.waiter, &waiting.waiter));
-        at.map_or(Vec::new(), |at| holders.blockers(at))
+        at.map_or_else(Vec::new, |at| holders.blockers(at).collect())
     }
 
-    /// A cycle through `start`, in waiting order.
+    /// Those who wait for themselves, `first` before the others.
+    fn in_cycles(&mut self, waiting: &BTreeMap<u64, LockOwner>, first: u64) -> Vec<LockOwner> {
+        let mut waits = cycles::Waits::new();
+        for (id, owner) in waiting {
+            let at = owner.0.waiting.lock().clone();
+            let Some(at) = at.filter(|_| !waits.contains_key(id)) else {
+                continue;
+            };
+            if let Some(holders) = self.table(&at.key).map.get(&at.key) {
+                cycles::add_queue(&mut waits, holders);
+            }
+        }
+        let mut found = cycles::in_cycles(&waits);
+        found.sort_by_key(|id| *id != first);
+        let found = found.iter().filter_map(|id| waiting.get(id));
+        found.cloned().collect()
+    }
+
+    /// A shortest cycle through `start`, in waiting order.
     fn cycle(&mut self, start: &LockOwner) -> Option<Vec<LockOwner>> {
-        // Depth first; `came_from` marks what has been seen and gives the way back.
+        // Breadth first; `came_from` marks what has been seen and gives the way back.
         let mut came_from: BTreeMap<u64, LockOwner> = BTreeMap::new();
-        let mut open = vec![start.clone()];
-        while let Some(owner) = open.pop() {
+        let mut open = VecDeque::from([start.clone()]);
+        while let Some(owner) = open.pop_front() {
             for next in self.blockers(&owner) {
                 if next == *start {
                     let mut path = vec![owner.clone()];
@@ -87,7 +109,7 @@ impl Frozen<'_> {
                 if let std::collections::btree_map::Entry::Vacant(new) = came_from.entry(next.id())
                 {
                     new.insert(owner.clone());
-                    open.push(next);
+                    open.push_back(next);
                 }
             }
         }
@@ -117,44 +139,67 @@ impl Frozen<'_> {
 }
 
 impl LockManager {
-    /// Breaks every cycle that `start` is part of. The victim of each is the member with the lowest priority, then the
-    /// least log to roll back, then the youngest owner.
-    pub(super) fn search_deadlock(&self, start: &LockOwner) {
+    /// Breaks every cycle, unless somebody has since the search of number `seen`; gives the number of the last search.
+    /// The victim of each is the member with the lowest priority, then the least log to roll back, then the youngest owner.
+    pub(super) fn search_deadlock(&self, caller: &LockOwner, seen: u64) -> u64 {
         let mut reports = Vec::new();
+        let number;
         {
-            let mut frozen = Frozen {
-                tables: self.partitions.iter().map(|p| p.0.lock()).collect(),
-            };
-            while let Some(cycle) = frozen.cycle(start) {
-                let victim = cycle.iter().min_by_key(|o| {
-                    (
-                        o.deadlock_priority(),
-                        o.log_used(),
-                        std::cmp::Reverse(o.id()),
-                    )
-                });
-                let Some(victim) = victim else { break };
-                let next = cycle.iter().cycle().skip(1);
-                let pairs = cycle.iter().zip(next);
-                let processes = pairs.filter_map(|(o, n)| frozen.process(o, n)).collect();
-                let Some(waiting) = victim.0.waiting.lock().clone() else {
-                    break;
-                };
-                frozen.table(&waiting.key).withdraw(
-                    &waiting.key,
-                    &waiting.waiter,
-                    WaitState::Victim,
-                );
-                reports.push(DeadlockReport {
-                    victim: victim.spid(),
-                    victim_owner: victim.id(),
-                    processes,
-                });
+            let first = self.partitions.iter().take(1).map(|p| p.0.lock());
+            let mut tables: Vec<_> = first.collect();
+            // Who wanted the same has waited for that mutex meanwhile.
+            number = self.searches.load(Ordering::Acquire);
+            if number != seen {
+                return number;
+            }
+            tables.extend(self.partitions.iter().skip(1).map(|p| p.0.lock()));
+            self.searches.store(number + 1, Ordering::Release);
+            let mut frozen = Frozen { tables };
+            let waiting = self.waiting.lock().clone();
+            for start in frozen.in_cycles(&waiting, caller.id()) {
+                self.break_cycles(&mut frozen, &start, &mut reports);
             }
         }
-        for report in &reports {
-            self.deadlocks
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.report(&reports);
+        number + 1
+    }
+
+    /// Breaks every cycle that `start` is part of.
+    fn break_cycles(
+        &self,
+        frozen: &mut Frozen<'_>,
+        start: &LockOwner,
+        reports: &mut Vec<DeadlockReport>,
+    ) {
+        while let Some(cycle) = frozen.cycle(start) {
+            let victim = cycle.iter().min_by_key(|o| {
+                (
+                    o.deadlock_priority(),
+                    o.log_used(),
+                    std::cmp::Reverse(o.id()),
+                )
+            });
+            let Some(victim) = victim else { break };
+            let next = cycle.iter().cycle().skip(1);
+            let pairs = cycle.iter().zip(next);
+            let processes = pairs.filter_map(|(o, n)| frozen.process(o, n)).collect();
+            let Some(waiting) = victim.0.waiting.lock().clone() else {
+                break;
+            };
+            frozen
+                .table(&waiting.key)
+                .withdraw(&waiting.key, &waiting.waiter, WaitState::Victim);
+            reports.push(DeadlockReport {
+                victim: victim.spid(),
+                victim_owner: victim.id(),
+                processes,
+            });
+        }
+    }
+
+    fn report(&self, reports: &[DeadlockReport]) {
+        for report in reports {
+            self.deadlocks.fetch_add(1, Ordering::Relaxed);
             count(Counter::Deadlocks, 1);
             emit(|| LockDeadlock {
                 cycle_length: report.processes.len() as u64,

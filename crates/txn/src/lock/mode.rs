@@ -88,6 +88,12 @@ impl LockMode {
         COMPATIBLE[self as usize] & (1 << other as u32) != 0
     }
 
+    /// Whatever stands against `other` stands against `self`.
+    #[inline]
+    pub fn stands_against_all_of(self, other: LockMode) -> bool {
+        COMPATIBLE[self as usize] & !COMPATIBLE[other as usize] == 0
+    }
+
     /// The mode an owner holds after asking for `other` while holding `self`.
     #[inline]
     pub fn join(self, other: LockMode) -> LockMode {
@@ -275,6 +281,31 @@ static JOIN: [[LockMode; MODES]; MODES] = {
     }
     table
 };
+
+/// What several requests ask for together: the modes that all of them are compatible with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ModeSet(u32);
+
+impl Default for ModeSet {
+    fn default() -> ModeSet {
+        ModeSet(u32::MAX)
+    }
+}
+
+impl ModeSet {
+    pub fn add(&mut self, mode: LockMode) {
+        self.0 &= COMPATIBLE[mode as usize];
+    }
+
+    pub fn compatible(self, mode: LockMode) -> bool {
+        self.0 & (1 << mode as u32) != 0
+    }
+
+    /// No mode is compatible with all of them.
+    pub fn stands_against_all(self) -> bool {
+        self.0 == 0
+    }
+}
 
 #[cfg(test)]
 mod tests;

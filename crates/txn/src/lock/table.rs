@@ -18,7 +18,7 @@ use duramen_base::{RowsetId, SqlError};
 use duramen_os::sync::{Condvar, Mutex};
 use duramen_os::time::{self, Instant};
 
-use super::mode::LockMode;
+use super::mode::{LockMode, ModeSet};
 use super::owner::LockOwner;
 use super::resource::Key;
 use crate::hash::FixedHashMap;
@@ -133,21 +133,20 @@ impl Holders {
     }
 
     /// Who keeps the queued request `at` from being granted.
-    pub fn blockers(&self, at: usize) -> Vec<LockOwner> {
-        let Some(request) = self.queue.get(at) else {
-            return Vec::new();
-        };
-        let holders = self
-            .grants()
-            .filter(|g| g.owner != request.owner && !g.mode.compatible(request.mode))
-            .map(|g| g.owner.clone());
-        let ahead = self
-            .queue
-            .iter()
-            .take(at)
-            .filter(|r| !r.mode.compatible(request.mode))
-            .map(|r| r.owner.clone());
-        holders.chain(ahead).collect()
+    pub fn blockers(&self, at: usize) -> impl Iterator<Item = LockOwner> {
+        self.queue.get(at).into_iter().flat_map(move |request| {
+            let holders = self
+                .grants()
+                .filter(|g| g.owner != request.owner && !g.mode.compatible(request.mode))
+                .map(|g| g.owner.clone());
+            let ahead = self
+                .queue
+                .iter()
+                .take(at)
+                .filter(|r| !r.mode.compatible(request.mode))
+                .map(|r| r.owner.clone());
+            holders.chain(ahead)
+        })
     }
 
     fn is_empty(&self) -> bool {
@@ -157,15 +156,14 @@ impl Holders {
     /// Grants every queued request that nothing stands against, in order.
     fn grant_queued(&mut self) {
         let mut at = 0;
-        while at < self.queue.len() {
+        // What those who stay have asked for.
+        let mut ahead = ModeSet::default();
+        while at < self.queue.len() && !ahead.stands_against_all() {
             let request = &self.queue[at];
-            let free = self.free_of_others(&request.owner, request.mode)
-                && self
-                    .queue
-                    .iter()
-                    .take(at)
-                    .all(|r| r.mode.compatible(request.mode));
+            let free =
+                ahead.compatible(request.mode) && self.free_of_others(&request.owner, request.mode);
             if !free {
+                ahead.add(request.mode);
                 at += 1;
                 continue;
             }
@@ -273,7 +271,7 @@ impl Table {
                 waiter: Arc::clone(&waiter),
             },
         );
-        let blocker = holders.blockers(at).into_iter().next();
+        let blocker = holders.blockers(at).next();
         (waiter, blocker)
     }
 
