@@ -12,6 +12,7 @@ use crate::progress::Live;
 use crate::record::{Disk, Run, Server};
 use crate::report;
 use crate::runner::{Extent, Runner, directory, disk_bytes};
+use crate::spread::REPEATS;
 use crate::sql::Address;
 use crate::target::Target;
 
@@ -24,6 +25,7 @@ usage: duramen lab list
 
   --scale X              does X of the published work, more than 0 and at most 1
   --budget TIME,SIZE     does what fits, e.g. 25m,20GB
+  --repeats N            runs each trial N times, round by round  (default 5, at least 5)
   --out DIR              where results go                     (default lab-DATE-TIME)
   --files DIR            where a server of the lab's own keeps its files  (default: the results' directory)
   --target mssql://USER:PASSWORD@HOST[:PORT]   somebody's server instead of one of the lab's own
@@ -39,6 +41,7 @@ pub struct RunOptions {
     pub out: Option<PathBuf>,
     pub files: Option<PathBuf>,
     pub target: Option<String>,
+    pub repeats: u32,
 }
 
 /// Runs the command; the exit code.
@@ -95,6 +98,7 @@ pub fn parse(args: &[String]) -> Result<RunOptions, String> {
         out: None,
         files: None,
         target: None,
+        repeats: REPEATS,
     };
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -109,6 +113,7 @@ pub fn parse(args: &[String]) -> Result<RunOptions, String> {
             }
             "--scale" => options.extent = Some(Extent::Scale(scale(value)?)),
             "--budget" => options.extent = Some(budget(value)?),
+            "--repeats" => options.repeats = repeats(value)?,
             "--out" => options.out = Some(PathBuf::from(value)),
             "--files" => options.files = Some(PathBuf::from(value)),
             "--target" => options.target = Some(value.clone()),
@@ -121,6 +126,12 @@ pub fn parse(args: &[String]) -> Result<RunOptions, String> {
         );
     }
     Ok(options)
+}
+
+/// Fewer would find nothing.
+fn repeats(text: &str) -> Result<u32, String> {
+    let value = text.parse().ok().filter(|n| (REPEATS..=1000).contains(n));
+    value.ok_or_else(|| format!("--repeats {text}: a number from {REPEATS} to 1000"))
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -218,6 +229,7 @@ fn run_all(options: &RunOptions, args: &[String]) -> Result<(), String> {
         live: Live::new(0),
         out: out.clone(),
         below,
+        repeats: options.repeats,
     };
     let extent = match options.extent {
         Some(extent) => extent,
@@ -257,7 +269,7 @@ fn full(runner: &mut Runner, list: &[&'static Experiment]) -> Result<Extent, Str
     let mut bytes = 0.0_f64;
     for experiment in list {
         let (_, estimate) = runner.pilot(experiment, f64::INFINITY);
-        seconds += estimate.seconds(1.0);
+        seconds += estimate.seconds(1.0) * f64::from(runner.repeats);
         bytes = bytes.max(disk_bytes(experiment, 1.0));
     }
     runner.live.say(&format!(
@@ -299,6 +311,12 @@ fn disk(dir: &Path) -> Result<Disk, String> {
 fn tell(run: &Run) {
     for outcome in &run.experiments {
         println!("\n{} (scale {:.4})", outcome.title, outcome.scale);
+        for claim in &outcome.claims {
+            println!(
+                "  published: {}: {}; here: {}: {}",
+                claim.claim, claim.published, claim.ours, claim.verdict
+            );
+        }
         for finding in &outcome.findings {
             println!("  {finding}");
         }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::embedded::Settings;
 use crate::latency::Latencies;
-use crate::record::{Figure, Outcome};
+use crate::record::{Claim, Figure, Outcome};
+use crate::spread::Ratio;
 use crate::sql::Sql;
 use crate::target::Target;
 
@@ -26,6 +27,53 @@ pub struct Experiment {
     pub trials: fn(f64) -> Vec<Box<dyn Trial>>,
     /// What the measurements say, in plain words, computed from them.
     pub findings: fn(&Outcome) -> Vec<String>,
+    /// What was published, beside what was measured.
+    pub claims: fn(&Outcome) -> Vec<Claim>,
+}
+
+/// What a published claim says of two times.
+#[derive(Clone, Copy)]
+pub enum Published {
+    /// One is so many times the other.
+    Ratio(f64),
+    /// They are the same.
+    NoDifference,
+}
+
+impl Published {
+    /// The claim beside our measurement of the same; `grew` is false where nothing of it can be seen at this scale.
+    pub fn beside(self, claim: &str, ours: Option<Ratio>, grew: bool) -> Claim {
+        let published = match self {
+            Published::Ratio(r) => format!("{r:.2} times"),
+            Published::NoDifference => "no difference".to_owned(),
+        };
+        let ours = ours.filter(|_| grew);
+        let verdict = match (self, &ours) {
+            (_, None) if !grew => "not tested: at this scale no log has grown",
+            (_, None) => "not tested",
+            (_, Some(r)) if !r.0.is_sure() => "not tested: too few repeats",
+            (Published::Ratio(p), Some(r)) if r.differs() => {
+                match (p > 1.0) == (r.0.median > 1.0) {
+                    true => "reproduced",
+                    false => "not reproduced: the other way round",
+                }
+            }
+            (Published::Ratio(_), Some(_)) => "not reproduced",
+            (Published::NoDifference, Some(r)) if r.differs() => "not reproduced",
+            (Published::NoDifference, Some(_)) => "reproduced",
+        };
+        Claim {
+            claim: claim.to_owned(),
+            published,
+            ours: ours.map_or_else(String::new, |r| r.told("times")),
+            verdict: verdict.to_owned(),
+        }
+    }
+}
+
+/// For experiments of our own.
+pub fn no_claims(_: &Outcome) -> Vec<Claim> {
+    Vec::new()
 }
 
 /// One cell of an experiment. `prepare` is not timed; `work` is, and the server is sampled meanwhile.

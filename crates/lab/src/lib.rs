@@ -9,7 +9,8 @@
 //! 1. Everything a report shows was read through T-SQL, so that it means the same on every server; what a server lacks
 //!    is skipped by name.
 //! 2. `--scale` shrinks the work, never what varies. Every figure of a scaled run stands beside its factor.
-//! 3. Nothing is left behind: servers are killed, databases dropped, directories removed, also after a failure.
+//! 3. Every finding rests on at least [`spread::REPEATS`] interleaved repeats, and says when it saw no difference.
+//! 4. Nothing is left behind: servers are killed, databases dropped, directories removed, also after a failure.
 
 #![forbid(unsafe_code)]
 // A program at the edge: its clock, threads, children and files are the user's, outside any simulated world.
@@ -31,6 +32,7 @@ mod report;
 mod runner;
 pub mod sample;
 mod sampler;
+mod spread;
 mod sql;
 mod target;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::spread::Spread;
+
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -67,6 +69,17 @@ pub struct Outcome {
     pub trials: Vec<Trial>,
     pub skipped: Vec<Skipped>,
     pub findings: Vec<String>,
+    pub claims: Vec<Claim>,
+}
+
+/// What somebody has published, and what was seen here.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claim {
+    pub claim: String,
+    pub published: String,
+    pub ours: String,
+    pub verdict: String,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -84,8 +97,9 @@ pub struct Trial {
     /// Trials of the same family stand together and share a colour.
     pub family: String,
     pub settings: Vec<(String, String)>,
-    /// Of the work alone.
+    /// Of the work alone. Everything here is of the middle one of the repeats.
     pub elapsed_s: f64,
+    pub repeats: Vec<Repeat>,
     /// The elapsed time that was published for it.
     pub published_s: Option<f64>,
     pub figures: Vec<Figure>,
@@ -99,13 +113,36 @@ pub struct Trial {
     pub samples: Samples,
 }
 
+/// One of the runs of a trial.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeat {
+    /// Repeats of one round ran one after the other.
+    pub round: u32,
+    pub elapsed_s: f64,
+    pub figures: Vec<Figure>,
+}
+
+impl Repeat {
+    /// A figure by its name.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        figure(&self.figures, name)
+    }
+}
+
+fn figure(all: &[Figure], name: &str) -> Option<f64> {
+    all.iter().find(|f| f.name == name).map(|f| f.value)
+}
+
 impl Trial {
     /// A figure by its name.
     pub fn figure(&self, name: &str) -> Option<f64> {
-        self.figures
-            .iter()
-            .find(|f| f.name == name)
-            .map(|f| f.value)
+        figure(&self.figures, name)
+    }
+
+    /// The elapsed times of its repeats.
+    pub fn times(&self) -> Option<Spread> {
+        Spread::of(self.repeats.iter().map(|r| r.elapsed_s).collect())
     }
 
     /// All the waits of a type in seconds.

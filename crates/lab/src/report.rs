@@ -7,6 +7,7 @@ mod trial;
 use duramen_plot::{Bar, Bars, Lines, Series};
 
 use crate::record::{Outcome, Run, Trial};
+use crate::spread::Spread;
 use page::{Page, cell, head, number, row};
 
 pub use compare::compare;
@@ -61,7 +62,11 @@ fn introduction(page: &mut Page, run: &Run) {
         ));
     }
     page.facts(&facts);
+    claims(page, run);
     page.tag("h2", "What was found");
+    page.text(
+        "Trials are repeated round by round. A ratio is the middle one of the rounds, with the interval that holds it with at least 90 %; \"no difference seen\" says how large one could have hidden.",
+    );
     for outcome in &run.experiments {
         if outcome.findings.is_empty() {
             continue;
@@ -73,6 +78,28 @@ fn introduction(page: &mut Page, run: &Run) {
         ));
         page.list(&outcome.findings);
     }
+}
+
+/// What others have published, and whether it is so here.
+fn claims(page: &mut Page, run: &Run) {
+    if run.experiments.iter().all(|o| o.claims.is_empty()) {
+        return;
+    }
+    page.tag("h2", "Published claims");
+    let names = ["claim", "published", "here", "", "scale"];
+    let mut text = head(&names.map(str::to_owned));
+    for outcome in &run.experiments {
+        for claim in &outcome.claims {
+            text.push_str(&row(&[
+                cell(&claim.claim),
+                cell(&claim.published),
+                cell(&claim.ours),
+                cell(&claim.verdict),
+                number(outcome.scale),
+            ]));
+        }
+    }
+    page.table(&text);
 }
 
 fn experiment(page: &mut Page, outcome: &Outcome) {
@@ -198,7 +225,9 @@ fn table(page: &mut Page, outcome: &Outcome) {
             figures.push(column);
         }
     }
-    let mut names = vec!["trial".to_owned(), "elapsed s".to_owned()];
+    let mut names = ["trial", "elapsed s", "from", "to", "repeats"]
+        .map(str::to_owned)
+        .to_vec();
     let published = outcome.trials.iter().any(|t| t.published_s.is_some());
     if published {
         names.push("published s".to_owned());
@@ -218,7 +247,19 @@ fn table(page: &mut Page, outcome: &Outcome) {
     }
     let mut text = head(&names);
     for trial in &outcome.trials {
-        let mut cells = vec![cell(&trial.name), number(trial.elapsed_s)];
+        let times = trial.times();
+        let of = |value: fn(&Spread) -> f64| {
+            times
+                .as_ref()
+                .map_or_else(String::new, |t| number(value(t)))
+        };
+        let mut cells = vec![
+            cell(&trial.name),
+            number(trial.elapsed_s),
+            of(|t| t.low),
+            of(|t| t.high),
+            of(|t| t.repeats as f64),
+        ];
         if published {
             cells.push(trial.published_s.map_or_else(String::new, number));
         }

@@ -1,4 +1,5 @@
-//! Runs trials one after the other and keeps what they give; finds the scale that fits a budget.
+//! Runs trials round after round and keeps what they give; finds what fits a budget: fewer experiments and smaller ones, never
+//! fewer repeats.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,12 +10,12 @@ use crate::measure::{Snapshot, log_shape};
 use crate::progress::Live;
 use crate::record::{self, Outcome, Samples, Skipped};
 use crate::sampler::Sampler;
+#[cfg(doc)]
+use crate::spread::REPEATS;
 use crate::target::Target;
 
 /// Space that stays free on the disk, whatever a trial wants.
 const SPARE_BYTES: f64 = 512e6;
-/// A pilot is this much cheaper than the least run that is worth its time.
-const PILOT_SHARE: f64 = 0.25;
 /// Of the time that is left, what a second pilot may take.
 const SECOND_PILOT_SHARE: f64 = 0.1;
 /// Of the time that is left, what is planned for.
@@ -63,63 +64,104 @@ pub struct Runner {
     pub out: PathBuf,
     /// Where servers of our own keep their files.
     pub below: PathBuf,
+    /// How often each trial is run, at least [`REPEATS`].
+    pub repeats: u32,
+}
+
+/// What fits into a budget: an experiment, and what its pilot has told.
+struct Planned<'a> {
+    at: usize,
+    experiment: &'a Experiment,
+    estimate: Estimate,
+    pilot_s: f64,
 }
 
 impl Runner {
     /// Runs the experiments; what fails is in the outcome's list of skipped trials with its error.
     pub fn run(&mut self, list: &[&Experiment], extent: Extent) -> Vec<Outcome> {
-        let began = Instant::now();
         match extent {
             Extent::Scale(scale) => {
-                let run = |e: &&Experiment| self.experiment(e, scale, f64::INFINITY);
+                let rounds = self.repeats;
+                let run = |e: &&Experiment| self.experiment(e, scale, f64::INFINITY, rounds);
                 list.iter().map(run).collect()
             }
             Extent::Budget { time, bytes } => {
-                // From the last to the first: what one takes longer than was planned, those after it have less, and the
-                // first of the list are those whose time grows most evenly with their work.
-                let time = time.mul_f64(1.0 - RESERVE);
-                let mut outcomes: Vec<Outcome> = Vec::new();
-                for (n, experiment) in list.iter().enumerate().rev() {
-                    let left = time.saturating_sub(began.elapsed()).as_secs_f64();
-                    let weights: f64 = list[..=n].iter().map(|e| e.weight).sum();
-                    outcomes.push(self.within(
-                        experiment,
-                        left * experiment.weight / weights,
-                        bytes,
-                    ));
-                }
-                outcomes.reverse();
-                outcomes
+                let seconds = time.mul_f64(1.0 - RESERVE).as_secs_f64();
+                self.within_budget(list, seconds, bytes)
             }
         }
     }
 
-    /// Runs one pilot or two, then the most of the work that fits into so many seconds and bytes.
-    fn within(&mut self, experiment: &Experiment, seconds: f64, bytes: f64) -> Outcome {
+    /// As many of the experiments as there is time for, the first of the list first: what does not fit is left out by
+    /// name, and what fits is run as often as it must be.
+    fn within_budget(&mut self, list: &[&Experiment], seconds: f64, bytes: f64) -> Vec<Outcome> {
         let began = Instant::now();
-        let left = |began: &Instant| seconds - began.elapsed().as_secs_f64();
-        let most = scale_for_bytes(experiment, bytes);
-        let (mut pilot, mut estimate) = self.pilot(experiment, bytes);
-        let goal = estimate.scale_for(left(&began) * MARGIN).min(most);
-        // The smallest run cannot tell what of its preparations grows with the work: one between it and the goal does.
-        let between = (experiment.pilot * goal.max(0.0)).sqrt();
-        let second = between.min(estimate.scale_for(left(&began) * SECOND_PILOT_SHARE));
-        if second >= 2.0 * experiment.pilot {
-            let small = (experiment.pilot, pilot.seconds);
-            pilot = self.experiment(experiment, second, bytes);
-            estimate = Estimate::between(small, (second, pilot.seconds)).unwrap_or(estimate);
+        let left = || seconds - began.elapsed().as_secs_f64();
+        let rounds = f64::from(self.repeats);
+        let mut outcomes: Vec<Outcome> = list.iter().map(|e| nothing_of(e, 0.0)).collect();
+        let mut planned: Vec<Planned> = Vec::new();
+        let least = |planned: &[Planned]| planned.iter().map(|p| p.pilot_s * rounds).sum::<f64>();
+        for (at, experiment) in list.iter().enumerate() {
+            let free = left() * MARGIN - least(&planned);
+            let shortest = planned.iter().map(|p| p.pilot_s).reduce(f64::min);
+            if shortest.is_some_and(|s| free < s * (rounds + 1.0)) {
+                outcomes[at].skipped.push(no_time(self.repeats, None, free));
+                continue;
+            }
+            let (pilot, estimate) = self.pilot(experiment, bytes);
+            let free = left() * MARGIN - least(&planned);
+            if pilot.seconds * rounds > free {
+                let wanted = Some(pilot.seconds * rounds);
+                outcomes[at]
+                    .skipped
+                    .push(no_time(self.repeats, wanted, free));
+                continue;
+            }
+            planned.push(Planned {
+                at,
+                experiment,
+                estimate,
+                pilot_s: pilot.seconds,
+            });
         }
-        let scale = estimate.scale_for(left(&began) * MARGIN).min(most);
-        if scale < pilot.scale / PILOT_SHARE {
-            // The pilot is as much as there is time for.
-            return pilot;
+        // From the last to the first: what one takes longer than was planned, those after it have less, and the
+        // first of the list are those whose time grows most evenly with their work.
+        while let Some(last) = planned.pop() {
+            let own = last.pilot_s * rounds;
+            let weights =
+                last.experiment.weight + planned.iter().map(|p| p.experiment.weight).sum::<f64>();
+            let spare = (left() - own - least(&planned)).max(0.0);
+            let share = own + spare * last.experiment.weight / weights;
+            outcomes[last.at] = self.within(&last, share, bytes);
         }
-        self.experiment(experiment, scale, bytes)
+        outcomes
     }
 
-    /// The experiment at its smallest, and what it says about a greater one.
+    /// Runs another pilot, where that is worth its time, then the most of the work that fits into so many seconds and
+    /// bytes as often as it must be.
+    fn within(&mut self, planned: &Planned<'_>, seconds: f64, bytes: f64) -> Outcome {
+        let began = Instant::now();
+        let (experiment, mut estimate) = (planned.experiment, planned.estimate);
+        let a_round = |began: &Instant, rounds: u32| {
+            (seconds - began.elapsed().as_secs_f64()) * MARGIN / f64::from(rounds)
+        };
+        let most = scale_for_bytes(experiment, bytes);
+        let goal = estimate.scale_for(a_round(&began, self.repeats)).min(most);
+        // The smallest run cannot tell what of its preparations grows with the work: one between it and the goal does.
+        let between = (experiment.pilot * goal.max(0.0)).sqrt();
+        let second = between.min(estimate.scale_for(seconds * SECOND_PILOT_SHARE));
+        if second >= 2.0 * experiment.pilot {
+            let pilot = self.experiment(experiment, second, bytes, 1);
+            let small = (experiment.pilot, planned.pilot_s);
+            estimate = Estimate::between(small, (second, pilot.seconds)).unwrap_or(estimate);
+        }
+        let scale = estimate.scale_for(a_round(&began, self.repeats)).min(most);
+        self.experiment(experiment, scale.max(experiment.pilot), bytes, self.repeats)
+    }
+
+    /// One round of the experiment at its smallest, and what it says about a greater one.
     pub fn pilot(&mut self, experiment: &Experiment, bytes: f64) -> (Outcome, Estimate) {
-        let outcome = self.experiment(experiment, experiment.pilot, bytes);
+        let outcome = self.experiment(experiment, experiment.pilot, bytes, 1);
         let work: f64 = outcome.trials.iter().map(|t| t.elapsed_s).sum();
         let estimate = Estimate {
             fixed_s: (outcome.seconds - work).max(0.0),
@@ -128,50 +170,86 @@ impl Runner {
         (outcome, estimate)
     }
 
-    /// All trials at a scale.
-    pub fn experiment(&mut self, experiment: &Experiment, scale: f64, bytes: f64) -> Outcome {
+    /// All trials at a scale, round after round: forwards, then backwards, so that what drifts meets all alike.
+    pub fn experiment(
+        &mut self,
+        experiment: &Experiment,
+        scale: f64,
+        bytes: f64,
+        rounds: u32,
+    ) -> Outcome {
         let began = Instant::now();
         let trials = (experiment.trials)(scale);
-        self.live.more(trials.len() as u64);
-        let mut outcome = Outcome {
-            name: experiment.name.to_owned(),
-            title: experiment.title.to_owned(),
-            question: experiment.question.to_owned(),
-            source: experiment.source.to_owned(),
-            scale,
-            full: experiment.full.to_owned(),
-            ..Outcome::default()
+        self.live.more(trials.len() as u64 * u64::from(rounds));
+        let mut outcome = nothing_of(experiment, scale);
+        let mut done: Vec<Result<Vec<record::Trial>, String>> =
+            trials.iter().map(|_| Ok(Vec::new())).collect();
+        for round in 0..rounds {
+            let mut order: Vec<usize> = (0..trials.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for at in order {
+                self.repeat(experiment, trials[at].as_ref(), bytes, round, &mut done[at]);
+            }
+        }
+        for (trial, repeats) in trials.iter().zip(done) {
+            let kept = repeats.and_then(|repeats| {
+                let middle = middle(repeats).ok_or("it was not run")?;
+                self.keep_samples(experiment.name, &middle).map(|()| middle)
+            });
+            match kept {
+                Ok(middle) => outcome.trials.push(middle),
+                Err(why) => outcome.skipped.push(Skipped {
+                    name: trial.name(),
+                    why,
+                }),
+            }
+        }
+        outcome.seconds = began.elapsed().as_secs_f64();
+        outcome.findings = (experiment.findings)(&outcome);
+        outcome.claims = (experiment.claims)(&outcome);
+        outcome
+    }
+
+    /// One more run of a trial, unless one has failed.
+    fn repeat(
+        &mut self,
+        experiment: &Experiment,
+        trial: &dyn Trial,
+        bytes: f64,
+        round: u32,
+        done: &mut Result<Vec<record::Trial>, String>,
+    ) {
+        let name = trial.name();
+        let Ok(repeats) = done else {
+            self.live.done();
+            return;
         };
-        for trial in &trials {
-            let name = trial.name();
-            self.live.begin(&format!("{}: {name}", experiment.name));
-            let why = match self.obstacle(trial.as_ref(), bytes) {
-                Some(why) => Some(why),
-                None => match self.trial(experiment.name, trial.as_ref()) {
-                    Ok(done) => {
-                        self.live.say(&format!(
-                            "{:<12} {name:<52} {:>9.2} s",
-                            experiment.name, done.elapsed_s
-                        ));
-                        outcome.trials.push(done);
-                        None
-                    }
-                    Err(error) => Some(error),
-                },
-            };
-            if let Some(why) = why {
+        self.live.begin(&format!("{}: {name}", experiment.name));
+        let ran = match self.obstacle(trial, bytes) {
+            Some(why) => Err(why),
+            None => self.trial(trial),
+        };
+        match ran {
+            Ok(mut ran) => {
+                ran.repeats[0].round = round;
+                self.live.say(&format!(
+                    "{:<12} {name:<52} {:>9.2} s",
+                    experiment.name, ran.elapsed_s
+                ));
+                repeats.push(ran);
+            }
+            Err(why) => {
                 self.live.say(&format!(
                     "{:<12} {name:<52} skipped: {why}",
                     experiment.name
                 ));
-                outcome.skipped.push(Skipped { name, why });
+                *done = Err(why);
             }
-            self.target.clean(trial.database());
-            self.live.done();
         }
-        outcome.seconds = began.elapsed().as_secs_f64();
-        outcome.findings = (experiment.findings)(&outcome);
-        outcome
+        self.target.clean(trial.database());
+        self.live.done();
     }
 
     /// Why a trial cannot run here.
@@ -197,7 +275,7 @@ impl Runner {
         None
     }
 
-    fn trial(&mut self, experiment: &str, trial: &dyn Trial) -> Result<record::Trial, String> {
+    fn trial(&mut self, trial: &dyn Trial) -> Result<record::Trial, String> {
         let database = trial.database();
         self.target.fresh(&trial.server())?;
         self.target.clean(database);
@@ -219,11 +297,17 @@ impl Runner {
         let samples = sampler.map_or(Ok(Samples::default()), Sampler::stop);
         let work = work?;
         let samples = samples?;
+        let elapsed_s = work.elapsed.unwrap_or(all).as_secs_f64();
         let mut done = record::Trial {
             name: trial.name(),
             family: trial.family(),
             settings: owned(trial.settings()),
-            elapsed_s: work.elapsed.unwrap_or(all).as_secs_f64(),
+            elapsed_s,
+            repeats: vec![record::Repeat {
+                round: 0,
+                elapsed_s,
+                figures: work.figures.clone(),
+            }],
             published_s: trial.published_s(),
             figures: work.figures,
             published_waits: trial
@@ -243,12 +327,14 @@ impl Runner {
         done.files = after.files_since(&before);
         done.log = log_shape(&mut sql, database)?;
         done.log.growths = after.growths_since(&before);
-        self.keep_samples(experiment, &done)?;
         Ok(done)
     }
 
     /// Raw samples as CSV, a file a trial.
     fn keep_samples(&self, experiment: &str, trial: &record::Trial) -> Result<(), String> {
+        if trial.samples.rows.is_empty() {
+            return Ok(());
+        }
         let dir = self.out.join("samples");
         std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let path = dir.join(format!("{experiment}-{}.csv", file_name(&trial.name)));
@@ -260,6 +346,42 @@ impl Runner {
         }
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
     }
+}
+
+/// An experiment of which nothing was run yet.
+fn nothing_of(experiment: &Experiment, scale: f64) -> Outcome {
+    Outcome {
+        name: experiment.name.to_owned(),
+        title: experiment.title.to_owned(),
+        question: experiment.question.to_owned(),
+        source: experiment.source.to_owned(),
+        scale,
+        full: experiment.full.to_owned(),
+        ..Outcome::default()
+    }
+}
+
+fn no_time(repeats: u32, wanted_s: Option<f64>, free_s: f64) -> Skipped {
+    let free_s = free_s.max(0.0);
+    let wanted = wanted_s.map_or_else(
+        || "more".to_owned(),
+        |s| format!("about {s:.0} s even at its smallest"),
+    );
+    Skipped {
+        name: "all of it".to_owned(),
+        why: format!("{repeats} repeats take {wanted}, and the budget has {free_s:.0} s left"),
+    }
+}
+
+/// The repeat whose time is in the middle, with the times and figures of all.
+fn middle(mut repeats: Vec<record::Trial>) -> Option<record::Trial> {
+    repeats.sort_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
+    let all: Vec<record::Repeat> = repeats.iter().flat_map(|t| t.repeats.clone()).collect();
+    let at = repeats.len().checked_sub(1)? / 2;
+    let mut middle = repeats.swap_remove(at);
+    middle.repeats = all;
+    middle.repeats.sort_by_key(|r| r.round);
+    Some(middle)
 }
 
 /// The greatest scale, at most 1, at which the greatest trial fits into so many bytes. Space grows with the work or

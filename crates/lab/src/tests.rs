@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::args::{budget, parse, target};
 use crate::experiments::ALL;
 use crate::latency::Latencies;
-use crate::record::{Figure, Outcome, Run, Samples, Trial, Wait};
+use crate::record::{Claim, Figure, Outcome, Repeat, Run, Samples, Trial, Wait};
 use crate::report;
 use crate::runner::{Estimate, Extent, disk_bytes, file_name, scale_for_bytes};
 
@@ -23,6 +23,7 @@ fn arguments_are_read_or_refused() {
         &["all", "--scale", "2"],
         &["all", "--scale", "0.1", "--budget", "1m,1GB"],
         &["all", "--colour", "red"],
+        &["all", "--repeats", "4"],
         &["all", "--out"],
     ] {
         assert!(parse(&words(wrong)).is_err(), "{wrong:?}");
@@ -154,6 +155,13 @@ fn a_run() -> Run {
         name: name.to_owned(),
         family: "2014".to_owned(),
         elapsed_s: seconds,
+        repeats: (0..5)
+            .map(|round| Repeat {
+                round,
+                elapsed_s: seconds,
+                ..Repeat::default()
+            })
+            .collect(),
         published_s: Some(seconds * 10.0),
         settings: vec![("commit".to_owned(), "<b>".to_owned())],
         figures: vec![Figure::new("rows", 1000.0, "rows")],
@@ -186,6 +194,11 @@ fn a_run() -> Run {
                 trial("2014, delayed, a row a transaction", 0.5),
             ],
             findings: vec!["a <script>".to_owned()],
+            claims: vec![Claim {
+                claim: "a claim".to_owned(),
+                verdict: "reproduced".to_owned(),
+                ..Claim::default()
+            }],
             ..Outcome::default()
         }],
         ..Run::default()
@@ -207,6 +220,8 @@ fn a_record_survives_its_file_and_an_older_reader() {
 fn a_report_shows_what_was_measured_and_believes_nothing() {
     let page = report::html(&a_run());
     for part in [
+        "Published claims",
+        "reproduced",
         "WRITELOG",
         "CXPACKET",
         "72.22",
@@ -225,4 +240,11 @@ fn a_report_shows_what_was_measured_and_believes_nothing() {
     );
     let both = report::compare(&a_run(), &a_run());
     assert!(both.contains("second / first") && both.contains("1.00"));
+    assert!(both.contains("no difference seen (under 0 %)"));
+    let mut slower = a_run();
+    for repeat in &mut slower.experiments[0].trials[0].repeats {
+        repeat.elapsed_s *= 1.5;
+    }
+    let both = report::compare(&a_run(), &slower);
+    assert!(both.contains("slower: 1.50 (1.50 to 1.50) times the time"));
 }

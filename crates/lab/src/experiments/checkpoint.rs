@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, crowd, scaled, times};
+use crate::experiment::{Experiment, Trial, Work, crowd, no_claims, scaled, times};
 use crate::latency::Latencies;
-use crate::record::{Figure, Outcome};
+use crate::record::{self, Figure, Outcome, Repeat};
+use crate::spread::{Ratio, Spread};
 use crate::sql::Sql;
 use crate::target::Target;
 
@@ -21,6 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.01,
     trials,
     findings,
+    claims: no_claims,
 };
 
 const CLIENTS: usize = 16;
@@ -213,20 +215,27 @@ fn conduct(
     Ok(lasted)
 }
 
+/// One figure of a repeat by another of the same repeat.
+fn within(trial: &record::Trial, of: impl Fn(&Repeat) -> Option<f64>) -> Option<Ratio> {
+    Spread::of(trial.repeats.iter().filter_map(of).collect()).map(Ratio)
+}
+
 fn findings(outcome: &Outcome) -> Vec<String> {
     let mut out = Vec::new();
     for trial in &outcome.trials {
-        let (Some(dip), Some(before), Some(during)) = (
-            trial.figure("dip"),
-            trial.figure("p99 before"),
-            trial.figure("p99 while"),
-        ) else {
+        let rate = within(trial, |r| Some(1.0 - r.figure("dip")? / 100.0));
+        let latency = within(trial, |r| {
+            let before = r.figure("p99 before")?;
+            (before > 0.0).then_some(r.figure("p99 while")? / before)
+        });
+        let (Some(rate), Some(latency)) = (rate, latency) else {
             continue;
         };
         out.push(format!(
-            "{}: throughput dips by {dip:.0} %, the 99th percentile of a commit goes from {before:.1} to {during:.1} ms ({:.1}x).",
+            "{}: commits a second while the checkpoint runs against before and after: {}; the 99th percentile of a commit: {}.",
             trial.name,
-            times(during, before)
+            rate.told("times"),
+            latency.told("times")
         ));
     }
     out

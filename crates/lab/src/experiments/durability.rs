@@ -1,8 +1,9 @@
 //! What a commit costs: a million rows inserted one by one, in batches and in one transaction, with every way to wait.
 
 use crate::embedded::Settings;
-use crate::experiment::{Commit, Experiment, Trial, Work, scaled, times};
-use crate::record::{Figure, Outcome};
+use crate::experiment::{Commit, Experiment, Published, Trial, Work, scaled, times};
+use crate::record::{Claim, Figure, Outcome};
+use crate::spread::Ratio;
 use crate::target::Target;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -15,6 +16,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.002,
     trials,
     findings,
+    claims,
 };
 
 /// Rows of a transaction.
@@ -159,42 +161,58 @@ impl Trial for Durability {
     }
 }
 
-fn findings(outcome: &Outcome) -> Vec<String> {
+fn claims(outcome: &Outcome) -> Vec<Claim> {
+    let ratio = ratio(outcome, CLASSIC, "2014, delayed, a row a transaction");
+    let claim = "a loop of INSERTs: full durability against delayed durability";
+    vec![Published::Ratio(360.0 / 27.0).beside(claim, ratio, true)]
+}
+
+const CLASSIC: &str = "2014, classic wait, a row a transaction";
+const GATE: &str = "native, packet gate, a row a transaction";
+
+/// The time of one trial by another's.
+fn ratio(outcome: &Outcome, a: &str, b: &str) -> Option<Ratio> {
     let of = |name: &str| outcome.trials.iter().find(|t| t.name == name);
+    Ratio::of_times(of(a)?, of(b)?)
+}
+
+fn findings(outcome: &Outcome) -> Vec<String> {
+    let ratio = |a: &str, b: &str| ratio(outcome, a, b);
     let mut out = Vec::new();
-    let classic = of("2014, classic wait, a row a transaction");
-    if let (Some(classic), Some(delayed)) = (classic, of("2014, delayed, a row a transaction")) {
+    if let Some(faster) = ratio(CLASSIC, "2014, delayed, a row a transaction") {
+        let classic = outcome.trials.iter().find(|t| t.name == CLASSIC);
+        let waiting = classic.map_or(0.0, |t| times(t.wait_s("WRITELOG"), t.elapsed_s));
         out.push(format!(
-            "Delayed durability makes the loop {:.1} times as fast as the classic wait (published: {:.1}); {:.0} % of the classic loop is WRITELOG.",
-            times(classic.elapsed_s, delayed.elapsed_s),
-            360.0 / 27.0,
-            100.0 * times(classic.wait_s("WRITELOG"), classic.elapsed_s)
+            "The loop with delayed durability against the classic wait: {}; {:.0} % of the classic loop is WRITELOG.",
+            faster.times_as_fast(),
+            100.0 * waiting
         ));
     }
-    let gate = of("native, packet gate, a row a transaction");
-    if let (Some(classic), Some(gate)) = (classic, gate) {
+    if let Some(faster) = ratio(CLASSIC, GATE) {
         out.push(format!(
-            "With the packet gate the fully durable loop is {:.1} times as fast as with the classic wait: the reply waits for the log once, not every row.",
-            times(classic.elapsed_s, gate.elapsed_s)
+            "The fully durable loop with the packet gate against the classic wait: {}. The reply waits for the log once, not every row.",
+            faster.times_as_fast()
         ));
     }
-    if let (Some(gate), Some(delayed)) = (gate, of("native, delayed, a row a transaction")) {
+    if let Some(slower) = ratio(GATE, "native, delayed, a row a transaction") {
         out.push(format!(
-            "Full durability behind the gate takes {:.2} times as long as delayed durability, which may lose the end on a crash.",
-            times(gate.elapsed_s, delayed.elapsed_s)
+            "Full durability behind the gate against delayed durability, which may lose the end on a crash: {}.",
+            slower.times_the_time()
         ));
     }
-    if let (Some(one), Some(all)) = (classic, of("2014, classic wait, one transaction")) {
+    if let Some(faster) = ratio(CLASSIC, "2014, classic wait, one transaction") {
         out.push(format!(
-            "One transaction around the classic loop makes it {:.1} times as fast (a reader of the article asked): one wait instead of one a row.",
-            times(one.elapsed_s, all.elapsed_s)
+            "One transaction around the classic loop against a transaction a row (a reader of the article asked): {}.",
+            faster.times_as_fast()
         ));
     }
-    let procedure = of("2014, classic wait, a row a transaction, procedure");
-    if let (Some(batch), Some(procedure)) = (classic, procedure) {
+    if let Some(slower) = ratio(
+        "2014, classic wait, a row a transaction, procedure",
+        CLASSIC,
+    ) {
         out.push(format!(
-            "As a stored procedure the classic loop takes {:.2} times as long as a batch (a reader asked): both run a compiled plan, and wait for the same log.",
-            times(procedure.elapsed_s, batch.elapsed_s)
+            "The classic loop as a stored procedure against a batch (a reader asked): {}. Both run a compiled plan, and wait for the same log.",
+            slower.times_the_time()
         ));
     }
     out

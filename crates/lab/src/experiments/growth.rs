@@ -1,8 +1,9 @@
 //! What the size of a log's growth costs, in the log of 2019, of 2022 and of our own.
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, never_grew, scaled, times};
-use crate::record::{Figure, Outcome};
+use crate::experiment::{Experiment, Published, Trial, Work, never_grew, scaled};
+use crate::record::{self, Claim, Figure, Outcome};
+use crate::spread::Ratio;
 use crate::target::Target;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -15,6 +16,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.01,
     trials,
     findings,
+    claims,
 };
 
 /// The growth of a log that never grows: as large as the work needs from the start.
@@ -123,11 +125,22 @@ impl Trial for Growth {
     }
 }
 
+fn find<'a>(outcome: &'a Outcome, profile: &str, growth: &str) -> Option<&'a record::Trial> {
+    let name = format!("{profile}, {growth}");
+    outcome.trials.iter().find(|t| t.name == name)
+}
+
+fn claims(outcome: &Outcome) -> Vec<Claim> {
+    let of = |growth: &str| find(outcome, "2022", growth);
+    let both = of("by 64 MB").zip(of("by 1 GB"));
+    let ratio = both.and_then(|(small, large)| Ratio::of_times(small, large));
+    let grew = both.is_none_or(|(small, _)| small.log.growths > 0.0);
+    let claim = "2022: growth by 64 MB against growth by 1 GB";
+    vec![Published::Ratio(0.8).beside(claim, ratio, grew)]
+}
+
 fn findings(outcome: &Outcome) -> Vec<String> {
-    let of = |profile: &str, growth: &str| {
-        let name = format!("{profile}, {growth}");
-        outcome.trials.iter().find(|t| t.name == name)
-    };
+    let of = |profile: &str, growth: &str| find(outcome, profile, growth);
     let mut out = Vec::new();
     for profile in ["2019", "2022", "native"] {
         let (Some(small), Some(large)) = (of(profile, "by 64 MB"), of(profile, "by 1 GB")) else {
@@ -137,9 +150,10 @@ fn findings(outcome: &Outcome) -> Vec<String> {
             out.push(never_grew(profile));
             continue;
         }
+        let told = |a, b| Ratio::of_times(a, b).map_or_else(String::new, |r| r.times_the_time());
         out.push(format!(
-            "{profile}: growing by 64 MB takes {:.2} of the time of growing by 1 GB ({} and {} growths, {:.0} and {:.0} VLFs; zeroing PREEMPTIVE_OS_WRITEFILEGATHER {:.2} s and {:.2} s).",
-            times(small.elapsed_s, large.elapsed_s),
+            "{profile}: growth by 64 MB against growth by 1 GB: {} ({} and {} growths, {:.0} and {:.0} VLFs; zeroing PREEMPTIVE_OS_WRITEFILEGATHER {:.2} s and {:.2} s).",
+            told(small, large),
             small.log.growths,
             large.log.growths,
             small.log.vlfs,
@@ -149,9 +163,9 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         ));
         if let Some(sized) = of(profile, "sized before") {
             out.push(format!(
-                "{profile}: against a log sized before, 64 MB growth costs {:.2}x and 1 GB growth {:.2}x.",
-                times(small.elapsed_s, sized.elapsed_s),
-                times(large.elapsed_s, sized.elapsed_s)
+                "{profile}: growth against a log sized before: by 64 MB {}; by 1 GB {}.",
+                told(small, sized),
+                told(large, sized)
             ));
         }
     }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, crowd, scaled, times};
+use crate::experiment::{Experiment, Published, Trial, Work, crowd, scaled, times};
 use crate::latency::Latencies;
-use crate::record::{Figure, Outcome};
+use crate::record::{Claim, Figure, Outcome};
+use crate::spread::Ratio;
 use crate::target::Target;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -20,6 +21,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.000_05,
     trials,
     findings,
+    claims,
 };
 
 const ROWS: f64 = 134_217_728.0;
@@ -278,58 +280,75 @@ fn insert_loop(rows: u64, batch: u64) -> String {
     )
 }
 
-fn findings(outcome: &Outcome) -> Vec<String> {
+/// The rate of one trial by another's: how many times as fast the first one is.
+fn faster(outcome: &Outcome, a: &str, b: &str) -> Option<Ratio> {
     let of = |name: &str| outcome.trials.iter().find(|t| t.name == name);
-    let rate = |name: &str| of(name).and_then(|t| t.figure("rate"));
+    Ratio::of_figures(of(a)?, of(b)?, "rate")
+}
+
+const SINGLE: &str = "2012, 128 connections, batch of 1";
+const TENS: &str = "2012, 128 connections, batch of 10";
+const FEW: &str = "2012, 16 connections, batch of 1";
+const MANY: &str = "2012, 256 connections, batch of 1";
+
+fn claims(outcome: &Outcome) -> Vec<Claim> {
+    vec![
+        Published::Ratio(55_505.0 / 26_661.0).beside(
+            "256 connections against 16, a row a transaction: as fast",
+            faster(outcome, MANY, FEW),
+            true,
+        ),
+        Published::Ratio(29_307.0 / 21_167.0).beside(
+            "128 connections, ten rows a transaction against single rows: as fast",
+            faster(outcome, TENS, SINGLE),
+            true,
+        ),
+    ]
+}
+
+fn findings(outcome: &Outcome) -> Vec<String> {
+    let faster = |a: &str, b: &str| faster(outcome, a, b);
     let mut out = Vec::new();
-    let one = rate("2012, 128 connections, batch of 1");
-    if let (Some(one), Some(ten)) = (one, rate("2012, 128 connections, batch of 10")) {
-        out.push(format!(
-            "2012, 128 connections: ten rows a transaction take {:.2} of the time of single rows (published: 0.72).",
-            times(one, ten)
-        ));
-    }
-    if let (Some(ten), Some(hundred)) = (
-        rate("2012, 128 connections, batch of 10"),
-        rate("2012, 128 connections, batch of 100"),
-    ) {
-        out.push(format!(
-            "2012: a hundred rows a transaction take {:.2} of the time of ten: a log block holds at most 60 KB, which ten rows nearly fill.",
-            times(ten, hundred)
-        ));
-    }
-    if let (Some(few), Some(many)) = (
-        rate("2012, 16 connections, batch of 1"),
-        rate("2012, 256 connections, batch of 1"),
-    ) {
-        let busy = of("2012, 16 connections, batch of 1");
-        let why = busy
-            .and_then(|t| t.figure("processors busy"))
-            .map_or_else(String::new, |busy| {
-                let most = 100.0 / busy.max(1.0);
-                format!(" 16 keep the processors {busy:.0} % busy already: more can bring {most:.1} times as much at most.")
-            });
-        out.push(format!(
-            "2012: 256 connections insert {:.1} times as fast as 16 (published: {:.1}).{why}",
-            times(many, few),
-            55_505.0 / 26_661.0
-        ));
-    }
+    let mut say = |subject: String, ratio: Option<Ratio>, why: &str| {
+        if let Some(ratio) = ratio {
+            out.push(format!("{subject}: {}.{why}", ratio.times_as_fast()));
+        }
+    };
+    say(
+        "2012, 128 connections, ten rows a transaction against single rows".to_owned(),
+        faster(TENS, SINGLE),
+        "",
+    );
+    say(
+        "2012, 128 connections, a hundred rows a transaction against ten".to_owned(),
+        faster("2012, 128 connections, batch of 100", TENS),
+        " A log block holds at most 60 KB, which ten rows nearly fill.",
+    );
+    let busy = outcome.trials.iter().find(|t| t.name == FEW);
+    let why = busy
+        .and_then(|t| t.figure("processors busy"))
+        .map_or_else(String::new, |busy| {
+            let most = 100.0 / busy.max(1.0);
+            format!(" 16 keep the processors {busy:.0} % busy already: more can bring {most:.1} times as much at most.")
+        });
+    say(
+        "2012: 256 connections against 16".to_owned(),
+        faster(MANY, FEW),
+        &why,
+    );
     for clients in [16, 128] {
         let name = |batch: u32| format!("native, {clients} connections, batch of {batch}");
-        if let (Some(one), Some(ten)) = (rate(&name(1)), rate(&name(10))) {
-            out.push(format!(
-                "native, {clients} connections: ten rows a transaction take {:.2} of the time of single rows: with the packet gate no statement waits, so the size of the transaction hardly matters.",
-                times(one, ten)
-            ));
-        }
+        say(
+            format!("native, {clients} connections, ten rows a transaction against single rows"),
+            faster(&name(10), &name(1)),
+            " With the packet gate no statement waits.",
+        );
     }
-    if let (Some(one), Some(native)) = (one, rate("native, 128 connections, batch of 1")) {
-        out.push(format!(
-            "128 connections with single rows: native inserts {:.1} times as fast as 2012, equally durable.",
-            times(native, one)
-        ));
-    }
+    say(
+        "128 connections with single rows, native against 2012, equally durable".to_owned(),
+        faster("native, 128 connections, batch of 1", SINGLE),
+        "",
+    );
     for variant in [
         "log apart",
         "4 data files",
@@ -337,13 +356,11 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         "manual checkpoints",
         "log sized before",
     ] {
-        let name = format!("2012, 128 connections, batch of 1, {variant}");
-        if let (Some(one), Some(other)) = (one, rate(&name)) {
-            out.push(format!(
-                "2012, 128 connections, {variant}: {:.2} of the baseline's time.",
-                times(one, other)
-            ));
-        }
+        say(
+            format!("2012, 128 connections, {variant}, against the same without"),
+            faster(&format!("{SINGLE}, {variant}"), SINGLE),
+            "",
+        );
     }
     out
 }

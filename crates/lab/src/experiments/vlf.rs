@@ -1,8 +1,9 @@
 //! The six tests of the first article: a table doubled five times over logs that grow in different ways.
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, scaled, times};
-use crate::record::{Figure, Outcome};
+use crate::experiment::{Experiment, Published, Trial, Work, scaled, times};
+use crate::record::{self, Claim, Figure, Outcome};
+use crate::spread::Ratio;
 use crate::target::Target;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -15,6 +16,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.002,
     trials,
     findings,
+    claims,
 };
 
 const CHARGES: f64 = 1_600_000.0;
@@ -259,67 +261,135 @@ fn at_full_scale(test: u32) -> Option<f64> {
     }
 }
 
-fn findings(outcome: &Outcome) -> Vec<String> {
-    let of = |profile: &str, test: u32| {
-        let start = format!("{profile}, test {test},");
-        outcome.trials.iter().find(|t| t.name.starts_with(&start))
+fn find<'a>(outcome: &'a Outcome, profile: &str, test: u32) -> Option<&'a record::Trial> {
+    let start = format!("{profile}, test {test},");
+    outcome.trials.iter().find(|t| t.name.starts_with(&start))
+}
+
+/// The time of one of the article's tests by another's.
+fn ratio(outcome: &Outcome, profile: &str, a: u32, b: u32) -> Option<Ratio> {
+    Ratio::of_times(find(outcome, profile, a)?, find(outcome, profile, b)?)
+}
+
+fn claims(outcome: &Outcome) -> Vec<Claim> {
+    let pairs = [
+        (
+            "2012: growth by 1 MB without and with instant file initialization",
+            1,
+            2,
+            Published::NoDifference,
+        ),
+        (
+            "2012: growth by 1 MB against growth by 1 GB",
+            1,
+            3,
+            Published::Ratio(1074.0 / 771.0),
+        ),
+        (
+            "2012: a log grown before against one that grows by 1 GB",
+            4,
+            3,
+            Published::Ratio(711.0 / 771.0),
+        ),
+        (
+            "2012: MAXDOP 4 against no bound",
+            5,
+            4,
+            Published::NoDifference,
+        ),
+        (
+            "2012: four files of tempdb against one",
+            6,
+            5,
+            Published::NoDifference,
+        ),
+    ];
+    let grew = find(outcome, "2012", 1).is_none_or(|t| t.log.growths > 0.0);
+    let claim = |(claim, a, b, published): (&str, u32, u32, Published)| {
+        published.beside(claim, ratio(outcome, "2012", a, b), grew)
     };
+    let mut claims: Vec<Claim> = pairs.into_iter().map(claim).collect();
+    if let (Some(small), Some(published)) = (find(outcome, "2012", 1), at_full_scale(1)) {
+        let ours = vlfs_at_full_scale(outcome, small);
+        let verdict = match (times(ours, published) - 1.0).abs() < 0.1 {
+            true => "reproduced",
+            false => "not reproduced",
+        };
+        claims.push(Claim {
+            claim: "2012: VLFs that growth by 1 MB leaves".to_owned(),
+            published: format!("{published:.0}"),
+            ours: format!("{ours:.0} at full scale"),
+            verdict: verdict.to_owned(),
+        });
+    }
+    claims
+}
+
+/// As many VLFs as the whole work would have made: 4 a growth.
+fn vlfs_at_full_scale(outcome: &Outcome, small: &record::Trial) -> f64 {
+    let first = small.log.vlfs - 4.0 * small.log.growths;
+    first + times(4.0 * small.log.growths, outcome.scale)
+}
+
+fn findings(outcome: &Outcome) -> Vec<String> {
     let mut out = Vec::new();
     for profile in ["2012", "native"] {
-        let (Some(small), Some(large)) = (of(profile, 1), of(profile, 3)) else {
+        let (Some(small), Some(large)) = (find(outcome, profile, 1), find(outcome, profile, 3))
+        else {
             continue;
         };
-        let loss = small.elapsed_s - large.elapsed_s;
-        let zeroing = |t: &crate::record::Trial| {
-            t.wait_s("PREEMPTIVE_OS_WRITEFILEGATHER")
-                + t.wait_s("PREEMPTIVE_OS_FLUSHFILEBUFFERS")
-                + t.wait_s("PREEMPTIVE_OS_FILEOPS")
-        };
-        let published = match profile {
-            "2012" => " (published: 1.39x)",
-            _ => "",
+        let Some(slower) = ratio(outcome, profile, 1, 3) else {
+            continue;
         };
         out.push(format!(
-            "{profile}: growing by 1 MB costs {:.2}x{published}: {:.0} growths and {:.0} VLFs instead of {:.0} and {:.0}.",
-            times(small.elapsed_s, large.elapsed_s),
+            "{profile}: growth by 1 MB against growth by 1 GB: {}: {:.0} growths and {:.0} VLFs instead of {:.0} and {:.0}.",
+            slower.times_the_time(),
             small.log.growths,
             small.log.vlfs,
             large.log.growths,
             large.log.vlfs
         ));
-        if loss > 0.0 {
-            let (by_small, by_large) = (zeroing(small), zeroing(large));
-            let of_the_loss = match by_small - by_large <= loss {
-                true => format!(
-                    "{:.0} % of the loss of {loss:.2} s",
-                    100.0 * times(by_small - by_large, loss)
-                ),
-                false => {
-                    format!("the loss is {loss:.2} s, because growths went on beside the work")
-                }
-            };
-            out.push(format!(
-                "{profile}: the operating system took {by_small:.2} s to extend, zero and flush files with 1 MB, {by_large:.2} s with 1 GB: {of_the_loss}."
-            ));
+        if slower.differs() && slower.0.median > 1.0 {
+            out.push(of_the_loss(profile, small, large));
         }
     }
-    if let Some(small) = of("2012", 1)
+    if let Some(small) = find(outcome, "2012", 1)
         && outcome.scale > 0.0
     {
-        let first = small.log.vlfs - 4.0 * small.log.growths;
         out.push(format!(
             "2012: {:.0} growths made {:.0} VLFs; at full scale that is about {:.0} (published: {:.0}).",
             small.log.growths,
             small.log.vlfs,
-            first + 4.0 * small.log.growths / outcome.scale,
+            vlfs_at_full_scale(outcome, small),
             at_full_scale(1).unwrap_or_default()
         ));
     }
-    if let (Some(grown), Some(before)) = (of("2012", 3), of("2012", 4)) {
+    if let Some(ratio) = ratio(outcome, "2012", 4, 3) {
         out.push(format!(
-            "2012: a log grown before the work takes {:.2} of the time of one that grows by 1 GB (published: 0.92).",
-            times(before.elapsed_s, grown.elapsed_s)
+            "2012: a log grown before the work against one that grows by 1 GB: {}.",
+            ratio.times_the_time()
         ));
     }
     out
+}
+
+/// What the operating system has to do with a loss that is there.
+fn of_the_loss(profile: &str, small: &record::Trial, large: &record::Trial) -> String {
+    let loss = small.elapsed_s - large.elapsed_s;
+    let zeroing = |t: &record::Trial| {
+        t.wait_s("PREEMPTIVE_OS_WRITEFILEGATHER")
+            + t.wait_s("PREEMPTIVE_OS_FLUSHFILEBUFFERS")
+            + t.wait_s("PREEMPTIVE_OS_FILEOPS")
+    };
+    let (by_small, by_large) = (zeroing(small), zeroing(large));
+    let share = match by_small - by_large <= loss {
+        true => format!(
+            "{:.0} % of the loss of {loss:.2} s",
+            100.0 * times(by_small - by_large, loss)
+        ),
+        false => format!("the loss is {loss:.2} s, because growths went on beside the work"),
+    };
+    format!(
+        "{profile}: the operating system took {by_small:.2} s to extend, zero and flush files with 1 MB, {by_large:.2} s with 1 GB: {share}."
+    )
 }

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use crate::embedded::Settings;
-use crate::experiment::{Experiment, Trial, Work, scaled, times};
+use crate::experiment::{Experiment, Trial, Work, no_claims, scaled};
 use crate::record::{Figure, Outcome};
+use crate::spread::Ratio;
 use crate::target::Target;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -17,6 +18,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     pilot: 0.005,
     trials,
     findings,
+    claims: no_claims,
 };
 
 /// What a growth of 1 MB makes: 4 VLFs of 256 KB in the old profiles.
@@ -167,14 +169,14 @@ fn findings(outcome: &Outcome) -> Vec<String> {
         "log backup",
         "restore",
     ] {
-        let (Some(a), Some(b)) = (few.figure(name), many.figure(name)) else {
+        let Some(ratio) = Ratio::of_figures(many, few, name) else {
             continue;
         };
         out.push(format!(
-            "{name}: {a:.2} s with {} VLFs, {b:.2} s with {} ({:.1}x).",
-            few.setting("VLFs"),
+            "{name}, {} VLFs against {}: {}.",
             many.setting("VLFs"),
-            times(b, a)
+            few.setting("VLFs"),
+            ratio.times_the_time()
         ));
     }
     if let (Some(a), Some(b)) = (few.figure("log file"), many.figure("log file")) {

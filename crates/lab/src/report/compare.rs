@@ -3,7 +3,8 @@
 use duramen_plot::{Bar, Bars};
 
 use super::page::{Page, cell, head, number, row};
-use crate::record::{Outcome, Run};
+use crate::record::{Outcome, Run, Trial};
+use crate::spread::{Ratio, Spread};
 
 /// A page that overlays two runs; experiments and trials that only one has are named.
 pub fn compare(a: &Run, b: &Run) -> String {
@@ -25,6 +26,24 @@ pub fn compare(a: &Run, b: &Run) -> String {
     page.end()
 }
 
+/// A change, or what each run's own repeats differ by.
+fn change(first: &Trial, second: &Trial, factor: f64) -> String {
+    let spread = |trial: &Trial, by: f64| {
+        Spread::of(trial.repeats.iter().map(|r| r.elapsed_s * by).collect())
+    };
+    let ratio = spread(first, 1.0)
+        .zip(spread(second, factor))
+        .and_then(|(a, b)| Ratio::of_runs(a, b));
+    ratio.map_or_else(
+        || "no repeats: nothing can be said".to_owned(),
+        |r| match (r.differs(), r.0.median > 1.0) {
+            (true, true) => format!("slower: {}", r.times_the_time()),
+            (true, false) => format!("faster: {}", r.times_the_time()),
+            (false, _) => r.times_the_time(),
+        },
+    )
+}
+
 fn both(page: &mut Page, a: &Outcome, b: &Outcome) {
     page.section(&a.name, &a.title);
     page.text(&format!(
@@ -35,7 +54,7 @@ fn both(page: &mut Page, a: &Outcome, b: &Outcome) {
     // Per unit of work, so that scales do not matter.
     let per = |seconds: f64, scale: f64| seconds / scale.max(1e-12);
     let factor = a.scale;
-    let names = ["trial", "first s", "second s", "second / first"];
+    let names = ["trial", "first s", "second s", "second / first", ""];
     let mut text = head(&names.map(str::to_owned));
     let mut bars = Vec::new();
     for first in &a.trials {
@@ -48,6 +67,7 @@ fn both(page: &mut Page, a: &Outcome, b: &Outcome) {
             number(first.elapsed_s),
             number(other),
             format!("{:.2}", other / first.elapsed_s.max(1e-12)),
+            change(first, second, factor / b.scale.max(1e-12)),
         ]));
         bars.push(Bar {
             name: first.name.clone(),
