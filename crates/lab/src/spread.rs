@@ -136,7 +136,10 @@ impl Ratio {
     pub fn told(&self, unit: &str) -> String {
         match (self.0.is_sure(), self.differs()) {
             (true, true) => format!("{self} {unit}"),
-            (true, false) => format!("no difference seen (under {:.0} %)", self.hidden().ceil().abs()),
+            (true, false) => format!(
+                "no difference seen (under {:.0} %)",
+                self.hidden().ceil().abs()
+            ),
             (false, _) => format!(
                 "{} repeats of {REPEATS}: nothing can be said",
                 self.0.repeats

@@ -91,8 +91,9 @@ fn continues_name(c: char) -> bool {
 fn is_currency(c: char) -> bool {
     matches!(
         c,
-        '$' | '\u{a3}' | '\u{a4}' | '\u{a5}' | '\u{9f2}' | '\u{9f3}' | '\u{e3f}'
-    ) || matches!(c, '\u{20a1}'..='\u{20a4}' | '\u{20a6}'..='\u{20ac}')
+        '$' | '\u{a2}'..='\u{a5}' | '\u{9f2}' | '\u{9f3}' | '\u{e3f}' | '\u{17db}' | '\u{20a0}'..='\u{20b1}'
+            | '\u{fdfc}' | '\u{fe69}' | '\u{ff04}' | '\u{ffe0}' | '\u{ffe1}' | '\u{ffe5}' | '\u{ffe6}'
+    )
 }
 
 /// Names that may start with `$`.

@@ -416,6 +416,15 @@ pub fn datetrunc(
         return Err(unsupported(part, "datetrunc", None));
     }
     check_part(part, "datetrunc", ty)?;
+    // Of the old types even a thousandth is no whole number of ticks; datetime rounds to it.
+    let too_fine = match ty.id {
+        TypeId::DateTime => part == DatePart::Microsecond,
+        TypeId::SmallDateTime => matches!(part, DatePart::Millisecond | DatePart::Microsecond),
+        _ => false,
+    };
+    if too_fine {
+        return Err(unsupported(part, "datetrunc", Some(ty)));
+    }
     let (days, units) = local(v, ctx);
     let (y, m, _) = ymd_from_days(days);
     let first = |month| days_from_ymd(y, month, 1).unwrap_or(days);

@@ -119,6 +119,22 @@ impl Scanner<'_> {
         }
     }
 
+    /// datetime takes blanks around what separates the parts of a date.
+    fn blanks_before_separator(&mut self, family: Family) {
+        let before = self.at;
+        self.blanks();
+        let separates = matches!(self.peek(), Some(b'/' | b'-' | b'.'));
+        if family != Family::Old || !separates {
+            self.at = before;
+        }
+    }
+
+    fn blanks_after_separator(&mut self, family: Family) {
+        if family == Family::Old {
+            self.blanks();
+        }
+    }
+
     fn number(&mut self) -> Option<Number> {
         let start = self.at;
         let mut value = 0u32;
@@ -220,6 +236,9 @@ pub fn parse(
         match b {
             b'0'..=b'9' => {
                 let n = s.number().ok_or(DateError::Syntax)?;
+                if date.is_none() && time.is_none() {
+                    s.blanks_before_separator(family);
+                }
                 match s.peek() {
                     Some(b':') if time.is_none() => time = Some(clock(&mut s, n, family)?),
                     Some(b'/' | b'-' | b'.')
@@ -302,6 +321,7 @@ fn separated(
 ) -> Result<(i32, bool), DateError> {
     let first = s.peek();
     s.at += 1;
+    s.blanks_after_separator(family);
     if s.peek().is_some_and(is_letter) {
         // 5-Mar-2024
         let month = s.month().ok_or(DateError::Syntax)?;
@@ -310,11 +330,13 @@ fn separated(
         return named(&[a, c], month).map(|d| (d, false));
     }
     let b = s.number().ok_or(DateError::Syntax)?;
+    s.blanks_before_separator(family);
     if !matches!(s.peek(), Some(b'/' | b'-' | b'.')) {
         return Err(DateError::Syntax);
     }
     let second = s.peek();
     s.at += 1;
+    s.blanks_after_separator(family);
     let c = s.number().ok_or(DateError::Syntax)?;
     let n = [a, b, c];
     let iso = first == Some(b'-')

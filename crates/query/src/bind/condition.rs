@@ -103,7 +103,7 @@ impl Binder<'_> {
                     input: Box::new(input),
                     pattern: Box::new(pattern),
                     escape: match escape {
-                        Some(e) => Some(self.boxed(e, scope, agg)?),
+                        Some(e) => Some(Box::new(self.as_string(e, scope, agg)?)),
                         None => None,
                     },
                     negated: *negated,

@@ -33,6 +33,12 @@ pub enum Param {
     Text,
     /// A string, or bytes as bytes.
     TextOrBytes,
+    /// A string, and nothing that could become one (8116).
+    OnlyText,
+    /// A string or bytes, and nothing that could become one (8116).
+    OnlyTextOrBytes,
+    /// A whole number; a string is none (8116), nor is a bare NULL.
+    Position,
     /// A whole number (bigint).
     Int,
     Float,
@@ -219,14 +225,33 @@ pub(crate) fn prepare(
     let mut out = Vec::with_capacity(args.len());
     for (i, arg) in args.into_iter().enumerate() {
         let param = function.params.get(i).or(function.params.last());
-        out.push(brought(
-            binder,
-            function,
-            *param.unwrap_or(&Param::Any),
-            arg,
-        )?);
+        let param = *param.unwrap_or(&Param::Any);
+        if is_invalid(param, &arg) {
+            let bare = arg.ty.id == TypeId::Int && matches!(arg.kind, Kind::Const(Value::Null));
+            let ty = if bare { "NULL" } else { arg.ty.id.name() };
+            let args: [&dyn fmt::Display; 3] = [&ty, &(i + 1), &function.name];
+            return Err(SqlError::new(&messages::ARGUMENT_TYPE_INVALID, &args));
+        }
+        out.push(brought(binder, function, param, arg)?);
     }
     Ok(out)
+}
+
+/// 8116: what SQL Server does not convert for a parameter, though it would in an assignment.
+fn is_invalid(param: Param, arg: &Expr) -> bool {
+    let id = arg.ty.id;
+    let bare_null = id == TypeId::Int && matches!(arg.kind, Kind::Const(Value::Null));
+    let new_date = matches!(
+        id,
+        TypeId::Date | TypeId::Time | TypeId::DateTime2 | TypeId::DateTimeOffset
+    );
+    match param {
+        Param::Text | Param::TextOrBytes => new_date && !bare_null,
+        Param::OnlyText => bare_null || !id.is_string(),
+        Param::OnlyTextOrBytes => bare_null || !(id.is_string() || id.is_binary()),
+        Param::Position => bare_null || id.is_string() || new_date,
+        _ => false,
+    }
 }
 
 fn brought(
@@ -237,17 +262,20 @@ fn brought(
 ) -> SqlResult<Expr> {
     let id = arg.ty.id;
     // The functions read varchar by its code page: text in UTF-8 comes to them as nvarchar. Its digest is of its bytes.
-    let reads = matches!(param, Param::Text | Param::TextOrBytes) && function.name != "hashbytes";
+    let reads = matches!(
+        param,
+        Param::Text | Param::TextOrBytes | Param::OnlyText | Param::OnlyTextOrBytes
+    ) && function.name != "hashbytes";
     if reads && id.is_char() && arg.ty.collation.is_utf8() {
         let to = wide(&arg.ty);
         return binder.coerce(arg, to);
     }
     let to = match param {
-        Param::Any => return Ok(arg),
+        Param::Any | Param::OnlyText | Param::OnlyTextOrBytes => return Ok(arg),
         Param::Text if id.is_string() => return Ok(arg),
         Param::TextOrBytes if id.is_string() || id.is_binary() => return Ok(arg),
         Param::Text | Param::TextOrBytes => SqlType::varchar(8000),
-        Param::Int => SqlType::BIGINT,
+        Param::Int | Param::Position => SqlType::BIGINT,
         Param::Float => SqlType::FLOAT,
         Param::Number => math::number_type(&arg.ty),
         Param::Date | Param::OldDate if id.is_temporal() => return Ok(arg),

@@ -3,8 +3,8 @@
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_types::{CollationId, SqlType, TypeId, Value, collate, cp1252};
 
-use super::Param::{Any, Float, Int, Text, TextOrBytes};
-use super::{ScalarFunction, int, strict, whole};
+use super::Param::{Any, Float, Int, OnlyText, OnlyTextOrBytes, Position, Text, TextOrBytes};
+use super::{ScalarFunction, int, small, strict, whole};
 use crate::cx::Cx;
 use crate::expr::Expr;
 
@@ -15,6 +15,9 @@ fn string(args: &[Expr]) -> SqlType {
         TypeId::Char | TypeId::VarChar => TypeId::VarChar,
         TypeId::NChar | TypeId::NVarChar => TypeId::NVarChar,
         TypeId::Binary | TypeId::VarBinary => TypeId::VarBinary,
+        TypeId::NText => return SqlType::nvarchar(4000).with_collation(ty.collation),
+        TypeId::Text => return SqlType::varchar(8000).with_collation(ty.collation),
+        TypeId::Image | TypeId::RowVersion => return SqlType::varbinary(8000),
         _ => return SqlType::varchar(8000),
     };
     SqlType { id, ..ty }
@@ -107,7 +110,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
         Ok(trimmed(v, args, ty, false, true))
     })
     .at_least(1),
-    strict("trim", &[Text, Text], string, |v, args, ty, _| {
+    strict("trim", &[OnlyText, OnlyText], string, |v, args, ty, _| {
         Ok(trimmed(v, args, ty, true, true))
     })
     .at_least(1),
@@ -128,7 +131,7 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     }),
     strict(
         "substring",
-        &[TextOrBytes, Int, Int],
+        &[OnlyTextOrBytes, Position, Position],
         string,
         |v, _, ty, _| {
             let (start, len) = (whole(&v[1]).saturating_sub(1), whole(&v[2]));
@@ -189,11 +192,15 @@ pub(super) const TABLE: &[ScalarFunction] = &[
     ),
     strict(
         "stuff",
-        &[Text, Int, Int, Text],
+        &[Text, Position, Position, Text],
         long_string,
         |v, _, ty, _| {
+            // Only what is put in may be NULL: that is nothing.
+            if v[..3].iter().any(Value::is_null) {
+                return Ok(Value::Null);
+            }
             let text = units(&v[0]);
-            let (start, len) = (whole(&v[1]), whole(&v[2]));
+            let (start, len) = (small(&v[1])?, small(&v[2])?);
             if start < 1 || len < 0 || start as u64 > text.len() as u64 {
                 return Ok(Value::Null);
             }
@@ -204,7 +211,8 @@ pub(super) const TABLE: &[ScalarFunction] = &[
             out.extend_from_slice(&text[to..]);
             Ok(text_value(&out, ty))
         },
-    ),
+    )
+    .sees_null(),
     strict(
         "translate",
         &[Text, Text, Text],

@@ -11,11 +11,12 @@ use duramen_catalog::{
 };
 use duramen_query::Binder;
 use duramen_query::bind::{Scope, ScopeColumn, ScopeSource};
-use duramen_query::host::{Host, Source};
+use duramen_query::host::Host;
 use duramen_tsql::ast::{self, ReferenceAction};
 use duramen_types::SqlType;
 
 use super::{Ddl, refuse};
+use crate::stored::StoredTable;
 
 /// A column of the table that a constraint is declared for.
 pub(super) struct Declared {
@@ -384,15 +385,11 @@ impl Ddl<'_> {
         &self,
         table: &TableDef,
     ) -> SqlResult<Arc<dyn duramen_query::host::Table>> {
-        let parts = [&*self.db.db.name, &table.schema_name, &table.name];
-        let name = ast::ObjectName {
-            parts: parts.map(str::to_owned).to_vec(),
-            line: 0,
-        };
-        match self.host()?.source(&name)? {
-            Some(Source::Table(t)) => Ok(t),
-            _ => Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])),
-        }
+        // As the statement has made it so far; by id, since a temporary table's name is its session's.
+        let snapshot = self.db.catalog.snapshot()?;
+        let missing = || SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]);
+        let table = snapshot.table(table.id).ok_or_else(missing)?;
+        Ok(Arc::new(StoredTable::new(self.db.clone(), table.clone())))
     }
 }
 

@@ -103,6 +103,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (25717, DISK),
     (25722, "its text has the name of a file, which has a time"),
     (17809, "needs 32,000 connections"),
+    (17810, WIRE),
 ];
 
 /// What DBCC finds in damaged databases, which no script has: `check_planted` has them. Places and counts that depend on

@@ -2,7 +2,7 @@
 //!
 //! Numbers are big-endian and are cut or padded on the left; everything else on the right.
 
-use duramen_base::messages::INVALID_STYLE;
+use duramen_base::messages::{INVALID_STYLE, STYLE_NOT_SUPPORTED};
 use duramen_base::{SqlError, SqlResult};
 
 use super::{failed, number};
@@ -15,6 +15,13 @@ pub(super) fn to_binary(
     style: Option<i32>,
 ) -> SqlResult<Value> {
     let style = style.unwrap_or(0);
+    if is_text(v) && !(0..=2).contains(&style) {
+        let names = (from.id.name(), to.id.name());
+        return Err(SqlError::new(
+            &STYLE_NOT_SUPPORTED,
+            &[&style, &names.0, &names.1],
+        ));
+    }
     let number = |b: &[u8]| Ok(Value::Binary(left(b, to)));
     match v {
         Value::Binary(b) => Ok(Value::Binary(b.clone())),
@@ -62,6 +69,10 @@ pub(super) fn to_binary(
         }
         _ => Err(failed(from, to)),
     }
+}
+
+fn is_text(v: &Value) -> bool {
+    matches!(v, Value::VarChar(_) | Value::NVarChar(_))
 }
 
 /// Fits big-endian bytes into the target: cut on the left, and padded there when the target is fixed.

@@ -251,8 +251,14 @@ fn from_number(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
             (f.abs() < 1e18).then(|| f.round() as i128)
         }
         _ => exact(v).and_then(|d| {
-            let m = d.mantissa().checked_mul(TICKS_PER_DAY as i128)?;
-            Some(div_round(m, crate::POW10[d.scale() as usize]))
+            // Days and the rest apart: a mantissa of 38 digits leaves no room for the ticks of all of them. Of the rest,
+            // twenty digits are more than a tick can tell.
+            let one = crate::POW10[d.scale() as usize];
+            let (days, rest) = (d.mantissa() / one, d.mantissa() % one);
+            let cut = crate::POW10[usize::from(d.scale()).saturating_sub(20)];
+            let ticks = (rest / cut).checked_mul(TICKS_PER_DAY as i128)?;
+            days.checked_mul(TICKS_PER_DAY as i128)?
+                .checked_add(div_round(ticks, one / cut))
         }),
     };
     let value = ticks.and_then(|t| datetime_from_ticks(t, to.id));

@@ -331,7 +331,8 @@ pub(super) fn to_money(v: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Val
 pub fn is_currency(c: char) -> bool {
     matches!(
         c,
-        '$' | '£' | '¤' | '¥' | '\u{9f2}' | '\u{9f3}' | '\u{e3f}' | '\u{20a1}'..='\u{20a4}' | '\u{20a6}'..='\u{20ac}'
+        '$' | '¢'..='¥' | '\u{9f2}' | '\u{9f3}' | '\u{e3f}' | '\u{17db}' | '\u{20a0}'..='\u{20b1}' | '\u{fdfc}'
+            | '\u{fe69}' | '\u{ff04}' | '\u{ffe0}' | '\u{ffe1}' | '\u{ffe5}' | '\u{ffe6}'
     )
 }
 
