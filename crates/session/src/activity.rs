@@ -272,9 +272,10 @@ impl Activity {
         self.program.read(Clone::clone)
     }
 
-    /// The text of the request at hand, or of the last one.
+    /// The text of the request at hand, or of the last one, without what is secret.
     pub fn text(&self) -> Option<String> {
-        self.program.read(|p| p.as_ref().map(|p| p.text.clone()))
+        self.program
+            .read(|p| p.as_ref().map(|p| p.shown_text().into_owned()))
     }
 
     /// The open transaction's id; 0 without one.

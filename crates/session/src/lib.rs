@@ -42,6 +42,7 @@ mod resource;
 mod rpc;
 mod run;
 mod seats;
+mod secrets;
 mod security;
 mod session;
 mod settings;

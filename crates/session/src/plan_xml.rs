@@ -5,6 +5,8 @@
 //! to them yet; SELECT INTO), stand there with their text alone. A program that names temporary tables or has table
 //! variables keeps no plans, but what they looked like (`statement_stats::KnownPlan`).
 
+use std::borrow::Cow;
+
 use duramen_base::SqlResult;
 use duramen_query::Plan;
 use duramen_query::dml::Dml;
@@ -102,7 +104,10 @@ impl<'p> Walk<'p, '_> {
         let text = text.unwrap_or_default();
         let (lines, degree) = (self.plan)(at)?;
         Ok(PlannedStatement {
-            text: text.trim(),
+            text: match program.shown_part(step.span) {
+                Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+                Cow::Owned(text) => Cow::Owned(text),
+            },
             kind: kind_of(&step.op),
             query_hash: Some(format!("0x{:016X}", query_hash(text))),
             degree,

@@ -81,6 +81,8 @@ pub struct Program {
     pub temporary: bool,
     /// What SET PARSEONLY says in it last: it counts before anything runs.
     pub parse_only: Option<bool>,
+    /// What its text is about, if that holds a password; known once somebody has asked.
+    pub(crate) secret: std::sync::OnceLock<Option<&'static str>>,
 }
 
 impl Program {
@@ -228,6 +230,7 @@ pub fn compile_typed(
         variables: c.variables,
         tables: c.tables,
         table_types: c.table_types,
+        secret: Default::default(),
     })
 }
 

@@ -6,6 +6,7 @@
 //! stands as the inner side of a Nested Loops (Left Outer Join) around its last input, which is what it does. Numbers are
 //! estimates; what an operator did is beside them where it was counted (`profile`).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use duramen_tsql::ast::bracketed;
@@ -22,7 +23,7 @@ const VERSION: &str = "1.564";
 /// A statement of a document.
 #[derive(Debug, Default)]
 pub struct PlannedStatement<'s> {
-    pub text: &'s str,
+    pub text: Cow<'s, str>,
     /// `SELECT`, `INSERT`, `COND`...
     pub kind: &'s str,
     /// `0x0123456789ABCDEF`
@@ -108,7 +109,7 @@ fn statement(s: &PlannedStatement<'_>, cached: bool, numbered: &mut usize) -> El
         element.set("StatementOptmLevel", "FULL");
         element.set("StatementSubTreeCost", number(root.cost));
     }
-    element.set("StatementText", s.text);
+    element.set("StatementText", &s.text);
     element.set("StatementType", s.kind);
     if let (Some(hash), Some(_)) = (&s.query_hash, root) {
         element.set("QueryHash", hash);

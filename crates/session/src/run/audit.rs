@@ -239,7 +239,7 @@ impl Run<'_> {
     fn audit_text(&self, class: u16, subclass: i64, at: usize) {
         if let Some(trace) = self.session.instance.default_trace() {
             let (from, to) = self.program.steps[at].span;
-            let text = self.program.text.get(from..to).unwrap_or("");
+            let text = &*self.program.shown_part((from, to));
             let mut row = self
                 .here(class)
                 .text(Column::TextData, text)

@@ -12,6 +12,7 @@ use duramen_observe::{Counter, count};
 use super::{Next, Run, Stopwatch};
 use crate::activity::Activity;
 use crate::program::{Op, Program, Step};
+use crate::secrets;
 use crate::session::{CancelToken, Session};
 use crate::sink::ResultSink;
 use crate::statement_stats::ModuleId;
@@ -103,7 +104,7 @@ impl Session {
         cancel: &CancelToken,
     ) {
         emit(|| SqlBatchStarting {
-            batch_text: text.to_owned(),
+            batch_text: secrets::shown(text).into_owned(),
         });
         let clock = Stopwatch::start();
         self.run_batch(text, sink, cancel);
@@ -118,7 +119,7 @@ impl Session {
             spills: work.spilled,
             row_count: self.state.rowcount,
             result: self.outcome(cancel),
-            batch_text: text.to_owned(),
+            batch_text: secrets::shown(text).into_owned(),
         });
     }
 
@@ -132,7 +133,7 @@ impl Session {
         if !calls_are_wanted() {
             return run(self);
         }
-        let statement = statement();
+        let statement = secrets::shown(&statement()).into_owned();
         emit(|| RpcStarting {
             object_name: object_name.to_owned(),
             statement: statement.clone(),
@@ -169,7 +170,7 @@ fn calling(who: &Activity) -> String {
     let stack = who.stack();
     let found = stack.get(1).and_then(|(program, at)| {
         let (from, to) = program.steps.get((*at)?)?.span;
-        program.text.get(from..to).map(str::to_owned)
+        Some(program.shown_part((from, to)).into_owned())
     });
     found.unwrap_or_default()
 }
@@ -280,7 +281,7 @@ impl<'p> Told<'p> {
 
     fn statement(&self) -> String {
         let (from, to) = self.program.steps[self.at].span;
-        self.program.text.get(from..to).unwrap_or("").to_owned()
+        self.program.shown_part((from, to)).into_owned()
     }
 
     pub fn ends(self, row_count: u64) {
@@ -354,7 +355,7 @@ impl Run<'_> {
                 nest_level: u64::from(self.session.state.nesting),
                 line_number: u64::from(step.line),
                 object_name: self.place.procedure.clone().unwrap_or_default(),
-                statement: program.text.get(from..to).unwrap_or("").to_owned(),
+                statement: program.shown_part((from, to)).into_owned(),
             }
         });
     }

@@ -158,7 +158,8 @@ pub(super) fn transaction(out: &mut String, who: Option<&Arc<Activity>>) {
 fn frame(out: &mut String, at: &At, names: &Names<'_>) -> Option<()> {
     let (program, step) = at;
     let step = program.steps.get((*step)?)?;
-    let statement = program.text.get(step.span.0..step.span.1)?;
+    let statement = program.shown_part(step.span);
+    let statement = &*statement;
     let name = match program.stats.module() {
         Some(m) => names.object(DbId(m.database), m.object),
         None => Some("adhoc".to_owned()),
