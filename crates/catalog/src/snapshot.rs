@@ -98,6 +98,17 @@ impl Snapshot {
             .filter(move |m| m.parent == table && m.kind == crate::def::ObjectKind::TRIGGER)
     }
 
+    /// The same without the objects that are not `seen`.
+    pub fn only(&self, seen: &dyn Fn(&ObjectDef) -> bool) -> Snapshot {
+        let mut rest = self.clone();
+        rest.objects.retain(|_, o| seen(o));
+        let there = &rest.objects;
+        rest.tables.retain(|id, _| there.contains_key(id));
+        rest.modules.retain(|id, _| there.contains_key(id));
+        rest.names.retain(|_, id| there.contains_key(id));
+        rest
+    }
+
     /// Puts a table's definition in, and tells the tables that its foreign keys refer to, or did.
     pub(crate) fn put_table(&mut self, table: TableDef) {
         let old = self.tables.get(&table.id);

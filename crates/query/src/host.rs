@@ -426,6 +426,8 @@ pub struct View {
     /// The column list of CREATE VIEW; empty: the query's names.
     pub columns: Vec<String>,
     pub query: ast::SelectStmt,
+    /// It is one of the system's.
+    pub system: bool,
 }
 
 /// A parameter of a function.
@@ -516,6 +518,10 @@ fn nobody() -> duramen_base::SqlError {
 pub trait Host {
     /// A table, view or DMV; `None` when there is no such object.
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>>;
+    /// The same of what a statement changes, or looks for keys in: that need not be readable.
+    fn target(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+        self.source(name)
+    }
     /// A table-valued function.
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>>;
     /// An inline function of a user.
@@ -535,8 +541,9 @@ pub trait Host {
         let error = &duramen_base::messages::INTERNAL_QUERY_ERROR;
         Err(duramen_base::SqlError::new(error, &[]))
     }
-    /// The same world seen from a database, without variables: what a view's or function's query sees.
-    fn within(&self, _database: &str) -> Option<Box<dyn Host + '_>> {
+    /// The same world seen from a database, without variables: what a view's or function's query sees. Inside a view of
+    /// the system nothing is asked of who looks at it: that was asked of the view.
+    fn within(&self, _database: &str, _of_system: bool) -> Option<Box<dyn Host + '_>> {
         None
     }
     /// The type of a session function; `None` when there is none of that (lower-case) name.

@@ -16,6 +16,7 @@ mod statistics;
 mod tempdb;
 mod trace;
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
@@ -25,6 +26,10 @@ use duramen_storage::inspect::IndexRows;
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
+use crate::security::needs::{
+    ALTERS_OBJECT, CHANGES_STATE, FACTS, OWN, OWN_SESSIONS, OWNER, OWNER_OF_ARGUMENT, SERVER_STATE,
+};
+use crate::security::{Given, Need, Needs, Of, Right};
 use crate::session::{CancelToken, Session};
 
 pub(crate) use trace::{DEADLOCK_LIST, NO_BACKUP_LINES, OUTPUT_TO_LOG, TraceFlags, ZEROING};
@@ -79,11 +84,31 @@ pub struct Report {
 
 struct Statement {
     name: &'static str,
+    needs: Needs,
     /// The least and the greatest number of arguments.
     args: (usize, usize),
     /// Besides NO_INFOMSGS.
     options: &'static [&'static str],
     run: fn(&Call<'_>) -> SqlResult<Report>,
+}
+
+/// Histograms hold values of rows: who may read the table, or define it.
+const STATISTICS: Needs = Needs::AnyOf(&[
+    Need {
+        right: Right::Select,
+        of: Of::ObjectInArgument(0),
+    },
+    Need {
+        right: Right::Alter,
+        of: Of::ObjectInArgument(0),
+    },
+]);
+
+/// What each statement needs.
+pub(crate) fn needs() -> impl Iterator<Item = (&'static str, Needs)> {
+    let clears = ("SQLPERF (..., CLEAR)", space::CLEARS);
+    let all = STATEMENTS.iter().map(|s| (s.name, s.needs));
+    all.chain([clears])
 }
 
 /// Name and options of every statement.
@@ -94,90 +119,105 @@ pub fn statements() -> impl Iterator<Item = (&'static str, &'static [&'static st
 const STATEMENTS: &[Statement] = &[
     Statement {
         name: "CHECKALLOC",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 2),
         options: &["ALL_ERRORMSGS", "ESTIMATEONLY", "TABLERESULTS", "TABLOCK"],
         run: check::allocation,
     },
     Statement {
         name: "CHECKCATALOG",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 1),
         options: &[],
         run: check::catalog,
     },
     Statement {
         name: "CHECKDB",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 2),
         options: check::OPTIONS,
         run: check::database,
     },
     Statement {
         name: "CHECKFILEGROUP",
+        needs: OWNER,
         args: (0, 2),
         options: check::OPTIONS,
         run: check::filegroup,
     },
     Statement {
         name: "CHECKIDENT",
+        needs: ALTERS_OBJECT,
         args: (1, 3),
         options: &[],
         run: identity::check,
     },
     Statement {
         name: "CHECKTABLE",
+        needs: ALTERS_OBJECT,
         args: (1, 2),
         options: check::OPTIONS,
         run: check::table,
     },
     Statement {
         name: "DBINFO",
+        needs: Needs::Sysadmin,
         args: (0, 1),
         options: &["TABLERESULTS"],
         run: page::database_info,
     },
     Statement {
         name: "DROPCLEANBUFFERS",
+        needs: CHANGES_STATE,
         args: (0, 0),
         options: &[],
         run: cache::drop_clean_buffers,
     },
     Statement {
         name: "ERRORLOG",
+        needs: Needs::Sysadmin,
         args: (0, 0),
         options: &[],
         run: cycle_error_log,
     },
     Statement {
         name: "FLUSHPROCINDB",
+        needs: Needs::Sysadmin,
         args: (1, 1),
         options: &[],
         run: cache::flush_database,
     },
     Statement {
         name: "FREEPROCCACHE",
+        needs: CHANGES_STATE,
         args: (0, 1),
         options: &[],
         run: cache::free_procedures,
     },
     Statement {
         name: "FREESYSTEMCACHE",
+        needs: CHANGES_STATE,
         args: (1, 2),
         options: &["MARK_IN_USE_FOR_REMOVAL"],
         run: cache::free_system,
     },
     Statement {
         name: "IND",
+        needs: Needs::Sysadmin,
         args: (3, 4),
         options: &["TABLERESULTS"],
         run: index::pages,
     },
     Statement {
         name: "INPUTBUFFER",
+        needs: OWN_SESSIONS,
         args: (1, 2),
         options: &[],
         run: session::input_buffer,
     },
     Statement {
         name: "LOG",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 2),
         // Its rows are a result set either way.
         options: &["TABLERESULTS"],
@@ -185,6 +225,7 @@ const STATEMENTS: &[Statement] = &[
     },
     Statement {
         name: "LOGINFO",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 1),
         // Its rows are a result set either way.
         options: &["TABLERESULTS"],
@@ -192,54 +233,63 @@ const STATEMENTS: &[Statement] = &[
     },
     Statement {
         name: "OPENTRAN",
+        needs: OWNER_OF_ARGUMENT,
         args: (0, 1),
         options: &["TABLERESULTS"],
         run: log::open_transaction,
     },
     Statement {
         name: "PAGE",
+        needs: Needs::Sysadmin,
         args: (3, 4),
         options: &["TABLERESULTS"],
         run: page::page,
     },
     Statement {
         name: "SHOW_STATISTICS",
+        needs: STATISTICS,
         args: (2, 2),
         options: &["DENSITY_VECTOR", "HISTOGRAM", "STATS_STREAM", "STAT_HEADER"],
         run: statistics::show,
     },
     Statement {
         name: "SHRINKFILE",
+        needs: OWNER,
         args: (1, 3),
         options: &[],
         run: space::shrink_file,
     },
     Statement {
         name: "SQLPERF",
+        needs: SERVER_STATE,
         args: (1, 2),
         options: &[],
         run: space::sql_perf,
     },
     Statement {
         name: "TRACEOFF",
+        needs: Needs::Sysadmin,
         args: (0, 64),
         options: &[],
         run: trace::off,
     },
     Statement {
         name: "TRACEON",
+        needs: Needs::Sysadmin,
         args: (0, 64),
         options: &[],
         run: trace::on,
     },
     Statement {
         name: "TRACESTATUS",
+        needs: FACTS,
         args: (0, 64),
         options: &[],
         run: trace::status,
     },
     Statement {
         name: "USEROPTIONS",
+        needs: OWN,
         args: (0, 0),
         options: &[],
         run: session::user_options,
@@ -283,10 +333,32 @@ pub fn run(name: &str, call: &Call<'_>) -> SqlResult<Report> {
     if let Some(option) = call.options.iter().find(|o| !known(o)) {
         return Err(not_supported(&format!("DBCC {name} WITH {option}")));
     }
+    call.permitted(statement.name, &statement.needs)?;
     (statement.run)(call)
 }
 
 impl Call<'_> {
+    /// 2571, or 7983 of what checks a whole database, unless the caller may run it with these arguments.
+    fn permitted(&self, name: &str, needs: &Needs) -> SqlResult<()> {
+        let given = |arg: &Arg| match arg {
+            Arg::Null | Arg::Binary(_) => Given::Nothing,
+            Arg::Number(n) => Given::Id(*n),
+            Arg::Text(text) => Given::Name(text.clone()),
+        };
+        let given: Vec<Given> = self.args.iter().map(given).collect();
+        let who = &self.session.who.name;
+        let checks = ["CHECKALLOC", "CHECKCATALOG", "CHECKDB", "CHECKFILEGROUP"];
+        self.session
+            .caller()
+            .require(needs, &given, |first| match first {
+                Some((_, database)) if checks.contains(&name) => {
+                    let args: [&dyn Display; 3] = [who, &name.to_lowercase(), &database];
+                    SqlError::new(&messages::CHECK_PERMISSION_DENIED, &args).with_state(36)
+                }
+                _ => denied(who, name),
+            })
+    }
+
     fn option(&self, name: &str) -> bool {
         self.options.iter().any(|o| o == name)
     }
@@ -316,6 +388,12 @@ impl Call<'_> {
 fn cycle_error_log(call: &Call<'_>) -> SqlResult<Report> {
     call.session.cycle_error_log()?;
     Ok(Report::default())
+}
+
+/// 2571
+fn denied(who: &str, name: &str) -> SqlError {
+    let args: [&dyn Display; 2] = [&who, &name];
+    SqlError::new(&messages::DBCC_PERMISSION_DENIED, &args)
 }
 
 fn no_database(name: &str) -> SqlError {

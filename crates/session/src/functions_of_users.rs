@@ -81,6 +81,7 @@ impl Session {
             database: db.db.name.clone(),
             columns: if fixed.is_empty() { columns } else { fixed },
             query: *query,
+            system: false,
         })))
     }
 

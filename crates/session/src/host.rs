@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::ObjectKind;
+use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_query::host::{
     Host, InlineFunction, Parallelism, Source, Table, UserFunction, VirtualTable, WorkerHost,
 };
@@ -26,10 +26,10 @@ use crate::parallel::Helpers;
 use crate::partition_number::{self, PartitionNumber};
 use crate::program::{Variable, find_variable};
 use crate::run::Meaning;
-use crate::security::Who;
+use crate::security::{Caller, Right, Visible, Who, refused_view};
 use crate::session::{CancelToken, Session};
 use crate::views::first_result_set::{self, Describe};
-use crate::{functions, globals, resource};
+use crate::{functions, globals, resource, views};
 
 /// View, column id, name, type and nullability.
 type SystemColumn = (i32, i32, String, SqlType, bool);
@@ -80,6 +80,23 @@ pub struct Context {
 }
 
 impl Context {
+    /// Who asks, and where.
+    pub fn caller(&self) -> Caller<'_> {
+        Caller {
+            who: &self.who,
+            databases: &self.instance.databases,
+            database: &self.database,
+        }
+    }
+
+    /// The catalog of the current database, as far as who asks may see it.
+    pub fn visible(&self) -> SqlResult<Arc<Visible>> {
+        match self.instance.databases.find(&self.database) {
+            Some(db) => self.instance.pictures.of(&self.caller(), &db),
+            None => Ok(Arc::default()),
+        }
+    }
+
     /// The same in another database.
     pub fn within(&self, database: &str) -> Context {
         let mut surroundings = (*self.around).clone();
@@ -107,6 +124,8 @@ pub struct HostView<'s> {
     context: Context,
     /// How many functions of users are running around.
     depth: u32,
+    /// Inside a view of the system.
+    of_system: bool,
     now: Cell<Option<u64>>,
     /// The database's, once somebody has asked.
     collation: OnceLock<CollationId>,
@@ -133,6 +152,7 @@ impl<'s> HostView<'s> {
             cancel,
             context,
             depth: 0,
+            of_system: false,
             now: Cell::new(None),
             collation: OnceLock::new(),
         }
@@ -154,6 +174,7 @@ impl HostView<'_> {
             cancel: self.cancel,
             context: self.context.within(database),
             depth: self.depth + 1,
+            of_system: self.of_system,
             // A function called by a statement is part of that statement's moment.
             now: self.now.clone(),
             collation: OnceLock::new(),
@@ -225,7 +246,10 @@ impl HostView<'_> {
         if known.columns.get().is_some() || known.busy.swap(true, Ordering::AcqRel) {
             return;
         }
-        let inside = self.inside("master", &[], &[]);
+        let inside = HostView {
+            of_system: true,
+            ..self.inside("master", &[], &[])
+        };
         let mut all = Vec::new();
         for module in resource::listed().filter(|m| m.kind == ObjectKind::VIEW) {
             let bound = resource::view(module, "master").and_then(|view| {
@@ -244,32 +268,74 @@ impl HostView<'_> {
         known.busy.store(false, Ordering::Release);
     }
 
-    /// 229 for what the session may not read; the target of a statement need not be readable.
-    fn readable(&self, name: &ast::ObjectName) -> SqlResult<()> {
-        match &self.session.state.writing {
-            Some(target) if target.parts == name.parts => Ok(()),
-            _ => self.session.require_on(name, "SL"),
+    /// The database whose objects are open here, as far as they are of the same owner: of the module that this is inside
+    /// of, or that runs the statement.
+    fn chain(&self) -> Option<&str> {
+        match self.depth {
+            0 => self.session.chain(),
+            _ => Some(&self.context.database),
+        }
+    }
+
+    /// 229 for what the session may not do with an object; 916 for a database that it may not enter.
+    fn require(&self, name: &ast::ObjectName, asked: Right) -> SqlResult<()> {
+        if self.of_system || self.session.who.sysadmin {
+            return Ok(());
+        }
+        let name = self.qualified(name);
+        self.session.require_through(&name, asked, self.chain())
+    }
+
+    /// 916 for a database that a name says and the session may not enter.
+    fn enters(&self, database: Option<&str>) -> SqlResult<()> {
+        if self.of_system || self.session.who.sysadmin {
+            return Ok(());
+        }
+        let named = database.filter(|d| !self.chain().is_some_and(|c| c.eq_ignore_ascii_case(d)));
+        match named.and_then(|d| self.session.instance.databases.find(d)) {
+            Some(db) => self.session.may_enter(&db),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks what a view or function of the system needs, as far as that is known before it runs.
+    fn declared(&self, found: &views::Declared) -> SqlResult<()> {
+        match self.of_system {
+            true => Ok(()),
+            false => found.require(&Caller {
+                database: found.database().unwrap_or(&self.context.database),
+                ..self.session.caller()
+            }),
         }
     }
 
     fn system_view(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
-        let found = crate::views::view(name.database(), name.schema(), name.name());
-        if found.is_some() {
-            self.session.require_state(name.name())?;
+        let asked = !self.of_system;
+        let found = views::view(name.database(), name.schema(), name.name(), asked);
+        if let Some(v) = &found {
+            self.declared(v)?;
         }
-        Ok(found.map(Source::Virtual))
+        Ok(found.map(|v| Source::Virtual(v)))
     }
 
     /// The table or view that a synonym stands for. 5313 when it is not there.
-    fn behind(&self, name: &ast::ObjectName, meaning: &Meaning) -> SqlResult<Option<Source>> {
-        if self.depth == 0 {
-            self.readable(name)?;
+    fn behind(
+        &self,
+        name: &ast::ObjectName,
+        meaning: &Meaning,
+        written: bool,
+    ) -> SqlResult<Option<Source>> {
+        if !written {
+            self.require(name, Right::Select)?;
         }
         if meaning.elsewhere {
             // What the statement does with the object there is not known here: who may write it may do all.
-            let writes = self.session.state.writing.is_some();
-            let asked = if writes { "CL" } else { "SL" };
-            self.session.require_on(&meaning.name, asked)?;
+            let asked = if written {
+                Right::Control
+            } else {
+                Right::Select
+            };
+            self.require(&meaning.name, asked)?;
         }
         let target = &meaning.name;
         if self.session.synonym(target)?.is_some() {
@@ -289,6 +355,69 @@ impl HostView<'_> {
         };
         let found = found.ok_or_else(|| self.session.synonym_invalid(name))?;
         Ok(Some(found))
+    }
+
+    /// A view of the system that is text.
+    fn module_of_system(&self, m: &ModuleDef, database: Option<&str>) -> SqlResult<Option<Source>> {
+        let database = database.unwrap_or(&self.context.database);
+        if !self.of_system {
+            let caller = Caller {
+                database,
+                ..self.session.caller()
+            };
+            caller.require(&resource::needs(m), &[], |first| {
+                refused_view(&m.name, first)
+            })?;
+        }
+        let view = resource::view(m, database)?;
+        Ok(Some(Source::View(Arc::new(view))))
+    }
+
+    /// What a name means, to be read or `written`.
+    fn find(&self, name: &ast::ObjectName, written: bool) -> SqlResult<Option<Source>> {
+        let Some(database) = self.named_database(name) else {
+            let databases = &self.session.instance.databases;
+            let gone = name.database().and_then(|d| databases.find_unavailable(d));
+            return gone.map_or(Ok(None), |gone| Err(gone.refusal()));
+        };
+        self.enters(name.database())?;
+        let asked = !self.of_system;
+        if let Some(v) = views::view(database.as_deref(), name.schema(), name.name(), asked) {
+            self.declared(&v)?;
+            if ["all_columns", "system_columns"].contains(&v.name()) {
+                self.know_system_columns();
+            }
+            return Ok(Some(Source::Virtual(v)));
+        }
+        let system = resource::find(name.schema(), name.name(), ObjectKind::VIEW);
+        // What is not in a schema of the system may be an object of a user.
+        let named = name
+            .schema()
+            .is_some_and(|s| !s.is_empty() && !s.eq_ignore_ascii_case("dbo"));
+        if let Some(m) = system.filter(|_| named) {
+            return self.module_of_system(m, database.as_deref());
+        }
+        if let Some(table) = self.pseudo_table(name) {
+            return Ok(Some(Source::Table(table)));
+        }
+        if crate::run::is_temporary(name) {
+            return Ok(self.session.temporary(name)?.map(Source::Table));
+        }
+        if let Some(meaning) = self.session.synonym(&self.qualified(name))? {
+            return self.behind(name, &meaning, written);
+        }
+        if !written {
+            self.require(name, Right::Select)?;
+        }
+        let name = &self.qualified(name);
+        let found = self.session.instance.table(&self.context.database, name)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        if let Some(view) = self.session.view(name)? {
+            return Ok(Some(Source::View(view)));
+        }
+        system.map_or(Ok(None), |m| self.module_of_system(m, database.as_deref()))
     }
 
     /// A name with its database, where that is not the session's.
@@ -318,71 +447,25 @@ impl HostView<'_> {
 
 impl Host for HostView<'_> {
     fn source(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
-        let Some(database) = self.named_database(name) else {
-            let databases = &self.session.instance.databases;
-            let gone = name.database().and_then(|d| databases.find_unavailable(d));
-            return gone.map_or(Ok(None), |gone| Err(gone.refusal()));
-        };
-        if let Some(v) = crate::views::view(database.as_deref(), name.schema(), name.name()) {
-            if self.depth == 0 {
-                self.session.require_state(name.name())?;
-            }
-            if ["all_columns", "system_columns"].contains(&v.name()) {
-                self.know_system_columns();
-            }
-            return Ok(Some(Source::Virtual(v)));
-        }
-        let system = resource::find(name.schema(), name.name(), ObjectKind::VIEW);
-        let context = &self.context.database;
-        let of_system = |m: &duramen_catalog::ModuleDef| {
-            let database = database.as_deref().unwrap_or(context);
-            let view = resource::view(m, database)?;
-            Ok::<_, SqlError>(Some(Source::View(Arc::new(view))))
-        };
-        // What is not in a schema of the system may be an object of a user.
-        let named = name
-            .schema()
-            .is_some_and(|s| !s.is_empty() && !s.eq_ignore_ascii_case("dbo"));
-        if let Some(m) = system.filter(|_| named) {
-            return of_system(m);
-        }
-        if let Some(table) = self.pseudo_table(name) {
-            return Ok(Some(Source::Table(table)));
-        }
-        if crate::run::is_temporary(name) {
-            return Ok(self.session.temporary(name)?.map(Source::Table));
-        }
-        if let Some(meaning) = self.session.synonym(&self.qualified(name))? {
-            return self.behind(name, &meaning);
-        }
-        if self.depth == 0 {
-            self.readable(name)?;
-        }
-        let name = &self.qualified(name);
-        let found = self.session.instance.table(&self.context.database, name)?;
-        if found.is_some() {
-            return Ok(found);
-        }
-        if let Some(view) = self.session.view(name)? {
-            return Ok(Some(Source::View(view)));
-        }
-        system.map_or(Ok(None), |m| of_system(m))
+        self.find(name, false)
+    }
+
+    fn target(&self, name: &ast::ObjectName) -> SqlResult<Option<Source>> {
+        self.find(name, true)
     }
 
     fn table_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn VirtualTable>>> {
         let Some(database) = self.named_database(name) else {
             return Ok(None);
         };
-        let found = crate::views::function(database.as_deref(), name.schema(), name.name());
-        if found.is_some() {
-            if self.depth == 0 {
-                self.session.require_state(name.name())?;
-            }
-            return Ok(found);
+        self.enters(name.database())?;
+        let asked = !self.of_system;
+        let found = views::function(database.as_deref(), name.schema(), name.name(), asked);
+        if let Some(found) = found {
+            self.declared(&found)?;
+            return Ok(Some(found));
         }
-        if self.depth == 0 {
-            self.readable(name)?;
-        }
+        self.require(name, Right::Select)?;
         let name = self.qualified(name);
         let own = self
             .session
@@ -391,14 +474,16 @@ impl Host for HostView<'_> {
     }
 
     fn inline_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<InlineFunction>>> {
+        self.enters(name.database())?;
         let found = self.session.inline_function(&self.qualified(name))?;
-        if self.depth == 0 && found.is_some() {
-            self.readable(name)?;
+        if found.is_some() {
+            self.require(name, Right::Select)?;
         }
         Ok(found)
     }
 
     fn scalar_function(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn UserFunction>>> {
+        self.enters(name.database())?;
         let name = self.qualified(name);
         if partition_number::is_call(&name) {
             let found = partition_number::find(self.session, &name)?;
@@ -407,8 +492,8 @@ impl Host for HostView<'_> {
         let found = self
             .session
             .body_function(&name, ObjectKind::SCALAR_FUNCTION)?;
-        if self.depth == 0 && found.is_some() {
-            self.session.require_on(&name, "EX")?;
+        if found.is_some() {
+            self.require(&name, Right::Execute)?;
         }
         Ok(found.map(|f| f as Arc<dyn UserFunction>))
     }
@@ -430,8 +515,13 @@ impl Host for HostView<'_> {
         }
     }
 
-    fn within(&self, database: &str) -> Option<Box<dyn Host + '_>> {
-        Some(Box::new(self.inside(database, &[], &[])))
+    fn within(&self, database: &str, of_system: bool) -> Option<Box<dyn Host + '_>> {
+        let inside = self.inside(database, &[], &[]);
+        let of_system = of_system || inside.of_system;
+        Some(Box::new(HostView {
+            of_system,
+            ..inside
+        }))
     }
 
     fn function_type(&self, name: &str) -> Option<SqlType> {

@@ -95,6 +95,8 @@ pub struct Instance {
     pub error_log: Arc<ErrorLog>,
     /// Somebody writes `msdb.dbo.suspect_pages`.
     pub(crate) writing_suspects: AtomicBool,
+    /// Catalogs as logins see them.
+    pub(crate) pictures: crate::security::Pictures,
     /// DBCC TRACEON with -1.
     pub(crate) trace: Arc<crate::dbcc::TraceFlags>,
 }
@@ -173,6 +175,7 @@ impl Instance {
             error_log,
             writing_suspects: AtomicBool::new(false),
             app_locks: AppLocks::default(),
+            pictures: Default::default(),
             trace,
         });
         let weak = Arc::downgrade(&instance);

@@ -121,7 +121,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 ];
 
 /// `a.b.c` in parts, last first; brackets and double quotes delimit. `None` for what is not a name.
-fn parts(name: &str) -> Option<Vec<String>> {
+pub(crate) fn parts(name: &str) -> Option<Vec<String>> {
     let mut out = Vec::new();
     let mut chars = name.trim().chars().peekable();
     loop {
@@ -168,7 +168,7 @@ fn database(s: &Session, name: Option<&str>) -> Option<Arc<OpenDb>> {
 fn current(s: &Session) -> SqlResult<Option<(Arc<OpenDb>, Arc<Snapshot>)>> {
     match database(s, None) {
         Some(db) => {
-            let snapshot = db.catalog.snapshot()?;
+            let snapshot = s.visible(&db)?.snapshot.clone();
             Ok(Some((db, snapshot)))
         }
         None => Ok(None),
@@ -212,7 +212,7 @@ fn lookup(s: &Session, name: &str) -> SqlResult<Option<(i32, String)>> {
     let Some(db) = database(s, part(2)) else {
         return Ok(None);
     };
-    let snapshot = db.catalog.snapshot()?;
+    let snapshot = s.visible(&db)?.snapshot.clone();
     let found = snapshot
         .schema(schema.unwrap_or("dbo"))
         .and_then(|schema| snapshot.find(schema.id, object));
@@ -258,7 +258,7 @@ fn named(s: &Session, args: &Args<'_>) -> SqlResult<Option<(String, String)>> {
     if let Some(c) = crate::coded::by_id(id) {
         return Ok(Some((c.name.to_owned(), "sys".to_owned())));
     }
-    let snapshot = db.catalog.snapshot()?;
+    let snapshot = s.visible(&db)?.snapshot.clone();
     if let Some(o) = snapshot.objects.get(&ObjectId(id)) {
         let schema = snapshot.schemas.get(&o.schema);
         return Ok(Some((
@@ -313,7 +313,7 @@ fn table(s: &Session, name: &str) -> SqlResult<Option<Arc<TableDef>>> {
     let id = lookup(s, name)?;
     let db = database(s, parts.get(2).map(String::as_str));
     match (id, db) {
-        (Some((id, _)), Some(db)) => Ok(db.catalog.snapshot()?.table(ObjectId(id)).cloned()),
+        (Some((id, _)), Some(db)) => Ok(s.visible(&db)?.snapshot.table(ObjectId(id)).cloned()),
         _ => Ok(None),
     }
 }
@@ -405,7 +405,7 @@ fn type_id(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(db) = database(s, None) else {
         return int(None);
     };
-    let snapshot = db.catalog.snapshot()?;
+    let snapshot = s.visible(&db)?.snapshot.clone();
     let schema = name.get(1).map_or("dbo", |n| n.as_str());
     let schema = snapshot.schema(schema);
     let found = schema.and_then(|d| snapshot.find_type(d.id, name.first()?));
@@ -422,7 +422,7 @@ fn type_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(db) = database(s, None) else {
         return text(None);
     };
-    let snapshot = db.catalog.snapshot()?;
+    let snapshot = s.visible(&db)?.snapshot.clone();
     text(snapshot.types.get(&id).map(|t| t.name.as_str()))
 }
 

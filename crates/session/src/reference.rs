@@ -1,8 +1,10 @@
 //! The lists of this room, for the generated tables below `docs/reference`.
 
+use duramen_catalog::ObjectKind;
 use duramen_types::SqlType;
 
-use crate::{dbcc, views};
+use crate::security::{Needs, Right, statements};
+use crate::{coded, dbcc, resource, views};
 
 /// A view or table-valued function of the schema `sys`.
 pub struct ViewEntry {
@@ -24,6 +26,70 @@ pub fn views() -> impl Iterator<Item = ViewEntry> {
 /// Every DBCC statement and its options besides NO_INFOMSGS.
 pub fn dbcc() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     dbcc::statements()
+}
+
+/// What something needs of whoever names it.
+pub struct PermissionEntry {
+    /// `statement`, `SET`, `DBCC`, `view`, `function` or `procedure`.
+    pub kind: &'static str,
+    pub name: String,
+    /// The right, or that there is none.
+    pub right: String,
+    /// What it is asked of, or why there is none.
+    pub of: String,
+}
+
+/// Every row that declares a right: statements, SET options, DBCC, views and functions of the system, system procedures.
+pub fn permissions() -> Vec<PermissionEntry> {
+    let statements = statements::ROWS.iter();
+    let statements = statements.map(|r| ("statement", r.name.to_owned(), r.needs));
+    let options = statements::OPTIONS.iter();
+    let options = options.map(|(name, needs)| ("SET", (*name).to_owned(), *needs));
+    let dbcc = dbcc::needs().map(|(name, needs)| ("DBCC", name.to_owned(), needs));
+    let declared = views::every().map(|(_, v, function)| {
+        let kind = if function { "function" } else { "view" };
+        (kind, format!("sys.{}", v.name), v.needs)
+    });
+    let modules = resource::listed().map(|m| {
+        let kind = match m.kind {
+            ObjectKind::VIEW => "view",
+            _ => "procedure",
+        };
+        let name = format!("{}.{}", resource::schema_name(m), m.name);
+        (kind, name, resource::needs(m))
+    });
+    let coded = coded::all().map(|c| ("procedure", format!("sys.{}", c.name), c.needs));
+    let (configures, needs) = coded::CONFIGURES;
+    let configures = std::iter::once(("procedure", configures.to_owned(), needs));
+    let all = statements
+        .chain(options)
+        .chain(dbcc)
+        .chain(declared)
+        .chain(modules)
+        .chain(coded)
+        .chain(configures);
+    let entry = |(kind, name, needs): (&'static str, String, Needs)| {
+        let (right, of) = needs.shown();
+        PermissionEntry {
+            kind,
+            name,
+            right,
+            of,
+        }
+    };
+    all.map(entry).collect()
+}
+
+/// Every permission that GRANT knows, with its code and the widest thing that it is given on.
+pub fn rights() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    Right::ALL.iter().map(|r| {
+        let level = match (r.is_of_server(), r.is_of_objects()) {
+            (true, _) => "server",
+            (_, true) => "database, schema, object",
+            _ => "database",
+        };
+        (r.name(), r.code(), level)
+    })
 }
 
 /// Every built-in function: name, least and most arguments.

@@ -5,7 +5,8 @@
 //! `sys.all_sql_modules` what they are, and run with the caller's database as their context.
 //!
 //! Invariants:
-//! 1. A module's name is written on its first line, `CREATE VIEW schema.name AS` or `CREATE PROCEDURE schema.name`.
+//! 1. A module's name is written on its first line, `CREATE VIEW schema.name AS` or `CREATE PROCEDURE schema.name`; the line
+//!    before says what it needs of its caller, `-- needs: ` and one of [`NEEDS`].
 //! 2. Its id is made of its name, so that it stays when others come or go.
 //! 3. A procedure of this room goes before one of a user with the same name; `sp_` procedures of master come after.
 //! 4. `DB_NAME()` in a view is the database whose view it is, `other.INFORMATION_SCHEMA.TABLES` included; no other
@@ -18,6 +19,8 @@ use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_query::host;
 use duramen_tsql::ParseOptions;
 use duramen_tsql::ast::{self, ModuleKind, StatementKind};
+
+use crate::security::{Needs, needs};
 
 const FILES: &[&str] = &[
     include_str!("resource/information_schema.sql"),
@@ -47,29 +50,58 @@ const FILES: &[&str] = &[
 /// The schema id of INFORMATION_SCHEMA.
 const SCHEMA_INFORMATION: i32 = 3;
 
-/// Every module that is for users, in the order of the files.
-pub(crate) fn listed() -> impl Iterator<Item = &'static Arc<ModuleDef>> {
-    all().iter().filter(|m| !m.name.starts_with('$'))
+/// A module, and what it needs of whoever names it.
+struct Listed {
+    module: Arc<ModuleDef>,
+    needs: Needs,
 }
 
-/// Every module, in the order of the files; a name that begins with `$` is for other modules only.
-pub(crate) fn all() -> &'static [Arc<ModuleDef>] {
-    static ALL: OnceLock<Vec<Arc<ModuleDef>>> = OnceLock::new();
+/// What a module may say that it needs.
+const NEEDS: &[(&str, Needs)] = &[
+    ("visible", needs::VISIBLE),
+    ("facts", needs::FACTS),
+    ("own sessions", needs::OWN_SESSIONS),
+    ("asks", needs::ASKS),
+    ("VIEW SERVER STATE", needs::SERVER_STATE),
+    ("VIEW DATABASE STATE", needs::DATABASE_STATE),
+    ("ALTER ANY LOGIN", needs::LOGINS),
+    ("sysadmin", Needs::Sysadmin),
+];
+
+/// Every module that is for users, in the order of the files.
+pub(crate) fn listed() -> impl Iterator<Item = &'static Arc<ModuleDef>> {
+    all().filter(|m| !m.name.starts_with('$'))
+}
+
+fn rows() -> &'static [Listed] {
+    static ALL: OnceLock<Vec<Listed>> = OnceLock::new();
     ALL.get_or_init(|| {
         let texts = FILES.iter().flat_map(|f| f.split("\nGO\n"));
-        texts
-            .filter_map(|text| module(text).map(Arc::new))
-            .collect()
+        texts.filter_map(module).collect()
     })
 }
 
-/// The module that a text begins; `None` for one that is no module, which a test refuses.
-fn module(text: &str) -> Option<ModuleDef> {
+/// Every module, in the order of the files; a name that begins with `$` is for other modules only.
+pub(crate) fn all() -> impl Iterator<Item = &'static Arc<ModuleDef>> {
+    rows().iter().map(|l| &l.module)
+}
+
+/// What a module needs of whoever names it.
+pub(crate) fn needs(module: &ModuleDef) -> Needs {
+    let found = rows().iter().find(|l| l.module.id == module.id);
+    found.map_or(Needs::Sysadmin, |l| l.needs)
+}
+
+/// The module that a text begins; `None` for one that is no module or does not say what it needs, which a test refuses.
+fn module(text: &str) -> Option<Listed> {
     let start = match text.starts_with("CREATE ") {
         true => 0,
         false => text.find("\nCREATE ")? + 1,
     };
-    let text = &text[start..];
+    let (before, text) = text.split_at(start);
+    let said = before.trim_end().rsplit('\n').next()?;
+    let said = said.strip_prefix("-- needs: ")?.trim();
+    let (_, needs) = NEEDS.iter().find(|(name, _)| *name == said)?;
     let mut words = text.split(|c: char| c.is_whitespace() || c == '(');
     let (_, word, name) = (words.next(), words.next()?, words.next()?);
     let (schema, name) = name.split_once('.')?;
@@ -83,7 +115,7 @@ fn module(text: &str) -> Option<ModuleDef> {
         "sys" => duramen_catalog::SCHEMA_SYS,
         _ => SCHEMA_INFORMATION,
     };
-    Some(ModuleDef {
+    let module = ModuleDef {
         columns: Vec::new(),
         id: ObjectId(id_of(schema, name)),
         schema,
@@ -94,6 +126,10 @@ fn module(text: &str) -> Option<ModuleDef> {
         ansi_nulls: true,
         quoted_identifier: true,
         version: 0,
+    };
+    Some(Listed {
+        module: Arc::new(module),
+        needs: *needs,
     })
 }
 
@@ -141,9 +177,7 @@ pub(crate) fn find(
         _ if prefixed => duramen_catalog::SCHEMA_SYS,
         _ => return None,
     };
-    all()
-        .iter()
-        .find(|m| m.schema == wanted && m.kind == kind && m.name.eq_ignore_ascii_case(name))
+    all().find(|m| m.schema == wanted && m.kind == kind && m.name.eq_ignore_ascii_case(name))
 }
 
 /// The object of that name, whatever its kind.
@@ -154,7 +188,7 @@ pub(crate) fn object(schema: Option<&str>, name: &str) -> Option<&'static Arc<Mo
 
 /// The module of that id.
 pub(crate) fn by_id(id: i32) -> Option<&'static Arc<ModuleDef>> {
-    all().iter().find(|m| m.id.0 == id)
+    all().find(|m| m.id.0 == id)
 }
 
 /// A view as `database` has it.
@@ -179,6 +213,7 @@ pub(crate) fn view(module: &ModuleDef, database: &str) -> SqlResult<host::View> 
         database: database.to_owned(),
         columns,
         query: *query,
+        system: true,
     })
 }
 

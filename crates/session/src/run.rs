@@ -61,8 +61,8 @@ pub use self::bulk::BulkSource;
 pub(crate) use self::describe::{description as describe_column, result_columns};
 use self::done::command;
 pub(crate) use self::exec::{Called, Given, callable};
-pub(crate) use self::query::REBINDS;
 pub(crate) use self::query::meta as column_meta;
+pub(crate) use self::query::{REBINDS, into};
 pub(crate) use self::schemabound::is_schema_bound;
 pub(crate) use self::showplan::{kind_of, sets_showplan};
 pub(crate) use self::statistics::Stopwatch;
@@ -461,9 +461,12 @@ impl<'r> Run<'r> {
             StatementKind::CreateSchema {
                 name,
                 authorization,
-            } => self.define(command::OTHER, "CREATE SCHEMA", |d| {
-                d.create_schema(name, authorization.as_deref())
-            }),
+            } => {
+                self.may_make_owner(authorization.as_deref())?;
+                self.define(command::OTHER, "CREATE SCHEMA", |d| {
+                    d.create_schema(name, authorization.as_deref())
+                })
+            }
             StatementKind::AlterAuthorization { class, name, to } => {
                 self.alter_authorization(class.as_deref(), name, to.as_deref())
             }

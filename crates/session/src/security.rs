@@ -9,8 +9,12 @@
 //!    somebody else.
 //! 2. Whatever changes the answers changes a catalog's version, and with it every plan that was checked before.
 
+pub mod needs;
 pub mod password;
 mod permission;
+mod right;
+pub mod statements;
+mod visible;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,9 +23,11 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::security::{DBCREATOR, SYSADMIN};
 use duramen_catalog::{LoginDef, Security};
 
-pub(crate) use self::permission::{On, permission_code, permission_name, permissions};
+pub(crate) use self::needs::{Need, Needs, Of};
+pub(crate) use self::permission::{Caller, Given, On, refused_view};
+pub(crate) use self::right::Right;
+pub(crate) use self::visible::{Pictures, Visible, logins as visible_logins};
 use crate::databases::{OpenDb, option};
-use crate::instance::Instance;
 use crate::session::Session;
 
 /// The SID of `sa`.
@@ -31,7 +37,10 @@ pub const SID_SA: [u8; 1] = [1];
 pub const DBO: i32 = 1;
 pub const GUEST: i32 = 2;
 pub const DB_OWNER: i32 = 16384;
+const DB_ACCESSADMIN: i32 = 16385;
+const DB_SECURITYADMIN: i32 = 16386;
 const DB_DDLADMIN: i32 = 16387;
+const DB_BACKUPOPERATOR: i32 = 16389;
 const DB_DATAREADER: i32 = 16390;
 const DB_DATAWRITER: i32 = 16391;
 const DB_DENYDATAREADER: i32 = 16392;
@@ -44,8 +53,58 @@ pub(crate) struct Who {
     pub name: String,
     pub sid: Vec<u8>,
     pub sysadmin: bool,
+    /// What it holds of the server, by grants and by its roles there.
+    server: Vec<Right>,
     /// The version of master that this was read at.
     version: u64,
+}
+
+/// What the fixed roles of the server are given, but for sysadmin.
+/// <https://learn.microsoft.com/sql/relational-databases/security/authentication-access/server-level-roles>
+const OF_SERVER_ROLES: &[(&str, &[Right])] = &[
+    ("securityadmin", &[Right::AlterAnyLogin]),
+    (
+        "serveradmin",
+        &[
+            Right::AlterSettings,
+            Right::AlterServerState,
+            Right::Shutdown,
+        ],
+    ),
+    (
+        "processadmin",
+        &[Right::AlterAnyConnection, Right::AlterServerState],
+    ),
+    ("dbcreator", &[Right::AlterAnyDatabase]),
+];
+
+/// What a login holds of the server. What is denied, it does not hold, whoever gives it.
+fn held_of_server(login: i32, security: &Security) -> Vec<Right> {
+    let roles = security.server_roles_of(login);
+    let mut given = Vec::new();
+    let mut denied = Vec::new();
+    let own = security.privileges.iter();
+    for p in own.filter(|p| p.class == 100 && roles.contains(&p.grantee)) {
+        let Some(right) = Right::of_code(&p.kind, true) else {
+            continue;
+        };
+        match p.state {
+            b'D' => denied.push(right),
+            _ => given.push(right),
+        }
+    }
+    for (id, name) in duramen_catalog::security::SERVER_ROLES {
+        let of_role = OF_SERVER_ROLES.iter().find(|(role, _)| role == name);
+        if let Some((_, rights)) = of_role.filter(|_| roles.contains(id)) {
+            given.extend(*rights);
+        }
+    }
+    let all = Right::ALL.iter().copied().filter(|r| r.is_of_server());
+    let held = |r: &Right| {
+        let refused = |d: &Right| d == r || *d == Right::ControlServer;
+        given.iter().any(|g| g.includes(*r)) && !denied.iter().any(refused)
+    };
+    all.filter(held).collect()
 }
 
 impl Who {
@@ -55,9 +114,16 @@ impl Who {
             name: login.name.clone(),
             sid: login.sid.clone(),
             sysadmin: security.server_roles_of(login.id).contains(&SYSADMIN),
+            server: held_of_server(login.id, security),
             version,
         }
     }
+}
+
+/// Whether a login is a sysadmin, or holds all that one does: nobody below it may change it.
+pub(crate) fn is_above(login: i32, security: &Security) -> bool {
+    security.server_roles_of(login).contains(&SYSADMIN)
+        || held_of_server(login, security).contains(&Right::ControlServer)
 }
 
 impl Who {
@@ -69,38 +135,25 @@ impl Who {
         let snapshot = db.catalog.snapshot()?;
         let own = snapshot.security.user_of(&self.sid).map(|u| u.id);
         // Guests are let into the databases of the system that everybody needs.
-        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB);
+        let open = matches!(db.db.id, DbId::MASTER | DbId::TEMPDB | DbId::MSDB)
+            || self.server_may(Right::ControlServer);
         Ok(own.or(open.then_some(GUEST)))
     }
 
+    /// 916
+    pub fn shut_out(&self, database: &str) -> SqlError {
+        let args: [&dyn std::fmt::Display; 2] = [&self.name, &database];
+        SqlError::new(&messages::DATABASE_ACCESS_DENIED, &args)
+    }
+
     /// Whether a permission of the server is held: by a role that implies it, or by a grant.
-    pub fn server_may(&self, instance: &Instance, kind: &str) -> SqlResult<bool> {
-        if self.sysadmin {
-            return Ok(true);
-        }
-        let implied: &[&str] = match kind {
-            "ALLG" => &["securityadmin"],
-            "CRDB" | "ALDB" => &["dbcreator"],
-            "ALCN" => &["processadmin"],
-            "ALST" | "SHDN" => &["serveradmin"],
-            "VWSS" => &["serveradmin", "processadmin"],
-            _ => &[],
-        };
-        let snapshot = instance.databases.master()?.catalog.snapshot()?;
-        let security = &snapshot.security;
-        let roles = security.server_roles_of(self.login);
-        let held = |state: fn(u8) -> bool| {
-            security.privileges.iter().any(|p| {
-                let covers = p.kind == kind || p.kind == "CL";
-                p.class == 100 && roles.contains(&p.grantee) && covers && state(p.state)
-            })
-        };
-        if held(|s| s == b'D') {
-            return Ok(false);
-        }
-        let named = duramen_catalog::security::SERVER_ROLES.iter();
-        let mut own = named.filter(|(id, _)| roles.contains(id));
-        Ok(held(|s| s != b'D') || own.any(|(_, name)| implied.contains(name)))
+    pub fn server_may(&self, asked: Right) -> bool {
+        self.sysadmin || self.server.contains(&asked)
+    }
+
+    /// Whether what is held of the server includes a permission of every database.
+    fn reaches(&self, asked: Right) -> bool {
+        self.server.iter().any(|r| r.reaches(asked))
     }
 }
 
@@ -158,8 +211,7 @@ impl Session {
     }
 
     pub(crate) fn shut_out(&self, database: &str) -> SqlError {
-        let args: [&dyn std::fmt::Display; 2] = [&self.who.name, &database];
-        SqlError::new(&messages::DATABASE_ACCESS_DENIED, &args)
+        self.who.shut_out(database)
     }
 
     /// The roles of the session's user in a database, itself among them.
@@ -170,14 +222,15 @@ impl Session {
         Ok(db.catalog.snapshot()?.security.roles_of(user))
     }
 
-    /// Whether the session owns the database, as `dbo` or as a member of `db_owner`.
+    /// Whether the session owns the database, as `dbo` or as a member of `db_owner`, or controls the server.
     pub(crate) fn owns(&self, db: &OpenDb) -> SqlResult<bool> {
         let roles = self.roles_in(db)?;
-        Ok(roles.contains(&DBO) || roles.contains(&DB_OWNER))
+        let above = self.server_may(Right::ControlServer);
+        Ok(roles.contains(&DBO) || roles.contains(&DB_OWNER) || above)
     }
 
     /// Whether a permission of the server is held.
-    pub(crate) fn server_may(&self, kind: &str) -> SqlResult<bool> {
-        self.who.server_may(&self.instance, kind)
+    pub(crate) fn server_may(&self, asked: Right) -> bool {
+        self.who.server_may(asked)
     }
 }

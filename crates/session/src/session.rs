@@ -15,7 +15,7 @@ use crate::instance::Instance;
 use crate::options::Options;
 use crate::programs::ProgramCache;
 use crate::run::{Announced, Run, Stopwatch, TemporaryTable, telling};
-use crate::security::Who;
+use crate::security::{Right, Who};
 use crate::sink::{Done, EnvChange, ResultSink};
 
 /// Set by whoever wants the running request to end: an attention, a lost client, KILL.
@@ -107,10 +107,8 @@ pub(crate) struct State {
     pub programs: ProgramCache,
     /// SET CONTEXT_INFO and sp_set_session_context.
     pub context: crate::functions::session_context::SessionContext,
-    /// For sessions with limited rights: the target of the running statement, which need not be readable.
-    pub writing: Option<duramen_tsql::ast::ObjectName>,
-    /// The same: the permission to ask for when the statement's target is known.
-    pub write_to_ask: Option<&'static str>,
+    /// For sessions with limited rights: the permission to ask for when the statement's target is known.
+    pub write_to_ask: Option<Right>,
     /// The databases of the modules that are running within each other; a string in between has none.
     pub chain: Vec<Option<String>>,
     /// The session was reset before the request at hand, and kept its transaction or not.

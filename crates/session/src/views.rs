@@ -75,6 +75,7 @@ use duramen_types::{SqlType, Value};
 
 use crate::databases::OpenDb;
 use crate::host::Context;
+use crate::security::{Caller, Given, Need, Needs, Of, refused_view};
 
 /// Name, type, nullable.
 type ViewColumns = &'static [(&'static str, SqlType, bool)];
@@ -91,6 +92,7 @@ enum Rows {
 /// The declaration of a view.
 pub struct View {
     pub name: &'static str,
+    pub needs: Needs,
     pub columns: ViewColumns,
     rows: Rows,
 }
@@ -98,12 +100,14 @@ pub struct View {
 impl View {
     const fn new(
         name: &'static str,
+        needs: Needs,
         columns: ViewColumns,
         rows: fn(&Context, &[Value]) -> SqlResult<Vec<Row>>,
     ) -> View {
         let rows = Rows::All(rows);
         View {
             name,
+            needs,
             columns,
             rows,
         }
@@ -112,12 +116,14 @@ impl View {
     /// A view with more rows than should be in memory at once.
     const fn streamed(
         name: &'static str,
+        needs: Needs,
         columns: ViewColumns,
         rows: fn(&Context, &[Value]) -> SqlResult<RowStream>,
     ) -> View {
         let rows = Rows::Each(rows);
         View {
             name,
+            needs,
             columns,
             rows,
         }
@@ -128,12 +134,14 @@ impl View {
     /// A function that asks the host itself.
     const fn of_host(
         name: &'static str,
+        needs: Needs,
         columns: ViewColumns,
         rows: fn(&dyn Host, &[Value]) -> SqlResult<RowStream>,
     ) -> View {
         let rows = Rows::Host(rows);
         View {
             name,
+            needs,
             columns,
             rows,
         }
@@ -321,8 +329,11 @@ pub fn declared_by_id(id: i32) -> Option<&'static View> {
 }
 
 #[derive(Debug)]
-struct Declared {
+pub(crate) struct Declared {
     name: &'static str,
+    needs: Needs,
+    /// Whoever looks is asked; inside a view of the system nobody is.
+    asked: bool,
     columns: Vec<TableColumn>,
     rows: Rows,
     /// The database named before the schema.
@@ -336,24 +347,26 @@ impl std::fmt::Debug for Rows {
 }
 
 /// The view of that name, as `database` sees it.
-pub fn view(
+pub(crate) fn view(
     database: Option<&str>,
     schema: Option<&str>,
     name: &str,
-) -> Option<Arc<dyn VirtualTable>> {
+    asked: bool,
+) -> Option<Arc<Declared>> {
     let found = schema.is_some_and(|s| s.eq_ignore_ascii_case("sys"));
     let view = VIEWS
         .iter()
         .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
-    Some(declared(view, database))
+    Some(declared(view, database, asked))
 }
 
 /// The function of that name; those that begin with `fn_` need no schema.
-pub fn function(
+pub(crate) fn function(
     database: Option<&str>,
     schema: Option<&str>,
     name: &str,
-) -> Option<Arc<dyn VirtualTable>> {
+    asked: bool,
+) -> Option<Arc<Declared>> {
     let found = match schema {
         Some(s) => s.eq_ignore_ascii_case("sys"),
         None => name.get(..3).is_some_and(|p| p.eq_ignore_ascii_case("fn_")),
@@ -361,10 +374,10 @@ pub fn function(
     let view = FUNCTIONS
         .iter()
         .find(|v| found && v.name.eq_ignore_ascii_case(name))?;
-    Some(declared(view, database))
+    Some(declared(view, database, asked))
 }
 
-fn declared(view: &View, database: Option<&str>) -> Arc<dyn VirtualTable> {
+fn declared(view: &View, database: Option<&str>, asked: bool) -> Arc<Declared> {
     let column = |(name, ty, nullable): &(&str, SqlType, bool)| TableColumn {
         name: (*name).to_owned(),
         ty: *ty,
@@ -375,10 +388,56 @@ fn declared(view: &View, database: Option<&str>) -> Arc<dyn VirtualTable> {
     };
     Arc::new(Declared {
         name: view.name,
+        needs: view.needs,
+        asked,
         columns: view.columns.iter().map(column).collect(),
         rows: view.rows,
         database: database.map(str::to_owned),
     })
+}
+
+/// Whether what is asked of is known only with the arguments.
+fn of_arguments(needs: &Needs) -> bool {
+    let of = |n: &Need| {
+        matches!(
+            n.of,
+            Of::DatabaseInArgument(_)
+                | Of::DatabasesInArgument(_)
+                | Of::ObjectInArgument(_)
+                | Of::ObjectOfDatabase
+        )
+    };
+    matches!(needs, Needs::AnyOf(all) if all.iter().any(of))
+}
+
+impl Declared {
+    /// The database named before the schema.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    /// The refusal of whoever may not look, unless that depends on arguments.
+    pub fn require(&self, caller: &Caller<'_>) -> SqlResult<()> {
+        match of_arguments(&self.needs) {
+            true => Ok(()),
+            false => caller.require(&self.needs, &[], |n| refused_view(self.name, n)),
+        }
+    }
+
+    /// The same with the arguments; false: there is nothing to see for the caller.
+    fn require_with(&self, context: &Context, args: &[Value]) -> SqlResult<bool> {
+        if !self.asked || !of_arguments(&self.needs) {
+            return Ok(true);
+        }
+        let given: Vec<Given> = args.iter().map(Given::of).collect();
+        let caller = context.caller();
+        let asked = caller.require(&self.needs, &given, |n| refused_view(self.name, n));
+        match (self.needs.first().map(|n| n.of), asked) {
+            // Of one object that may not be read there are no rows.
+            (Some(Of::ObjectInArgument(_)), Err(_)) => Ok(false),
+            (_, asked) => asked.map(|()| true),
+        }
+    }
 }
 
 impl VirtualTable for Declared {
@@ -396,6 +455,9 @@ impl VirtualTable for Declared {
         };
         let elsewhere = self.database.as_ref().map(|d| context.within(d));
         let context = elsewhere.as_ref().unwrap_or(context);
+        if !self.require_with(context, args)? {
+            return Ok(Box::new(std::iter::empty()));
+        }
         match self.rows {
             Rows::All(f) => Ok(Box::new(f(context, args)?.into_iter().map(Ok))),
             Rows::Each(f) => f(context, args),

@@ -393,6 +393,7 @@ messages! {
     OPENTRAN_LSN = 7975, 10, "%hsLSN           : %ls";
     OPENTRAN_START = 7977, 10, "%hsStart time    : %.*ls";
     OPENTRAN_SID = 7978, 10, "%hsSID           : %.*ls";
+    CHECK_PERMISSION_DENIED = 7983, 14, "User '%.*ls' does not have permission to run DBCC %ls for database '%.*ls'.";
     NO_IDENTITY_COLUMN = 7997, 16, "'%.*ls' does not contain an identity column.";
     IDENTITY_CHECKED = 7998, 10, "Checking identity information: current identity value '%.*hs'%ls.";
     INDEX_NOT_FOUND = 7999, 16, "Could not find any index named '%.*ls' for table '%.*ls'.";
@@ -441,6 +442,7 @@ messages! {
     PREPARED_HANDLE_NOT_FOUND = 8179, 16, "Could not find prepared statement with handle %d.";
     COULD_NOT_PREPARE = 8180, 16, "Statement(s) could not be prepared.";
     COMPUTED_CONSTRAINT = 8183, 16, "Only UNIQUE or PRIMARY KEY constraints can be created on computed columns, while CHECK, FOREIGN KEY, and NOT NULL constraints require that computed columns be persisted.";
+    NO_PERMISSION_TO_RUN = 8189, 14, "You do not have permission to run '%ls'.";
     SECOND_ROWGUIDCOL = 8196, 16, "Duplicate column specified as ROWGUIDCOL.";
     INVALID_OBJECT_FOR_OPERATION = 8197, 16, "The object '%.*ls' does not exist or is invalid for this operation.";
     MSDTC_UNAVAILABLE = 8501, 16, "MSDTC on server '%.*ls' is unavailable.";

@@ -37,7 +37,7 @@ impl Binder<'_> {
         if name.parts.len() == 1 && self.ctes.iter().any(|c| same_name(&c.name, name.name())) {
             return Ok(true);
         }
-        Ok(matches!(self.host.source(name)?, Some(Source::View(_))))
+        Ok(matches!(self.host.target(name)?, Some(Source::View(_))))
     }
 
     /// FROM of an UPDATE or DELETE whose target is a query that it lists as `alias`; where the table's columns start.
@@ -73,7 +73,7 @@ impl Binder<'_> {
 
     /// A view as the target, in its own database.
     pub(super) fn located_view(&mut self, view: &View, lock: ScanLock) -> SqlResult<Located> {
-        self.inside(&view.database, |b| {
+        self.inside((&view.database, view.system), |b| {
             b.located_query(&view.query, (&view.name, &view.columns), lock)
         })
     }
@@ -186,7 +186,7 @@ impl Binder<'_> {
         view: &View,
         listed: &[String],
     ) -> SqlResult<(ast::ObjectName, Vec<String>)> {
-        let other = self.host.within(&view.database);
+        let other = self.host.within(&view.database, view.system);
         let inner = Binder::new(other.as_deref().unwrap_or(self.host));
         let QueryExpr::Select(spec) = &view.query.body else {
             return Err(SqlError::new(&messages::VIEW_HAS_UNION, &[&view.name]));

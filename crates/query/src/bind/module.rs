@@ -51,14 +51,14 @@ impl Binder<'_> {
     /// Binds what belongs to a module: in its database, with nothing of the statement around it.
     pub(super) fn inside<T>(
         &mut self,
-        database: &str,
+        (database, of_system): (&str, bool),
         bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
         if self.nesting >= MAX_NESTING {
             let limit: [&dyn std::fmt::Display; 1] = [&MAX_NESTING];
             return Err(SqlError::new(&messages::NESTING_LEVEL_EXCEEDED, &limit));
         }
-        let other = self.host.within(database);
+        let other = self.host.within(database, of_system);
         let host: &dyn Host = other.as_deref().unwrap_or(self.host);
         let mut inner = Binder::new(host);
         inner.nesting = self.nesting + 1;
@@ -69,7 +69,9 @@ impl Binder<'_> {
     /// A view gives the columns that it had when it was made. Columns that its tables have got since are left out; one
     /// that has too few by now is 4502.
     pub(super) fn view(&mut self, view: &View) -> SqlResult<Plan> {
-        let mut plan = self.inside(&view.database, |b| b.query(&view.query, None))?;
+        let mut plan = self.inside((&view.database, view.system), |b| {
+            b.query(&view.query, None)
+        })?;
         let width = view.columns.len();
         if width > plan.columns.len() {
             return Err(SqlError::new(&messages::VIEW_MORE_NAMES, &[&view.name]));
@@ -147,7 +149,7 @@ impl Binder<'_> {
             columns,
             correlated,
         };
-        let right = self.inside(&function.database, |b| {
+        let right = self.inside((&function.database, false), |b| {
             let parameters = Scope {
                 sources: vec![row],
                 ..Scope::default()

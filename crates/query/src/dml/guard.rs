@@ -563,7 +563,7 @@ fn bind_over(host: &dyn Host, table: &dyn Table, text: &str) -> SqlResult<Expr> 
 
 fn bind_parsed(host: &dyn Host, table: &dyn Table, parsed: &ast::Expr) -> SqlResult<Expr> {
     let (database, _) = table.place();
-    let inside = host.within(database);
+    let inside = host.within(database, false);
     let mut binder = Binder::new(inside.as_deref().unwrap_or(host));
     binder.over(parsed, &scope_of(table))
 }
@@ -614,7 +614,7 @@ fn other_table(
     if rule.same_table {
         return Ok(table.clone());
     }
-    match host.source(&rule.other)? {
+    match host.target(&rule.other)? {
         Some(Source::Table(t)) => Ok(t),
         _ => Err(lost()),
     }

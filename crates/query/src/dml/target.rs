@@ -203,7 +203,7 @@ pub(super) fn viewed(
 ) -> SqlResult<Result<Arc<dyn Table>, Arc<View>>> {
     let line = target.line as i32;
     match &target.kind {
-        ast::TargetKind::Table(name) => match host.source(name)? {
+        ast::TargetKind::Table(name) => match host.target(name)? {
             Some(Source::Table(t)) => Ok(Ok(t)),
             Some(Source::View(view)) => Ok(Err(view)),
             Some(Source::Virtual(_)) => {

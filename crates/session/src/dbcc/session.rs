@@ -7,6 +7,7 @@ use duramen_types::{SqlType, Value};
 
 use super::{Arg, Call, Columns, Report};
 use crate::databases::option;
+use crate::security::Right;
 
 const USER_OPTIONS: Columns = &[
     ("Set Option", SqlType::nvarchar(128), true),
@@ -90,7 +91,7 @@ pub fn input_buffer(call: &Call<'_>) -> SqlResult<Report> {
     let found = session.instance.sessions().into_iter();
     let found = found
         .filter(|a| i64::from(a.spid.0) == *spid)
-        .find(|a| a.principal == session.who.login || session.server_may("VWSS").unwrap_or(false));
+        .find(|a| a.principal == session.who.login || session.server_may(Right::ViewServerState));
     let Some(activity) = found else {
         return Err(SqlError::new(&messages::DBCC_INVALID_SPID, &[spid]).with_state(2));
     };

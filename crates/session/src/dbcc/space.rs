@@ -6,6 +6,8 @@ use duramen_types::{SqlType, Value};
 use duramen_wal::ShrinkLimit;
 
 use super::{Arg, Call, Columns, Report, incorrect, not_supported};
+use crate::security::Needs;
+use crate::security::needs::CHANGES_STATE;
 
 const PAGE: u64 = 8192;
 const MB: u64 = 1 << 20;
@@ -40,9 +42,15 @@ const NOT_HERE: &[&str] = &[
 
 /// SQLPERF(LOGSPACE), SQLPERF(WAITSTATS), SQLPERF('sys.dm_os_wait_stats', CLEAR), SQLPERF('sys.dm_os_latch_stats', CLEAR);
 /// SQLPERF(WAITSTATS, CLEAR) as the third. Any other word is 2526.
+/// What SQLPERF (..., CLEAR) needs.
+pub(super) const CLEARS: Needs = CHANGES_STATE;
+
 pub fn sql_perf(call: &Call<'_>) -> SqlResult<Report> {
     let words: Vec<String> = call.args.iter().map(word).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let [_, "clear"] = words[..] {
+        call.permitted("SQLPERF", &CLEARS)?;
+    }
     match words[..] {
         ["logspace"] => Ok(Report {
             table: Some((LOGSPACE, log_space(call))),

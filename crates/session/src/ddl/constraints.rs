@@ -92,7 +92,7 @@ impl Ddl<'_> {
         e: &ast::Expr,
     ) -> SqlResult<duramen_query::Expr> {
         let session = self.host()?;
-        let inside = session.within(&self.db.db.name);
+        let inside = session.within(&self.db.db.name, false);
         let host = inside.as_deref().unwrap_or(session);
         let bound = Binder::new(host).over(e, &scope(table, columns))?;
         if bound.reads_tables() {

@@ -8,6 +8,7 @@ use duramen_types::temporal::ymd_from_days;
 
 use crate::database_ddl::Admin;
 use crate::dbcc::NO_BACKUP_LINES;
+use crate::security::Right;
 use crate::session::{LoginRequest, Session};
 
 use super::ErrorLog;
@@ -48,7 +49,7 @@ impl Session {
 
     /// sp_cycle_errorlog and DBCC ERRORLOG: 2571 for who is no administrator.
     pub(crate) fn cycle_error_log(&self) -> SqlResult<()> {
-        if !self.server_may("CL")? {
+        if !self.server_may(Right::ControlServer) {
             let args: [&dyn Display; 2] = [&self.login.user, &"errorlog"];
             return Err(SqlError::new(&messages::DBCC_PERMISSION_DENIED, &args));
         }

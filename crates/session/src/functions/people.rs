@@ -9,12 +9,12 @@ use duramen_types::Value;
 
 use super::{Args, int, text};
 use crate::databases::OpenDb;
-use crate::security::{DB_OWNER, DBO, On, password, permission_code};
+use crate::security::{DB_OWNER, DBO, On, Right, password};
 use crate::session::Session;
 
 fn here(s: &Session) -> Option<(Arc<OpenDb>, Arc<Snapshot>)> {
     let db = s.instance.databases.find(&s.database)?;
-    let snapshot = db.catalog.snapshot().ok()?;
+    let snapshot = s.visible(&db).ok()?.snapshot.clone();
     Some((db, snapshot))
 }
 
@@ -191,10 +191,10 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
         return int(Some(i32::from(there)));
     }
     let wanted = wanted.trim().to_ascii_uppercase();
-    let code = match permission_code(&wanted) {
-        Some((code, _)) => code,
+    let right = match Right::named(&wanted) {
+        Some(right) => right,
         // Any permission at all.
-        None if wanted == "ANY" => "CO",
+        None if wanted == "ANY" => Right::Connect,
         None => return int(None),
     };
     let db = match (class.as_str(), &name) {
@@ -203,16 +203,16 @@ pub fn has_perms_by_name(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     };
     let Some(db) = db else { return int(Some(0)) };
     let may = match class.as_str() {
-        "" | "server" => s.server_may(code)?,
+        "" | "server" => s.server_may(right),
         "object" => {
             let parsed = duramen_tsql::parse_name(&name.unwrap_or_default());
             match parsed {
-                Ok(name) => s.require_on(&name, code).is_ok(),
+                Ok(name) => s.require_through(&name, right, None).is_ok(),
                 Err(_) => false,
             }
         }
-        _ if code == "CO" => s.may_enter(&db).is_ok(),
-        _ => s.may(&db, code, On::Database)?,
+        _ if right == Right::Connect => s.may_enter(&db).is_ok(),
+        _ => s.may(&db, right, On::Database)?,
     };
     int(Some(i32::from(may)))
 }

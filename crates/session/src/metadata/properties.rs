@@ -138,6 +138,13 @@ pub fn object_definition(s: &Session, args: &Args<'_>) -> SqlResult<Value> {
     let Some(found) = object(s, args.int(0))? else {
         return text(None);
     };
+    let hidden = match database(s, None) {
+        Some(db) => s.visible(&db)?.text(found.object.id, "").is_none(),
+        None => true,
+    };
+    if hidden {
+        return text(None);
+    }
     if let Some(module) = found.module() {
         let shown = module.kind != ObjectKind::SYNONYM;
         return text(shown.then_some(&*module.text));

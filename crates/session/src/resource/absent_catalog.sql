@@ -1,4 +1,5 @@
 -- More catalog views of what is not there: endpoints of other services, Query Store, ledger, typed XML, spatial indexes, replicas.
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.DOMAIN_CONSTRAINTS AS
 SELECT CONVERT(nvarchar(128), NULL) AS CONSTRAINT_CATALOG, CONVERT(nvarchar(128), NULL) AS CONSTRAINT_SCHEMA,
     CONVERT(nvarchar(128), NULL) AS CONSTRAINT_NAME, CONVERT(nvarchar(128), NULL) AS DOMAIN_CATALOG,
@@ -6,6 +7,7 @@ SELECT CONVERT(nvarchar(128), NULL) AS CONSTRAINT_CATALOG, CONVERT(nvarchar(128)
     CONVERT(varchar(2), NULL) AS IS_DEFERRABLE, CONVERT(varchar(2), NULL) AS INITIALLY_DEFERRED
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.availability_replicas AS
 SELECT CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, NULL) AS group_id,
     CONVERT(int, NULL) AS replica_metadata_id, CONVERT(nvarchar(256), NULL) AS replica_server_name,
@@ -21,43 +23,51 @@ SELECT CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, 
     CONVERT(tinyint, NULL) AS seeding_mode, CONVERT(nvarchar(60), NULL) AS seeding_mode_desc
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.column_xml_schema_collection_usages AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS column_id, CONVERT(int, NULL) AS xml_collection_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_automatic_tuning_configurations AS
 SELECT CONVERT(nvarchar(60), NULL) AS [option], CONVERT(nvarchar(60), NULL) AS option_value,
     CONVERT(nvarchar(60), NULL) AS type, CONVERT(nvarchar(60), NULL) AS type_value,
     CONVERT(nvarchar(4000), NULL) AS details, CONVERT(bit, NULL) AS state
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_credentials AS
 SELECT CONVERT(int, NULL) AS credential_id, CONVERT(sysname, NULL) AS name,
     CONVERT(nvarchar(4000), NULL) AS credential_identity, CONVERT(datetime, NULL) AS create_date,
     CONVERT(datetime, NULL) AS modify_date, CONVERT(nvarchar(100), NULL) AS target_type, CONVERT(int, NULL) AS target_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_filestream_options AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(tinyint, NULL) AS non_transacted_access,
     CONVERT(nvarchar(60), NULL) AS non_transacted_access_desc, CONVERT(nvarchar(256), NULL) AS directory_name
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_ledger_blocks AS
 SELECT CONVERT(bigint, NULL) AS block_id, CONVERT(binary(32), NULL) AS transactions_root_hash,
     CONVERT(bigint, NULL) AS block_size, CONVERT(binary(32), NULL) AS previous_block_hash
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_ledger_digest_locations AS
 SELECT CONVERT(nvarchar(4000), NULL) AS path, CONVERT(bigint, NULL) AS last_digest_block_id,
     CONVERT(bit, NULL) AS is_current
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_ledger_transactions AS
 SELECT CONVERT(bigint, NULL) AS transaction_id, CONVERT(bigint, NULL) AS block_id,
     CONVERT(int, NULL) AS transactional_ordinal, CONVERT(datetime2(7), NULL) AS commit_time,
     CONVERT(sysname, NULL) AS principal_name, CONVERT(varbinary(max), NULL) AS table_hashes
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.database_mirroring_endpoints AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(tinyint, NULL) AS protocol, CONVERT(nvarchar(60), NULL) AS protocol_desc, CONVERT(tinyint, NULL) AS type,
@@ -69,10 +79,12 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVER
     CONVERT(nvarchar(60), NULL) AS encryption_algorithm_desc
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.database_query_store_internal_state AS
 SELECT CONVERT(bigint, NULL) AS pending_message_count, CONVERT(bigint, NULL) AS messaging_memory_used_mb
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.endpoint_webmethods AS
 SELECT CONVERT(int, NULL) AS endpoint_id, CONVERT(nvarchar(384), NULL) AS namespace,
     CONVERT(nvarchar(64), NULL) AS method_alias, CONVERT(nvarchar(776), NULL) AS object_name,
@@ -80,6 +92,7 @@ SELECT CONVERT(int, NULL) AS endpoint_id, CONVERT(nvarchar(384), NULL) AS namesp
     CONVERT(tinyint, NULL) AS result_format, CONVERT(nvarchar(60), NULL) AS result_format_desc
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.external_language_files AS
 SELECT CONVERT(int, NULL) AS external_language_id, CONVERT(varbinary(max), NULL) AS content,
     CONVERT(sysname, NULL) AS file_name, CONVERT(tinyint, NULL) AS platform,
@@ -87,16 +100,19 @@ SELECT CONVERT(int, NULL) AS external_language_id, CONVERT(varbinary(max), NULL)
     CONVERT(sysname, NULL) AS environment_variables
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.external_languages AS
 SELECT CONVERT(int, NULL) AS external_language_id, CONVERT(sysname, NULL) AS language,
     CONVERT(datetime2(7), NULL) AS create_date, CONVERT(int, NULL) AS principal_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.external_library_files AS
 SELECT CONVERT(int, NULL) AS external_library_id, CONVERT(varbinary(max), NULL) AS content,
     CONVERT(tinyint, NULL) AS platform, CONVERT(nvarchar(60), NULL) AS platform_desc
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.external_tables AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(int, NULL) AS schema_id, CONVERT(int, NULL) AS parent_object_id, CONVERT(char(2), NULL) AS type,
@@ -111,28 +127,34 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS object_id, CONVERT(
     CONVERT(sysname, NULL) AS remote_object_name
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.filetable_system_defined_objects AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS parent_object_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.fulltext_index_catalog_usages AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(int, NULL) AS fulltext_catalog_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.fulltext_semantic_language_statistics_database AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(datetime, NULL) AS register_date, CONVERT(int, NULL) AS registered_by,
     CONVERT(nvarchar(128), NULL) AS version
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.fulltext_semantic_languages AS
 SELECT CONVERT(int, NULL) AS lcid, CONVERT(sysname, NULL) AS name
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.function_order_columns AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS order_column_id, CONVERT(int, NULL) AS column_id,
     CONVERT(bit, NULL) AS is_descending
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.http_endpoints AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(tinyint, NULL) AS protocol, CONVERT(nvarchar(60), NULL) AS protocol_desc, CONVERT(tinyint, NULL) AS type,
@@ -148,6 +170,7 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVER
     CONVERT(bit, NULL) AS is_compression_enabled
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.index_resumable_operations AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(sysname, NULL) AS name,
     CONVERT(nvarchar(max), NULL) AS sql_text, CONVERT(smallint, NULL) AS last_max_dop_used,
@@ -157,6 +180,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(
     CONVERT(bigint, NULL) AS page_count
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.internal_partitions AS
 SELECT CONVERT(bigint, NULL) AS partition_id, CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(int, NULL) AS partition_number, CONVERT(tinyint, NULL) AS internal_object_type,
@@ -165,6 +189,7 @@ SELECT CONVERT(bigint, NULL) AS partition_id, CONVERT(int, NULL) AS object_id, C
     CONVERT(nvarchar(60), NULL) AS data_compression_desc, CONVERT(bit, NULL) AS optimize_for_sequential_key
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.internal_tables AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(int, NULL) AS schema_id, CONVERT(int, NULL) AS parent_object_id, CONVERT(char(2), NULL) AS type,
@@ -176,12 +201,14 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS object_id, CONVERT(
     CONVERT(int, NULL) AS filestream_data_space_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.ledger_column_history AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS column_id, CONVERT(sysname, NULL) AS column_name,
     CONVERT(tinyint, NULL) AS operation_type, CONVERT(nvarchar(60), NULL) AS operation_type_desc,
     CONVERT(bigint, NULL) AS transaction_id, CONVERT(bigint, NULL) AS sequence_number
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.ledger_table_history AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS schema_name, CONVERT(sysname, NULL) AS table_name,
     CONVERT(sysname, NULL) AS ledger_view_schema_name, CONVERT(sysname, NULL) AS ledger_view_name,
@@ -189,33 +216,40 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS schema_name, C
     CONVERT(bigint, NULL) AS transaction_id, CONVERT(bigint, NULL) AS sequence_number
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.master_key_passwords AS
 SELECT CONVERT(int, NULL) AS credential_id, CONVERT(uniqueidentifier, NULL) AS family_guid
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.memory_optimized_tables_internal_attributes AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id, CONVERT(int, NULL) AS type,
     CONVERT(nvarchar(60), NULL) AS type_desc, CONVERT(int, NULL) AS minor_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.message_type_xml_schema_collection_usages AS
 SELECT CONVERT(int, NULL) AS message_type_id, CONVERT(int, NULL) AS xml_collection_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.module_assembly_usages AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS assembly_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.openkeys AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(sysname, NULL) AS database_name, CONVERT(int, NULL) AS key_id,
     CONVERT(nvarchar(128), NULL) AS key_name, CONVERT(uniqueidentifier, NULL) AS key_guid,
     CONVERT(datetime, NULL) AS opened_date, CONVERT(smallint, NULL) AS status
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.parameter_xml_schema_collection_usages AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS parameter_id, CONVERT(int, NULL) AS xml_collection_id
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_context_settings AS
 SELECT CONVERT(bigint, NULL) AS context_settings_id, CONVERT(varbinary(8), NULL) AS set_options,
     CONVERT(smallint, NULL) AS language_id, CONVERT(smallint, NULL) AS date_format,
@@ -225,6 +259,7 @@ SELECT CONVERT(bigint, NULL) AS context_settings_id, CONVERT(varbinary(8), NULL)
     CONVERT(bit, NULL) AS is_replication_specific, CONVERT(varbinary(1), NULL) AS is_contained
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_plan AS
 SELECT CONVERT(bigint, NULL) AS plan_id, CONVERT(bigint, NULL) AS query_id, CONVERT(bigint, NULL) AS plan_group_id,
     CONVERT(nvarchar(32), NULL) AS engine_version, CONVERT(smallint, NULL) AS compatibility_level,
@@ -242,6 +277,7 @@ SELECT CONVERT(bigint, NULL) AS plan_id, CONVERT(bigint, NULL) AS query_id, CONV
     CONVERT(nvarchar(120), NULL) AS plan_type_desc
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_query AS
 SELECT CONVERT(bigint, NULL) AS query_id, CONVERT(bigint, NULL) AS query_text_id,
     CONVERT(bigint, NULL) AS context_settings_id, CONVERT(bigint, NULL) AS object_id,
@@ -263,6 +299,7 @@ SELECT CONVERT(bigint, NULL) AS query_id, CONVERT(bigint, NULL) AS query_text_id
     CONVERT(bit, NULL) AS is_clouddb_internal_query
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_query_hints AS
 SELECT CONVERT(bigint, NULL) AS query_hint_id, CONVERT(bigint, NULL) AS query_id,
     CONVERT(nvarchar(max), NULL) AS query_hint_text, CONVERT(int, NULL) AS last_query_hint_failure_reason,
@@ -272,17 +309,20 @@ SELECT CONVERT(bigint, NULL) AS query_hint_id, CONVERT(bigint, NULL) AS query_id
     CONVERT(tinyint, NULL) AS query_hint_scope
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_query_text AS
 SELECT CONVERT(bigint, NULL) AS query_text_id, CONVERT(nvarchar(max), NULL) AS query_sql_text,
     CONVERT(varbinary(64), NULL) AS statement_sql_handle, CONVERT(bit, NULL) AS is_part_of_encrypted_module,
     CONVERT(bit, NULL) AS has_restricted_text
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_query_variant AS
 SELECT CONVERT(bigint, NULL) AS query_variant_query_id, CONVERT(bigint, NULL) AS parent_query_id,
     CONVERT(bigint, NULL) AS dispatcher_plan_id
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_runtime_stats AS
 SELECT CONVERT(bigint, NULL) AS runtime_stats_id, CONVERT(bigint, NULL) AS plan_id,
     CONVERT(bigint, NULL) AS runtime_stats_interval_id, CONVERT(tinyint, NULL) AS execution_type,
@@ -320,11 +360,13 @@ SELECT CONVERT(bigint, NULL) AS runtime_stats_id, CONVERT(bigint, NULL) AS plan_
     CONVERT(float, NULL) AS stdev_page_server_io_reads, CONVERT(bigint, NULL) AS replica_group_id
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_runtime_stats_interval AS
 SELECT CONVERT(bigint, NULL) AS runtime_stats_interval_id, CONVERT(datetimeoffset(7), NULL) AS start_time,
     CONVERT(datetimeoffset(7), NULL) AS end_time, CONVERT(nvarchar(32), NULL) AS comment
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.query_store_wait_stats AS
 SELECT CONVERT(bigint, NULL) AS wait_stats_id, CONVERT(bigint, NULL) AS plan_id,
     CONVERT(bigint, NULL) AS runtime_stats_interval_id, CONVERT(tinyint, NULL) AS wait_category,
@@ -335,27 +377,32 @@ SELECT CONVERT(bigint, NULL) AS wait_stats_id, CONVERT(bigint, NULL) AS plan_id,
     CONVERT(float, NULL) AS stdev_query_wait_time_ms, CONVERT(bigint, NULL) AS replica_group_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.registered_search_properties AS
 SELECT CONVERT(int, NULL) AS property_list_id, CONVERT(int, NULL) AS property_id,
     CONVERT(nvarchar(256), NULL) AS property_name, CONVERT(uniqueidentifier, NULL) AS property_set_guid,
     CONVERT(int, NULL) AS property_int_id, CONVERT(nvarchar(512), NULL) AS property_description
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.registered_search_property_lists AS
 SELECT CONVERT(int, NULL) AS property_list_id, CONVERT(sysname, NULL) AS name, CONVERT(datetime, NULL) AS create_date,
     CONVERT(datetime, NULL) AS modify_date, CONVERT(int, NULL) AS principal_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.resource_governor_resource_pool_affinity AS
 SELECT CONVERT(int, NULL) AS pool_id, CONVERT(smallint, NULL) AS processor_group,
     CONVERT(bigint, NULL) AS scheduler_mask
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.selective_xml_index_namespaces AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(bit, NULL) AS is_default_uri,
     CONVERT(nvarchar(4000), NULL) AS uri, CONVERT(nvarchar(128), NULL) AS prefix
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.selective_xml_index_paths AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(int, NULL) AS path_id,
     CONVERT(nvarchar(4000), NULL) AS path, CONVERT(sysname, NULL) AS name, CONVERT(tinyint, NULL) AS path_type,
@@ -367,16 +414,19 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id, CONVERT(
     CONVERT(nvarchar(128), NULL) AS collation_name, CONVERT(bit, NULL) AS is_singleton
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.server_assembly_modules AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS assembly_id,
     CONVERT(nvarchar(128), NULL) AS assembly_class, CONVERT(nvarchar(128), NULL) AS assembly_method,
     CONVERT(int, NULL) AS execute_as_principal_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.server_principal_credentials AS
 SELECT CONVERT(int, NULL) AS principal_id, CONVERT(int, NULL) AS credential_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.service_broker_endpoints AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(tinyint, NULL) AS protocol, CONVERT(nvarchar(60), NULL) AS protocol_desc, CONVERT(tinyint, NULL) AS type,
@@ -388,6 +438,7 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVER
     CONVERT(nvarchar(60), NULL) AS encryption_algorithm_desc
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.soap_endpoints AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(tinyint, NULL) AS protocol, CONVERT(nvarchar(60), NULL) AS protocol_desc, CONVERT(tinyint, NULL) AS type,
@@ -400,6 +451,7 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVER
     CONVERT(int, NULL) AS session_timeout, CONVERT(nvarchar(60), NULL) AS login_type, CONVERT(int, NULL) AS header_limit
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.spatial_index_tessellations AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(nvarchar(60), NULL) AS tessellation_scheme, CONVERT(float, NULL) AS bounding_box_xmin,
@@ -411,6 +463,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(nvarchar(60), NULL) AS level_4_grid_desc, CONVERT(int, NULL) AS cells_per_object
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.spatial_indexes AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS index_id,
     CONVERT(tinyint, NULL) AS type, CONVERT(nvarchar(60), NULL) AS type_desc, CONVERT(bit, NULL) AS is_unique,
@@ -422,6 +475,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS name, CONVERT(
     CONVERT(bit, NULL) AS has_filter, CONVERT(nvarchar(max), NULL) AS filter_definition
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.syscursorcolumns AS
 SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS column_name,
     CONVERT(int, NULL) AS ordinal_position, CONVERT(int, NULL) AS column_characteristics_flags,
@@ -432,11 +486,13 @@ SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS colu
     CONVERT(nvarchar(128), NULL) AS dbname
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.syscursorrefs AS
 SELECT CONVERT(nvarchar(128), NULL) AS reference_name, CONVERT(tinyint, NULL) AS cursor_scope,
     CONVERT(int, NULL) AS cursor_handl
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.syscursors AS
 SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS cursor_name, CONVERT(int, NULL) AS status,
     CONVERT(tinyint, NULL) AS model, CONVERT(tinyint, NULL) AS concurrency, CONVERT(tinyint, NULL) AS scrollable,
@@ -445,6 +501,7 @@ SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS curs
     CONVERT(numeric(10,0), NULL) AS row_count, CONVERT(tinyint, NULL) AS last_operation
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.syscursortables AS
 SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS table_owner,
     CONVERT(nvarchar(128), NULL) AS table_name, CONVERT(smallint, NULL) AS optimizer_hint,
@@ -452,36 +509,43 @@ SELECT CONVERT(int, NULL) AS cursor_handle, CONVERT(nvarchar(128), NULL) AS tabl
     CONVERT(int, NULL) AS dbid, CONVERT(nvarchar(128), NULL) AS dbname
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.sysdevices AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS size, CONVERT(int, NULL) AS low,
     CONVERT(int, NULL) AS high, CONVERT(smallint, NULL) AS status, CONVERT(smallint, NULL) AS cntrltype,
     CONVERT(nvarchar(260), NULL) AS phyname
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.sysfulltextcatalogs AS
 SELECT CONVERT(smallint, NULL) AS ftcatid, CONVERT(sysname, NULL) AS name, CONVERT(smallint, NULL) AS status,
     CONVERT(nvarchar(260), NULL) AS path
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.sysoledbusers AS
 SELECT CONVERT(smallint, NULL) AS rmtsrvid, CONVERT(nvarchar(128), NULL) AS rmtloginame,
     CONVERT(nvarchar(128), NULL) AS rmtpassword, CONVERT(varbinary(85), NULL) AS loginsid,
     CONVERT(smallint, NULL) AS status, CONVERT(datetime, NULL) AS changedate
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.sysopentapes AS
 SELECT CONVERT(nvarchar(64), NULL) AS openTape
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.sysremotelogins AS
 SELECT CONVERT(smallint, NULL) AS remoteserverid, CONVERT(nvarchar(128), NULL) AS remoteusername,
     CONVERT(smallint, NULL) AS status, CONVERT(varbinary(85), NULL) AS sid, CONVERT(datetime, NULL) AS changedate
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.type_assembly_usages AS
 SELECT CONVERT(int, NULL) AS user_type_id, CONVERT(int, NULL) AS assembly_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.via_endpoints AS
 SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVERT(int, NULL) AS principal_id,
     CONVERT(tinyint, NULL) AS protocol, CONVERT(nvarchar(60), NULL) AS protocol_desc, CONVERT(tinyint, NULL) AS type,
@@ -490,6 +554,7 @@ SELECT CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS endpoint_id, CONVER
     CONVERT(nvarchar(128), NULL) AS discriminator
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_indexes AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS index_id,
     CONVERT(tinyint, NULL) AS type, CONVERT(nvarchar(60), NULL) AS type_desc, CONVERT(bit, NULL) AS is_unique,
@@ -505,6 +570,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(sysname, NULL) AS name, CONVERT(
     CONVERT(bit, NULL) AS optimize_for_sequential_key
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_attributes AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,
@@ -515,6 +581,7 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collect
     CONVERT(bit, NULL) AS must_be_qualified, CONVERT(nvarchar(4000), NULL) AS default_value
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_component_placements AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS placement_id,
     CONVERT(int, NULL) AS placed_xml_component_id, CONVERT(bit, NULL) AS is_default_fixed,
@@ -522,6 +589,7 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS placement_i
     CONVERT(nvarchar(4000), NULL) AS default_value
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_elements AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,
@@ -535,6 +603,7 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collect
     CONVERT(bit, NULL) AS is_final_restriction, CONVERT(nvarchar(4000), NULL) AS default_value
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_model_groups AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,
@@ -545,10 +614,12 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collect
     CONVERT(nvarchar(60), NULL) AS compositor_desc
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_wildcard_namespaces AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(nvarchar(4000), NULL) AS namespace
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_wildcards AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,

@@ -1,10 +1,12 @@
 -- Dynamic management views of what is not there: Service Broker, full-text search, change data capture, replication, replicas.
 -- No statement is left to a background job.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_broker_activated_tasks AS
 SELECT CONVERT(int, NULL) AS spid, CONVERT(smallint, NULL) AS database_id, CONVERT(int, NULL) AS queue_id,
     CONVERT(nvarchar(325), NULL) AS procedure_name, CONVERT(int, NULL) AS execute_as
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_broker_connections AS
 SELECT CONVERT(uniqueidentifier, NULL) AS connection_id, CONVERT(uniqueidentifier, NULL) AS transport_stream_id,
     CONVERT(smallint, NULL) AS state, CONVERT(nvarchar(60), NULL) AS state_desc,
@@ -22,6 +24,7 @@ SELECT CONVERT(uniqueidentifier, NULL) AS connection_id, CONVERT(uniqueidentifie
     CONVERT(uniqueidentifier, NULL) AS peer_arbitration_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_broker_forwarded_messages AS
 SELECT CONVERT(uniqueidentifier, NULL) AS conversation_id, CONVERT(bit, NULL) AS is_initiator,
     CONVERT(nvarchar(256), NULL) AS to_service_name, CONVERT(nvarchar(256), NULL) AS to_broker_instance,
@@ -32,12 +35,14 @@ SELECT CONVERT(uniqueidentifier, NULL) AS conversation_id, CONVERT(bit, NULL) AS
     CONVERT(uniqueidentifier, NULL) AS message_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_broker_queue_monitors AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS queue_id, CONVERT(nvarchar(32), NULL) AS state,
     CONVERT(datetime, NULL) AS last_empty_rowset_time, CONVERT(datetime, NULL) AS last_activated_time,
     CONVERT(int, NULL) AS tasks_waiting
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_cdc_errors AS
 SELECT CONVERT(int, NULL) AS session_id, CONVERT(int, NULL) AS phase_number, CONVERT(datetime, NULL) AS entry_time,
     CONVERT(int, NULL) AS error_number, CONVERT(int, NULL) AS error_severity, CONVERT(int, NULL) AS error_state,
@@ -45,6 +50,7 @@ SELECT CONVERT(int, NULL) AS session_id, CONVERT(int, NULL) AS phase_number, CON
     CONVERT(nvarchar(24), NULL) AS begin_lsn, CONVERT(nvarchar(24), NULL) AS sequence_value
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_cdc_log_scan_sessions AS
 SELECT CONVERT(int, NULL) AS session_id, CONVERT(datetime, NULL) AS start_time, CONVERT(datetime, NULL) AS end_time,
     CONVERT(int, NULL) AS duration, CONVERT(nvarchar(200), NULL) AS scan_phase, CONVERT(int, NULL) AS error_count,
@@ -57,6 +63,7 @@ SELECT CONVERT(int, NULL) AS session_id, CONVERT(datetime, NULL) AS start_time, 
     CONVERT(int, NULL) AS latency, CONVERT(int, NULL) AS empty_scan_count, CONVERT(int, NULL) AS failed_sessions_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_cryptographic_provider_properties AS
 SELECT CONVERT(int, NULL) AS provider_id, CONVERT(uniqueidentifier, NULL) AS guid,
     CONVERT(nvarchar(128), NULL) AS provider_version, CONVERT(nvarchar(128), NULL) AS sqlcrypt_version,
@@ -67,21 +74,25 @@ SELECT CONVERT(int, NULL) AS provider_id, CONVERT(uniqueidentifier, NULL) AS gui
     CONVERT(tinyint, NULL) AS asymmetric_key_export, CONVERT(tinyint, NULL) AS asymmetric_key_import
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_fts_index_physical_stats AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS fulltext_index_page_count,
     CONVERT(bigint, NULL) AS keyphrase_index_page_count, CONVERT(bigint, NULL) AS similarity_index_page_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_mirroring_past_actions AS
 SELECT CONVERT(uniqueidentifier, NULL) AS mirroring_guid, CONVERT(nvarchar(60), NULL) AS state_machine_name,
     CONVERT(nvarchar(60), NULL) AS action_type, CONVERT(nvarchar(60), NULL) AS name,
     CONVERT(nvarchar(60), NULL) AS current_state, CONVERT(int, NULL) AS action_sequence
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_persisted_sku_features AS
 SELECT CONVERT(nvarchar(4000), NULL) AS feature_name, CONVERT(int, NULL) AS feature_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.dm_db_uncontained_entities AS
 SELECT CONVERT(int, NULL) AS class, CONVERT(nvarchar(60), NULL) AS class_desc, CONVERT(int, NULL) AS major_id,
     CONVERT(int, NULL) AS statement_line_number, CONVERT(int, NULL) AS statement_offset_begin,
@@ -89,6 +100,7 @@ SELECT CONVERT(int, NULL) AS class, CONVERT(nvarchar(60), NULL) AS class_desc, C
     CONVERT(nvarchar(128), NULL) AS feature_name, CONVERT(nvarchar(128), NULL) AS feature_type_name
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_exec_background_job_queue AS
 SELECT CONVERT(datetime, NULL) AS time_queued, CONVERT(int, NULL) AS job_id, CONVERT(int, NULL) AS database_id,
     CONVERT(int, NULL) AS object_id1, CONVERT(int, NULL) AS object_id2, CONVERT(int, NULL) AS object_id3,
@@ -97,6 +109,7 @@ SELECT CONVERT(datetime, NULL) AS time_queued, CONVERT(int, NULL) AS job_id, CON
     CONVERT(smallint, NULL) AS session_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_filestream_file_io_handles AS
 SELECT CONVERT(varbinary(8), NULL) AS handle_context_address, CONVERT(int, NULL) AS creation_request_id,
     CONVERT(int, NULL) AS creation_irp_id, CONVERT(int, NULL) AS handle_id,
@@ -105,6 +118,7 @@ SELECT CONVERT(varbinary(8), NULL) AS handle_context_address, CONVERT(int, NULL)
     CONVERT(nvarchar(256), NULL) AS logical_path, CONVERT(nvarchar(256), NULL) AS physical_path
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_filestream_non_transacted_handles AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS handle_id,
     CONVERT(int, NULL) AS file_object_type, CONVERT(nvarchar(60), NULL) AS file_object_type_desc,
@@ -121,6 +135,7 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS object_id, CONVE
     CONVERT(bit, NULL) AS share_delete, CONVERT(int, NULL) AS create_disposition
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_active_catalogs AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id,
     CONVERT(varbinary(8), NULL) AS memory_address, CONVERT(nvarchar(4000), NULL) AS name,
@@ -132,12 +147,14 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id,
     CONVERT(bit, NULL) AS is_importing
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_fdhosts AS
 SELECT CONVERT(int, NULL) AS fdhost_id, CONVERT(nvarchar(128), NULL) AS fdhost_name,
     CONVERT(int, NULL) AS fdhost_process_id, CONVERT(nvarchar(64), NULL) AS fdhost_type,
     CONVERT(int, NULL) AS max_thread, CONVERT(int, NULL) AS batch_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_index_population AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONVERT(int, NULL) AS table_id,
     CONVERT(varbinary(8), NULL) AS memory_address, CONVERT(int, NULL) AS population_type,
@@ -150,17 +167,20 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONV
     CONVERT(datetime, NULL) AS start_time, CONVERT(binary(8), NULL) AS incremental_timestamp
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_memory_buffers AS
 SELECT CONVERT(int, NULL) AS pool_id, CONVERT(varbinary(8), NULL) AS memory_address,
     CONVERT(nvarchar(4000), NULL) AS name, CONVERT(bit, NULL) AS is_free, CONVERT(int, NULL) AS row_count,
     CONVERT(int, NULL) AS bytes_used, CONVERT(int, NULL) AS percent_used
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_memory_pools AS
 SELECT CONVERT(int, NULL) AS pool_id, CONVERT(int, NULL) AS buffer_size, CONVERT(int, NULL) AS min_buffer_limit,
     CONVERT(int, NULL) AS max_buffer_limit, CONVERT(int, NULL) AS buffer_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_outstanding_batches AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONVERT(int, NULL) AS table_id,
     CONVERT(int, NULL) AS batch_id, CONVERT(varbinary(8), NULL) AS memory_address,
@@ -170,12 +190,14 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONV
     CONVERT(binary(8), NULL) AS batch_timestamp
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_population_ranges AS
 SELECT CONVERT(varbinary(8), NULL) AS memory_address, CONVERT(varbinary(8), NULL) AS parent_memory_address,
     CONVERT(bit, NULL) AS is_retry, CONVERT(smallint, NULL) AS session_id, CONVERT(int, NULL) AS processed_row_count,
     CONVERT(int, NULL) AS error_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_fts_semantic_similarity_population AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONVERT(int, NULL) AS table_id,
     CONVERT(bigint, NULL) AS document_count, CONVERT(bigint, NULL) AS document_processed_count,
@@ -184,17 +206,20 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS catalog_id, CONV
     CONVERT(datetime, NULL) AS start_time, CONVERT(binary(8), NULL) AS incremental_timestamp
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_availability_replica_cluster_nodes AS
 SELECT CONVERT(nvarchar(256), NULL) AS group_name, CONVERT(nvarchar(256), NULL) AS replica_server_name,
     CONVERT(nvarchar(256), NULL) AS node_name
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_availability_replica_cluster_states AS
 SELECT CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(nvarchar(256), NULL) AS replica_server_name,
     CONVERT(uniqueidentifier, NULL) AS group_id, CONVERT(tinyint, NULL) AS join_state,
     CONVERT(nvarchar(60), NULL) AS join_state_desc
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_database_replica_cluster_states AS
 SELECT CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, NULL) AS group_database_id,
     CONVERT(sysname, NULL) AS database_name, CONVERT(bit, NULL) AS is_failover_ready,
@@ -202,6 +227,7 @@ SELECT CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, 
     CONVERT(numeric(25,0), NULL) AS recovery_lsn, CONVERT(numeric(25,0), NULL) AS truncation_lsn
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_database_replica_states AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(uniqueidentifier, NULL) AS group_id,
     CONVERT(uniqueidentifier, NULL) AS replica_id, CONVERT(uniqueidentifier, NULL) AS group_database_id,
@@ -224,11 +250,13 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(uniqueidentifier, NULL) AS gro
     CONVERT(datetime, NULL) AS quorum_commit_time
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_instance_node_map AS
 SELECT CONVERT(nvarchar(256), NULL) AS ag_resource_id, CONVERT(nvarchar(256), NULL) AS instance_name,
     CONVERT(nvarchar(256), NULL) AS node_name
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_io_backup_tapes AS
 SELECT CONVERT(nvarchar(260), NULL) AS physical_device_name, CONVERT(nvarchar(128), NULL) AS logical_device_name,
     CONVERT(int, NULL) AS status, CONVERT(nvarchar(260), NULL) AS status_desc,
@@ -241,6 +269,7 @@ SELECT CONVERT(nvarchar(260), NULL) AS physical_device_name, CONVERT(nvarchar(12
     CONVERT(nvarchar(60), NULL) AS mount_request_type_desc
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_child_instances AS
 SELECT CONVERT(nvarchar(256), NULL) AS owning_principal_name, CONVERT(nvarchar(256), NULL) AS owning_principal_sid,
     CONVERT(varbinary(85), NULL) AS owning_principal_sid_binary, CONVERT(nvarchar(128), NULL) AS instance_name,
@@ -248,18 +277,21 @@ SELECT CONVERT(nvarchar(256), NULL) AS owning_principal_name, CONVERT(nvarchar(2
     CONVERT(datetime, NULL) AS OS_process_creation_date, CONVERT(nvarchar(5), NULL) AS heart_beat
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_cluster_properties AS
 SELECT CONVERT(bigint, NULL) AS VerboseLogging, CONVERT(bigint, NULL) AS SqlDumperDumpFlags,
     CONVERT(nvarchar(260), NULL) AS SqlDumperDumpPath, CONVERT(bigint, NULL) AS SqlDumperDumpTimeOut,
     CONVERT(bigint, NULL) AS FailureConditionLevel, CONVERT(bigint, NULL) AS HealthCheckTimeout
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_qn_subscriptions AS
 SELECT CONVERT(int, NULL) AS id, CONVERT(int, NULL) AS database_id, CONVERT(varbinary(85), NULL) AS sid,
     CONVERT(int, NULL) AS object_id, CONVERT(datetime, NULL) AS created, CONVERT(int, NULL) AS timeout,
     CONVERT(int, NULL) AS status
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_repl_articles AS
 SELECT CONVERT(varbinary(8), NULL) AS artcache_db_address, CONVERT(varbinary(8), NULL) AS artcache_table_address,
     CONVERT(varbinary(8), NULL) AS artcache_schema_address, CONVERT(varbinary(8), NULL) AS artcache_article_address,
@@ -278,6 +310,7 @@ SELECT CONVERT(varbinary(8), NULL) AS artcache_db_address, CONVERT(varbinary(8),
     CONVERT(int, NULL) AS intPublicationOptions
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_repl_schemas AS
 SELECT CONVERT(varbinary(8), NULL) AS artcache_schema_address, CONVERT(int, NULL) AS tabid,
     CONVERT(smallint, NULL) AS indexid, CONVERT(int, NULL) AS idSch, CONVERT(nvarchar(256), NULL) AS tabschema,
@@ -299,12 +332,14 @@ SELECT CONVERT(varbinary(8), NULL) AS artcache_schema_address, CONVERT(int, NULL
     CONVERT(tinyint, NULL) AS se_computed, CONVERT(smallint, NULL) AS se_nullBitInLeafRows
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_repl_tranhash AS
 SELECT CONVERT(int, NULL) AS buckets, CONVERT(int, NULL) AS hashed_trans, CONVERT(int, NULL) AS completed_trans,
     CONVERT(int, NULL) AS compensated_trans, CONVERT(nvarchar(24), NULL) AS first_begin_lsn,
     CONVERT(nvarchar(24), NULL) AS last_commit_lsn
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_repl_traninfo AS
 SELECT CONVERT(tinyint, NULL) AS fp2p_pub_exists, CONVERT(int, NULL) AS db_ver,
     CONVERT(varbinary(8), NULL) AS comp_range_address, CONVERT(varbinary(8), NULL) AS textinfo_address,
@@ -325,16 +360,19 @@ SELECT CONVERT(tinyint, NULL) AS fp2p_pub_exists, CONVERT(int, NULL) AS db_ver,
     CONVERT(int, NULL) AS error_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_resource_governor_resource_pool_affinity AS
 SELECT CONVERT(int, NULL) AS pool_id, CONVERT(smallint, NULL) AS processor_group,
     CONVERT(bigint, NULL) AS scheduler_mask
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_server_memory_dumps AS
 SELECT CONVERT(nvarchar(256), NULL) AS filename, CONVERT(datetimeoffset(7), NULL) AS creation_time,
     CONVERT(bigint, NULL) AS size_in_bytes
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_tran_commit_table AS
 SELECT CONVERT(bigint, NULL) AS commit_ts, CONVERT(bigint, NULL) AS xdes_id, CONVERT(bigint, NULL) AS commit_lbn,
     CONVERT(bigint, NULL) AS commit_csn, CONVERT(datetime, NULL) AS commit_time

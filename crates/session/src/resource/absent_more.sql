@@ -1,5 +1,6 @@
 -- Views of parts that are not there: SQLOS's own memory and dispatchers, tables in memory, audits, the registry. Nothing is
 -- kept in a ring, no spinlock is timed, no cache has clock hands: they have SQL Server's columns and no rows.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_allocations AS
 SELECT CONVERT(varbinary(8), NULL) AS memory_allocation_address, CONVERT(bigint, NULL) AS size_in_bytes,
     CONVERT(datetime, NULL) AS creation_time, CONVERT(varbinary(8), NULL) AS memory_object_address,
@@ -8,16 +9,19 @@ SELECT CONVERT(varbinary(8), NULL) AS memory_allocation_address, CONVERT(bigint,
     CONVERT(int, NULL) AS tag
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_stacks AS
 SELECT CONVERT(varbinary(8), NULL) AS stack_address, CONVERT(int, NULL) AS frame_index,
     CONVERT(varbinary(8), NULL) AS frame_address
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_sublatches AS
 SELECT CONVERT(varbinary(8), NULL) AS superlatch_address, CONVERT(varbinary(8), NULL) AS sublatch_address,
     CONVERT(int, NULL) AS partition_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_virtual_address_dump AS
 SELECT CONVERT(varbinary(8), NULL) AS region_base_address,
     CONVERT(varbinary(8), NULL) AS region_allocation_base_address,
@@ -26,11 +30,13 @@ SELECT CONVERT(varbinary(8), NULL) AS region_base_address,
     CONVERT(varbinary(8), NULL) AS region_type
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_spinlock_stats AS
 SELECT CONVERT(nvarchar(256), NULL) AS name, CONVERT(bigint, NULL) AS collisions, CONVERT(bigint, NULL) AS spins,
     CONVERT(real, NULL) AS spins_per_collision, CONVERT(bigint, NULL) AS sleep_time, CONVERT(int, NULL) AS backoffs
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_dispatchers AS
 SELECT CONVERT(varbinary(8), NULL) AS dispatcher_pool_address, CONVERT(varbinary(8), NULL) AS task_address,
     CONVERT(nvarchar(60), NULL) AS state, CONVERT(bigint, NULL) AS wait_duration,
@@ -38,6 +44,7 @@ SELECT CONVERT(varbinary(8), NULL) AS dispatcher_pool_address, CONVERT(varbinary
     CONVERT(int, NULL) AS fade_end_time
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_dispatcher_pools AS
 SELECT CONVERT(varbinary(8), NULL) AS dispatcher_pool_address, CONVERT(nvarchar(256), NULL) AS type,
     CONVERT(nvarchar(256), NULL) AS name, CONVERT(int, NULL) AS dispatcher_count,
@@ -45,6 +52,7 @@ SELECT CONVERT(varbinary(8), NULL) AS dispatcher_pool_address, CONVERT(nvarchar(
     CONVERT(int, NULL) AS dispatcher_waiting_count, CONVERT(int, NULL) AS queue_length
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_hosts AS
 SELECT CONVERT(varbinary(8), NULL) AS host_address, CONVERT(nvarchar(60), NULL) AS type,
     CONVERT(nvarchar(60), NULL) AS name, CONVERT(int, NULL) AS enqueued_tasks_count,
@@ -53,6 +61,7 @@ SELECT CONVERT(varbinary(8), NULL) AS host_address, CONVERT(nvarchar(60), NULL) 
     CONVERT(varbinary(8), NULL) AS default_memory_clerk_address
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_pools AS
 SELECT CONVERT(varbinary(8), NULL) AS memory_pool_address, CONVERT(int, NULL) AS pool_id,
     CONVERT(nvarchar(60), NULL) AS type, CONVERT(nvarchar(256), NULL) AS name,
@@ -60,6 +69,7 @@ SELECT CONVERT(varbinary(8), NULL) AS memory_pool_address, CONVERT(int, NULL) AS
     CONVERT(bigint, NULL) AS removed_in_all_rounds_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_cache_clock_hands AS
 SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL) AS name,
     CONVERT(nvarchar(60), NULL) AS type, CONVERT(nvarchar(60), NULL) AS clock_hand,
@@ -69,6 +79,7 @@ SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL
     CONVERT(bigint, NULL) AS round_start_time, CONVERT(bigint, NULL) AS last_round_start_time
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_cache_hash_tables AS
 SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL) AS name,
     CONVERT(nvarchar(60), NULL) AS type, CONVERT(int, NULL) AS table_level, CONVERT(int, NULL) AS buckets_count,
@@ -79,6 +90,7 @@ SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL
     CONVERT(int, NULL) AS buckets_avg_scan_miss_length
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_cache_entries AS
 SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL) AS name,
     CONVERT(nvarchar(60), NULL) AS type, CONVERT(varbinary(8), NULL) AS entry_address,
@@ -92,17 +104,20 @@ SELECT CONVERT(varbinary(8), NULL) AS cache_address, CONVERT(nvarchar(256), NULL
     CONVERT(float, NULL) AS probability_of_reuse, CONVERT(float, NULL) AS value
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_node_access_stats AS
 SELECT CONVERT(int, NULL) AS local_node, CONVERT(int, NULL) AS remote_node, CONVERT(nvarchar(60), NULL) AS page_class,
     CONVERT(bigint, NULL) AS read_count, CONVERT(bigint, NULL) AS write_count
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_exec_query_transformation_stats AS
 SELECT CONVERT(varchar(8000), NULL) AS name, CONVERT(bigint, NULL) AS promise_total,
     CONVERT(float, NULL) AS promise_avg, CONVERT(bigint, NULL) AS promised, CONVERT(bigint, NULL) AS built_substitute,
     CONVERT(bigint, NULL) AS succeeded
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_logpool_stats AS
 SELECT CONVERT(bigint, NULL) AS hash_hit_total_search_length, CONVERT(bigint, NULL) AS hash_miss_total_search_length,
     CONVERT(bigint, NULL) AS hash_hits, CONVERT(bigint, NULL) AS hash_misses, CONVERT(int, NULL) AS hash_bucket_count,
@@ -110,11 +125,13 @@ SELECT CONVERT(bigint, NULL) AS hash_hit_total_search_length, CONVERT(bigint, NU
     CONVERT(bigint, NULL) AS total_pages, CONVERT(bigint, NULL) AS private_pages
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_logpool_hashentries AS
 SELECT CONVERT(int, NULL) AS bucket_no, CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS recovery_unit_id,
     CONVERT(bigint, NULL) AS log_block_id, CONVERT(varbinary(8), NULL) AS cache_buffer
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.dm_audit_actions AS
 SELECT CONVERT(varchar(4), NULL) AS action_id, CONVERT(sysname, NULL) AS name,
     CONVERT(nvarchar(35), NULL) AS class_desc, CONVERT(nvarchar(128), NULL) AS covering_action_name,
@@ -123,31 +140,37 @@ SELECT CONVERT(varchar(4), NULL) AS action_id, CONVERT(sysname, NULL) AS name,
     CONVERT(bit, NULL) AS action_in_log
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.dm_audit_class_type_map AS
 SELECT CONVERT(varchar(2), NULL) AS class_type, CONVERT(nvarchar(35), NULL) AS class_type_desc,
     CONVERT(nvarchar(35), NULL) AS securable_class_desc
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.event_notification_event_types AS
 SELECT CONVERT(int, NULL) AS type, CONVERT(nvarchar(64), NULL) AS type_name, CONVERT(int, NULL) AS parent_type
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.spatial_reference_systems AS
 SELECT CONVERT(int, NULL) AS spatial_reference_id, CONVERT(nvarchar(128), NULL) AS authority_name,
     CONVERT(int, NULL) AS authorized_spatial_reference_id, CONVERT(nvarchar(4000), NULL) AS well_known_text,
     CONVERT(nvarchar(128), NULL) AS unit_of_measure, CONVERT(float, NULL) AS unit_conversion_factor
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.system_components_surface_area_configuration AS
 SELECT CONVERT(nvarchar(128), NULL) AS component_name, CONVERT(sysname, NULL) AS database_name,
     CONVERT(nvarchar(128), NULL) AS schema_name, CONVERT(nvarchar(128), NULL) AS object_name,
     CONVERT(tinyint, NULL) AS state, CONVERT(char(2), NULL) AS type, CONVERT(nvarchar(60), NULL) AS type_desc
 WHERE 1 = 0
 GO
+-- needs: facts
 CREATE VIEW sys.fulltext_system_stopwords AS
 SELECT CONVERT(nvarchar(64), NULL) AS stopword, CONVERT(int, NULL) AS language_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_brokers AS
 SELECT CONVERT(int, NULL) AS pool_id, CONVERT(nvarchar(60), NULL) AS memory_broker_type,
     CONVERT(bigint, NULL) AS allocations_kb, CONVERT(bigint, NULL) AS allocations_kb_per_sec,
@@ -156,6 +179,7 @@ SELECT CONVERT(int, NULL) AS pool_id, CONVERT(nvarchar(60), NULL) AS memory_brok
     CONVERT(nvarchar(60), NULL) AS last_notification
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_memory_broker_clerks AS
 SELECT CONVERT(nvarchar(256), NULL) AS clerk_name, CONVERT(bigint, NULL) AS total_kb,
     CONVERT(bigint, NULL) AS simulated_kb, CONVERT(float, NULL) AS simulation_benefit,
@@ -164,6 +188,7 @@ SELECT CONVERT(nvarchar(256), NULL) AS clerk_name, CONVERT(bigint, NULL) AS tota
     CONVERT(bigint, NULL) AS internal_freed_kb
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_worker_local_storage AS
 SELECT CONVERT(varbinary(8), NULL) AS worker_address, CONVERT(varbinary(8), NULL) AS comp_exec_ctxt_address,
     CONVERT(varbinary(8), NULL) AS ec_address, CONVERT(varbinary(8), NULL) AS broker_address,
@@ -175,6 +200,7 @@ SELECT CONVERT(varbinary(8), NULL) AS worker_address, CONVERT(varbinary(8), NULL
     CONVERT(varbinary(8), NULL) AS filestream_address, CONVERT(varbinary(8), NULL) AS qe_cc_address
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_types AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,
@@ -188,6 +214,7 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collect
     CONVERT(bit, NULL) AS is_final_union_member
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_components AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collection_id,
     CONVERT(int, NULL) AS xml_namespace_id, CONVERT(bit, NULL) AS is_qualified, CONVERT(nvarchar(4000), NULL) AS name,
@@ -197,16 +224,19 @@ SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS xml_collect
     CONVERT(int, NULL) AS scoping_xml_component_id
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.xml_schema_facets AS
 SELECT CONVERT(int, NULL) AS xml_component_id, CONVERT(int, NULL) AS facet_id, CONVERT(char(2), NULL) AS kind,
     CONVERT(nvarchar(60), NULL) AS kind_desc, CONVERT(bit, NULL) AS is_fixed, CONVERT(nvarchar(4000), NULL) AS value
 WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW sys.resource_governor_external_resource_pools AS
 SELECT CONVERT(int, NULL) AS external_pool_id, CONVERT(sysname, NULL) AS name, CONVERT(int, NULL) AS max_cpu_percent,
     CONVERT(int, NULL) AS max_memory_percent, CONVERT(int, NULL) AS max_processes, CONVERT(bigint, NULL) AS version
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_gc_cycle_stats AS
 SELECT CONVERT(bigint, NULL) AS cycle_id, CONVERT(bigint, NULL) AS ticks_at_cycle_start,
     CONVERT(bigint, NULL) AS ticks_at_cycle_end, CONVERT(bigint, NULL) AS base_generation,
@@ -221,12 +251,14 @@ SELECT CONVERT(bigint, NULL) AS cycle_id, CONVERT(bigint, NULL) AS ticks_at_cycl
     CONVERT(bigint, NULL) AS xacts_in_gen_15
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_hash_index_stats AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(bigint, NULL) AS total_bucket_count, CONVERT(bigint, NULL) AS empty_bucket_count,
     CONVERT(bigint, NULL) AS avg_chain_length, CONVERT(bigint, NULL) AS max_chain_length
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_index_stats AS
 SELECT CONVERT(bigint, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id, CONVERT(bigint, NULL) AS index_id,
     CONVERT(bigint, NULL) AS scans_started, CONVERT(bigint, NULL) AS scans_retries,
@@ -240,6 +272,7 @@ SELECT CONVERT(bigint, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_i
     CONVERT(bigint, NULL) AS phantom_expired_rows_removed, CONVERT(varbinary(8), NULL) AS object_address
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_memory_consumers AS
 SELECT CONVERT(bigint, NULL) AS memory_consumer_id, CONVERT(int, NULL) AS memory_consumer_type,
     CONVERT(nvarchar(16), NULL) AS memory_consumer_type_desc, CONVERT(nvarchar(64), NULL) AS memory_consumer_desc,
@@ -250,6 +283,7 @@ SELECT CONVERT(bigint, NULL) AS memory_consumer_id, CONVERT(int, NULL) AS memory
     CONVERT(varbinary(8), NULL) AS memory_consumer_address
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_nonclustered_index_stats AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(bigint, NULL) AS delta_pages, CONVERT(bigint, NULL) AS internal_pages, CONVERT(bigint, NULL) AS leaf_pages,
@@ -262,6 +296,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id, 
     CONVERT(bigint, NULL) AS key_merge_retry_count, CONVERT(bit, NULL) AS uses_key_normalization
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_object_stats AS
 SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id,
     CONVERT(bigint, NULL) AS row_insert_attempts, CONVERT(bigint, NULL) AS row_update_attempts,
@@ -269,6 +304,7 @@ SELECT CONVERT(int, NULL) AS object_id, CONVERT(bigint, NULL) AS xtp_object_id,
     CONVERT(bigint, NULL) AS unique_constraint_violations, CONVERT(varbinary(8), NULL) AS object_address
 WHERE 1 = 0
 GO
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.dm_db_xtp_transactions AS
 SELECT CONVERT(bigint, NULL) AS xtp_transaction_id, CONVERT(bigint, NULL) AS transaction_id,
     CONVERT(smallint, NULL) AS session_id, CONVERT(bigint, NULL) AS begin_tsn, CONVERT(bigint, NULL) AS end_tsn,
@@ -276,12 +312,14 @@ SELECT CONVERT(bigint, NULL) AS xtp_transaction_id, CONVERT(bigint, NULL) AS tra
     CONVERT(nvarchar(24), NULL) AS result_desc, CONVERT(bigint, NULL) AS xtp_parent_transaction_node_id
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_xtp_gc_queue_stats AS
 SELECT CONVERT(int, NULL) AS queue_id, CONVERT(bigint, NULL) AS total_enqueues, CONVERT(bigint, NULL) AS total_dequeues,
     CONVERT(bigint, NULL) AS current_queue_depth, CONVERT(bigint, NULL) AS maximum_queue_depth,
     CONVERT(bigint, NULL) AS last_service_ticks
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_xtp_gc_stats AS
 SELECT CONVERT(bigint, NULL) AS rows_examined, CONVERT(bigint, NULL) AS rows_no_sweep_needed,
     CONVERT(bigint, NULL) AS rows_first_in_bucket, CONVERT(bigint, NULL) AS rows_first_in_bucket_removed,
@@ -290,6 +328,7 @@ SELECT CONVERT(bigint, NULL) AS rows_examined, CONVERT(bigint, NULL) AS rows_no_
     CONVERT(bigint, NULL) AS sweep_rows_touched
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_xtp_system_memory_consumers AS
 SELECT CONVERT(bigint, NULL) AS memory_consumer_id, CONVERT(int, NULL) AS memory_consumer_type,
     CONVERT(nvarchar(16), NULL) AS memory_consumer_type_desc, CONVERT(nvarchar(64), NULL) AS memory_consumer_desc,
@@ -299,6 +338,7 @@ SELECT CONVERT(bigint, NULL) AS memory_consumer_id, CONVERT(int, NULL) AS memory
     CONVERT(varbinary(8), NULL) AS memory_consumer_address
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_xtp_transaction_stats AS
 SELECT CONVERT(bigint, NULL) AS total_count, CONVERT(bigint, NULL) AS read_only_count,
     CONVERT(bigint, NULL) AS total_aborts, CONVERT(bigint, NULL) AS system_aborts,
@@ -317,6 +357,7 @@ SELECT CONVERT(bigint, NULL) AS total_count, CONVERT(bigint, NULL) AS read_only_
     CONVERT(bigint, NULL) AS write_conflicts
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_column_store_object_pool AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS object_id, CONVERT(int, NULL) AS index_id,
     CONVERT(int, NULL) AS partition_number, CONVERT(int, NULL) AS column_id, CONVERT(int, NULL) AS row_group_id,
@@ -325,16 +366,19 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(int, NULL) AS object_id, CONVE
     CONVERT(datetime, NULL) AS object_load_time
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_external_script_requests AS
 SELECT CONVERT(uniqueidentifier, NULL) AS external_script_request_id, CONVERT(nvarchar(128), NULL) AS language,
     CONVERT(int, NULL) AS degree_of_parallelism, CONVERT(nvarchar(128), NULL) AS external_user_name
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_external_script_execution_stats AS
 SELECT CONVERT(nvarchar(128), NULL) AS language, CONVERT(nvarchar(128), NULL) AS counter_name,
     CONVERT(bigint, NULL) AS counter_value
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_automatic_seeding AS
 SELECT CONVERT(datetime, NULL) AS start_time, CONVERT(datetime, NULL) AS completion_time,
     CONVERT(uniqueidentifier, NULL) AS ag_id, CONVERT(uniqueidentifier, NULL) AS ag_db_id,
@@ -345,12 +389,14 @@ SELECT CONVERT(datetime, NULL) AS start_time, CONVERT(datetime, NULL) AS complet
     CONVERT(int, NULL) AS number_of_attempts
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_ag_threads AS
 SELECT CONVERT(uniqueidentifier, NULL) AS group_id, CONVERT(nvarchar(128), NULL) AS ag_name,
     CONVERT(int, NULL) AS num_databases, CONVERT(int, NULL) AS num_capture_threads,
     CONVERT(int, NULL) AS num_redo_threads, CONVERT(int, NULL) AS num_parallel_redo_threads
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_hadr_db_threads AS
 SELECT CONVERT(uniqueidentifier, NULL) AS group_id, CONVERT(nvarchar(128), NULL) AS ag_name,
     CONVERT(uniqueidentifier, NULL) AS ag_db_id, CONVERT(nvarchar(128), NULL) AS name,
@@ -358,6 +404,7 @@ SELECT CONVERT(uniqueidentifier, NULL) AS group_id, CONVERT(nvarchar(128), NULL)
     CONVERT(int, NULL) AS num_parallel_redo_threads, CONVERT(int, NULL) AS num_hadr_threads
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_tran_persistent_version_store_stats AS
 SELECT CONVERT(int, NULL) AS database_id, CONVERT(smallint, NULL) AS pvs_filegroup_id,
     CONVERT(bigint, NULL) AS persistent_version_store_size_kb,
@@ -377,10 +424,12 @@ SELECT CONVERT(int, NULL) AS database_id, CONVERT(smallint, NULL) AS pvs_filegro
     CONVERT(bigint, NULL) AS pvs_off_row_page_skipped_oldest_aborted_xdesid
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_column_encryption_enclave AS
 SELECT CONVERT(bigint, NULL) AS current_memory_size_kb, CONVERT(bigint, NULL) AS peak_memory_size_kb
 WHERE 1 = 0
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_tuning_recommendations AS
 SELECT CONVERT(nvarchar(4000), NULL) AS name, CONVERT(nvarchar(4000), NULL) AS type,
     CONVERT(nvarchar(4000), NULL) AS reason, CONVERT(datetime2(7), NULL) AS valid_since,

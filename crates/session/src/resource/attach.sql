@@ -1,4 +1,5 @@
 -- Databases from files and their owners: statements as procedures.
+-- needs: asks
 CREATE PROCEDURE sys.sp_attach_db @dbname sysname, @filename1 nvarchar(260), @filename2 nvarchar(260) = NULL,
     @filename3 nvarchar(260) = NULL, @filename4 nvarchar(260) = NULL, @filename5 nvarchar(260) = NULL,
     @filename6 nvarchar(260) = NULL, @filename7 nvarchar(260) = NULL, @filename8 nvarchar(260) = NULL,
@@ -23,6 +24,7 @@ EXEC (@sql)
 IF @@ERROR <> 0 RETURN 1
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_attach_single_file_db @dbname sysname, @physname nvarchar(260)
 AS
 SET NOCOUNT ON
@@ -30,6 +32,7 @@ DECLARE @status int
 EXEC @status = sys.sp_attach_db @dbname, @physname
 RETURN @status
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_changedbowner @loginame sysname, @map varchar(5) = NULL
 AS
 SET NOCOUNT ON

@@ -1,4 +1,5 @@
 -- What bulk copies of drivers ask of a table before they send rows.
+-- needs: asks
 CREATE PROCEDURE sys.sp_tablecollations_100 @object nvarchar(4000)
 AS
 SET NOCOUNT ON

@@ -1,4 +1,5 @@
 -- The system tables of SQL Server 2000, as views over the catalog views. A number that nothing counts any more is 0.
+-- needs: visible
 CREATE VIEW sys.sysobjects AS
 SELECT o.name, o.object_id AS id, CONVERT(char(2), CASE o.type WHEN 'UQ' THEN 'K' WHEN 'PK' THEN 'K' ELSE o.type END) AS xtype,
     CONVERT(smallint, o.schema_id) AS uid, CONVERT(smallint, 0) AS info, 0 AS status, 0 AS base_schema_ver, 0 AS replinfo,
@@ -9,6 +10,7 @@ SELECT o.name, o.object_id AS id, CONVERT(char(2), CASE o.type WHEN 'UQ' THEN 'K
     CONVERT(smallint, 0) AS cache
 FROM sys.all_objects AS o
 GO
+-- needs: visible
 CREATE VIEW sys.syscolumns AS
 SELECT c.name, c.object_id AS id, c.system_type_id AS xtype, CONVERT(tinyint, 0) AS typestat,
     CONVERT(smallint, c.user_type_id) AS xusertype,
@@ -25,6 +27,7 @@ SELECT c.name, c.object_id AS id, c.system_type_id AS xtype, CONVERT(tinyint, 0)
     CONVERT(binary(6), NULL) AS tdscollation
 FROM sys.all_columns AS c
 GO
+-- needs: visible
 CREATE VIEW sys.systypes AS
 SELECT t.name, t.system_type_id AS xtype, CONVERT(tinyint, CASE t.is_nullable WHEN 1 THEN 0 ELSE 1 END) AS status,
     CONVERT(smallint, t.user_type_id) AS xusertype, t.max_length AS length, t.precision AS xprec, t.scale AS xscale,
@@ -35,6 +38,7 @@ SELECT t.name, t.system_type_id AS xtype, CONVERT(tinyint, CASE t.is_nullable WH
     CONVERT(smallint, t.precision) AS prec, t.scale, t.collation_name AS collation
 FROM sys.types AS t
 GO
+-- needs: visible
 CREATE VIEW sys.sysindexes AS
 SELECT i.object_id AS id, CONVERT(int, CASE WHEN i.is_unique = 1 THEN 2 ELSE 0 END
         + CASE WHEN i.index_id = 1 THEN 16 ELSE 0 END + CASE WHEN i.is_primary_key = 1 THEN 2048 ELSE 0 END
@@ -61,11 +65,13 @@ FROM sys.indexes AS i
         GROUP BY q.object_id, q.index_id) AS a
         ON a.object_id = i.object_id AND a.index_id = i.index_id
 GO
+-- needs: visible
 CREATE VIEW sys.sysindexkeys AS
 SELECT object_id AS id, CONVERT(smallint, index_id) AS indid, CONVERT(smallint, column_id) AS colid,
     CONVERT(smallint, key_ordinal) AS keyno
 FROM sys.index_columns
 GO
+-- needs: visible
 CREATE VIEW sys.syscomments AS
 SELECT m.object_id AS id, CONVERT(smallint, CASE WHEN o.type = 'P' THEN 1 ELSE 0 END) AS number, CONVERT(smallint, n.n) AS colid,
     CONVERT(smallint, 0) AS status, CONVERT(varbinary(8000), NULL) AS ctext, CONVERT(smallint, 2) AS texttype,
@@ -80,18 +86,21 @@ SELECT object_id, 0, 1, 0, NULL, 2, 0, 0, 0, CONVERT(nvarchar(4000), definition)
 UNION ALL
 SELECT object_id, 0, 1, 0, NULL, 2, 0, 0, 0, CONVERT(nvarchar(4000), definition) FROM sys.check_constraints
 GO
+-- needs: visible
 CREATE VIEW sys.sysforeignkeys AS
 SELECT constraint_object_id AS constid, parent_object_id AS fkeyid, referenced_object_id AS rkeyid,
     CONVERT(smallint, parent_column_id) AS fkey, CONVERT(smallint, referenced_column_id) AS rkey,
     CONVERT(smallint, constraint_column_id) AS keyno
 FROM sys.foreign_key_columns
 GO
+-- needs: visible
 CREATE VIEW sys.sysreferences AS
 SELECT object_id AS constid, parent_object_id AS fkeyid, referenced_object_id AS rkeyid,
     CONVERT(smallint, key_index_id) AS rkeyindid,
     CONVERT(smallint, (SELECT COUNT(*) FROM sys.foreign_key_columns AS c WHERE c.constraint_object_id = f.object_id)) AS keycnt
 FROM sys.foreign_keys AS f
 GO
+-- needs: visible
 CREATE VIEW sys.sysusers AS
 SELECT CONVERT(smallint, p.principal_id) AS uid, CONVERT(smallint, CASE WHEN p.type = 'S' AND p.principal_id > 2 THEN 0 ELSE 2 END) AS status,
     p.name, p.sid, CONVERT(varbinary(2048), NULL) AS roles, p.create_date AS createdate, p.modify_date AS updatedate,
@@ -102,10 +111,12 @@ SELECT CONVERT(smallint, p.principal_id) AS uid, CONVERT(smallint, CASE WHEN p.t
     0 AS isaliased, CONVERT(int, CASE p.type WHEN 'R' THEN 1 ELSE 0 END) AS issqlrole, 0 AS isapprole
 FROM sys.database_principals AS p
 GO
+-- needs: visible
 CREATE VIEW sys.sysmembers AS
 SELECT CONVERT(smallint, member_principal_id) AS memberuid, CONVERT(smallint, role_principal_id) AS groupuid
 FROM sys.database_role_members
 GO
+-- needs: visible
 CREATE VIEW sys.sysdatabases AS
 SELECT d.name, CONVERT(smallint, d.database_id) AS dbid, d.owner_sid AS sid, CONVERT(smallint, 0) AS mode,
     CONVERT(int, CASE d.recovery_model WHEN 3 THEN 8 ELSE 0 END + CASE d.is_read_only WHEN 1 THEN 1024 ELSE 0 END
@@ -115,24 +126,28 @@ SELECT d.name, CONVERT(smallint, d.database_id) AS dbid, d.owner_sid AS sid, CON
     d.compatibility_level AS cmptlevel, CONVERT(nvarchar(260), f.physical_name) AS filename, CONVERT(smallint, NULL) AS version
 FROM sys.databases AS d LEFT JOIN sys.master_files AS f ON f.database_id = d.database_id AND f.file_id = 1
 GO
+-- needs: visible
 CREATE VIEW sys.sysfiles AS
 SELECT CONVERT(smallint, file_id) AS fileid, CONVERT(smallint, data_space_id) AS groupid, size, max_size AS maxsize, growth,
     CONVERT(int, CASE type WHEN 1 THEN 66 ELSE 2 END + CASE is_percent_growth WHEN 1 THEN 1048576 ELSE 0 END) AS status,
     0 AS perf, name, CONVERT(nvarchar(260), physical_name) AS filename
 FROM sys.database_files
 GO
+-- needs: visible
 CREATE VIEW sys.sysaltfiles AS
 SELECT CONVERT(smallint, file_id) AS fileid, CONVERT(smallint, data_space_id) AS groupid, size, max_size AS maxsize, growth,
     CONVERT(int, CASE type WHEN 1 THEN 66 ELSE 2 END + CASE is_percent_growth WHEN 1 THEN 1048576 ELSE 0 END) AS status,
     0 AS perf, CONVERT(smallint, database_id) AS dbid, name, CONVERT(nvarchar(260), physical_name) AS filename
 FROM sys.master_files
 GO
+-- needs: visible
 CREATE VIEW sys.sysfilegroups AS
 SELECT CONVERT(smallint, data_space_id) AS groupid, CONVERT(smallint, 0) AS allocpolicy,
     CONVERT(int, CASE is_read_only WHEN 1 THEN 8 ELSE 0 END + CASE is_default WHEN 1 THEN 16 ELSE 0 END) AS status,
     name AS groupname
 FROM sys.filegroups
 GO
+-- needs: visible
 CREATE VIEW sys.syslogins AS
 SELECT p.sid, CONVERT(smallint, CASE p.is_disabled WHEN 1 THEN 137 ELSE 9 END) AS status, p.create_date AS createdate,
     p.modify_date AS updatedate, p.create_date AS accdate,
@@ -150,6 +165,7 @@ SELECT p.sid, CONVERT(smallint, CASE p.is_disabled WHEN 1 THEN 137 ELSE 9 END) A
     p.name AS loginname
 FROM sys.server_principals AS p WHERE p.type = 'S'
 GO
+-- needs: own sessions
 CREATE VIEW sys.sysprocesses AS
 SELECT s.session_id AS spid, CONVERT(smallint, 0) AS kpid, CONVERT(smallint, ISNULL(r.blocking_session_id, 0)) AS blocked,
     CONVERT(binary(2), 0) AS waittype, CONVERT(bigint, ISNULL(r.wait_time, 0)) AS waittime,
@@ -171,6 +187,7 @@ FROM sys.dm_exec_sessions AS s LEFT JOIN sys.dm_exec_requests AS r ON r.session_
 LEFT JOIN sys.dm_exec_connections AS c ON c.session_id = s.session_id
 GO
 -- The older names of CREATE TYPE and DROP TYPE.
+-- needs: asks
 CREATE PROCEDURE sys.sp_addtype @typename sysname, @phystype sysname, @nulltype varchar(8) = NULL, @owner sysname = NULL
 AS
 SET NOCOUNT ON
@@ -185,6 +202,7 @@ DECLARE @statement nvarchar(max) = 'CREATE TYPE ' + ISNULL(QUOTENAME(@owner) + '
 EXEC (@statement)
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_droptype @typename sysname
 AS
 SET NOCOUNT ON
@@ -192,26 +210,31 @@ DECLARE @statement nvarchar(max) = 'DROP TYPE ' + QUOTENAME(@typename)
 EXEC (@statement)
 RETURN 0
 GO
+-- needs: facts
 CREATE VIEW sys.sysmessages AS
 SELECT message_id AS error, severity, CONVERT(smallint, CASE is_event_logged WHEN 1 THEN 128 ELSE 0 END) AS dlevel,
     CONVERT(nvarchar(255), text) AS description, language_id AS msglangid
 FROM sys.messages
 GO
+-- needs: facts
 CREATE VIEW sys.sysconfigures AS
 SELECT CONVERT(int, c.value) AS value, c.configuration_id AS config, CONVERT(nvarchar(255), c.description) AS comment,
     CONVERT(smallint, CONVERT(int, c.is_dynamic) + 2 * CONVERT(int, c.is_advanced)) AS status
 FROM sys.configurations AS c
 GO
+-- needs: facts
 CREATE VIEW sys.syscurconfigs AS
 SELECT CONVERT(int, c.value_in_use) AS value, c.configuration_id AS config, CONVERT(nvarchar(255), c.description) AS comment,
     CONVERT(smallint, CONVERT(int, c.is_dynamic) + 2 * CONVERT(int, c.is_advanced)) AS status
 FROM sys.configurations AS c
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.sysperfinfo AS
 SELECT CONVERT(nchar(128), p.object_name) AS object_name, CONVERT(nchar(128), p.counter_name) AS counter_name,
     CONVERT(nchar(128), p.instance_name) AS instance_name, p.cntr_value, p.cntr_type
 FROM sys.dm_os_performance_counters AS p
 GO
+-- needs: visible
 CREATE VIEW sys.database_mirroring AS
 SELECT d.database_id, CONVERT(uniqueidentifier, NULL) AS mirroring_guid, CONVERT(tinyint, NULL) AS mirroring_state,
     CONVERT(nvarchar(60), NULL) AS mirroring_state_desc, CONVERT(tinyint, NULL) AS mirroring_role,

@@ -1,10 +1,12 @@
 -- What collections of diagnostic queries read of a server besides, in few words.
 -- The buffer pool has no extension on a faster disk: the row that SQL Server has then.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_os_buffer_pool_extension_configuration AS
 SELECT CONVERT(nvarchar(256), NULL) AS path, CONVERT(int, 0) AS file_id, CONVERT(int, 0) AS state,
     CONVERT(nvarchar(60), N'BUFFER POOL EXTENSION DISABLED') AS state_description, CONVERT(bigint, 0) AS current_size_in_kb
 GO
 -- One workspace for all: operators borrow from it as they go and spill when it is empty, so nobody waits for a grant.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_exec_query_resource_semaphores AS
 SELECT CONVERT(smallint, 0) AS resource_semaphore_id, w.most AS target_memory_kb, w.most AS max_target_memory_kb,
     w.most AS total_memory_kb, w.most - w.used AS available_memory_kb, w.used AS granted_memory_kb, w.used AS used_memory_kb,
@@ -15,11 +17,13 @@ FROM (SELECT SUM(CASE WHEN p.counter_name = 'Maximum Workspace Memory (KB)' THEN
     FROM sys.dm_os_performance_counters AS p) AS w
 GO
 -- Plans are never forced by the server itself.
+-- needs: visible
 CREATE VIEW sys.database_automatic_tuning_mode AS
 SELECT CONVERT(smallint, 0) AS desired_state, CONVERT(nvarchar(60), N'OFF') AS desired_state_desc,
     CONVERT(smallint, 0) AS actual_state, CONVERT(nvarchar(60), N'OFF') AS actual_state_desc
 GO
 -- A path that begins with no letter is on the drive that paths without one are shown on.
+-- needs: asks
 CREATE PROCEDURE sys.xp_fixeddrives
 AS
 SET NOCOUNT ON
@@ -28,6 +32,7 @@ SELECT CONVERT(char(1), CASE WHEN d.fixed_drive_path LIKE '[A-Za-z]:%' THEN UPPE
 FROM sys.dm_os_enumerate_fixed_drives AS d ORDER BY 1
 GO
 -- Versions and the machine; NULL stands for what is not told here.
+-- needs: asks
 CREATE PROCEDURE sys.xp_msver @optname sysname = NULL
 AS
 SET NOCOUNT ON

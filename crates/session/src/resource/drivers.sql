@@ -2,6 +2,7 @@
 -- What each type is for them: number in ODBC 3 and 2, how its length is counted (c characters, w wide characters,
 -- b bytes, d decimal, t time, f fixed, l large), precision and length where fixed, scale, radix, the verbose type,
 -- its part, the number in TDS of NOT NULL and of NULL columns, prefix and suffix of literals, parameters.
+-- needs: visible
 CREATE VIEW sys.[$odbc] AS
 SELECT t.* FROM (VALUES
     (34, 'image', -4, -4, 'l', 2147483647, 2147483647, NULL, NULL, -4, NULL, 34, 34, '0x', NULL, NULL),
@@ -37,6 +38,7 @@ SELECT t.* FROM (VALUES
     AS t (id, name, odbc3, odbc2, counted, precision, length, scale, radix, sql_type, sub, ss, ss_null, prefix, suffix, params)
 GO
 -- A column or parameter as the drivers see it, in both versions of ODBC.
+-- needs: visible
 CREATE VIEW sys.[$odbccolumns] AS
 SELECT c.object_id, c.column_id, c.name, c.is_nullable, c.is_identity, c.is_computed, c.default_object_id, c.is_sparse,
     c.is_column_set, t.id AS type, CONVERT(sysname, t.name + CASE c.is_identity WHEN 1 THEN ' identity' ELSE '' END) AS type_name,
@@ -57,6 +59,7 @@ SELECT c.object_id, c.column_id, c.name, c.is_nullable, c.is_identity, c.is_comp
     CONVERT(tinyint, CASE c.is_nullable WHEN 1 THEN t.ss_null ELSE t.ss END) AS ss
 FROM sys.all_columns AS c JOIN sys.[$odbc] AS t ON t.id = c.system_type_id
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables @table_name nvarchar(384) = NULL, @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @table_type varchar(100) = NULL, @fUsePattern bit = 1
 AS
@@ -97,6 +100,7 @@ WHERE o.type IN ('S', 'U', 'V')
     AND (@table_type IS NULL OR @table_type = '%' OR CHARINDEX('''' + CASE o.type WHEN 'U' THEN 'TABLE' WHEN 'S' THEN 'SYSTEM TABLE' ELSE 'VIEW' END + '''', UPPER(@table_type)) > 0)
 ORDER BY TABLE_TYPE, TABLE_QUALIFIER, TABLE_OWNER, TABLE_NAME
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @column_name nvarchar(384) = NULL, @ODBCVer int = 2
 AS
@@ -133,6 +137,7 @@ SELECT * FROM #columns
 WHERE @column_name IS NULL OR COLUMN_NAME = @column_name OR COLUMN_NAME LIKE @column_name
 ORDER BY TABLE_OWNER, TABLE_NAME, ORDINAL_POSITION
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_100 @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @column_name nvarchar(384) = NULL, @NameScope int = 0, @ODBCVer int = 2, @fUsePattern bit = 1
 AS
@@ -171,6 +176,7 @@ SELECT * FROM #columns
 WHERE @column_name IS NULL OR COLUMN_NAME = @column_name OR (@fUsePattern = 1 AND COLUMN_NAME LIKE @column_name)
 ORDER BY TABLE_OWNER, TABLE_NAME, ORDINAL_POSITION
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_pkeys @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL
 AS
 SET NOCOUNT ON
@@ -189,6 +195,7 @@ FROM sys.key_constraints AS k
 WHERE k.type = 'PK' AND o.name = @table_name AND (s.name = @table_owner OR (@table_owner IS NULL AND s.schema_id = 1))
 ORDER BY TABLE_OWNER, TABLE_NAME, KEY_SEQ
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_fkeys @pktable_name sysname = NULL, @pktable_owner sysname = NULL, @pktable_qualifier sysname = NULL,
     @fktable_name sysname = NULL, @fktable_owner sysname = NULL, @fktable_qualifier sysname = NULL
 AS
@@ -223,6 +230,7 @@ WHERE (@pktable_name IS NULL OR p.name = @pktable_name) AND (@pktable_owner IS N
     AND (@fktable_name IS NULL OR t.name = @fktable_name) AND (@fktable_owner IS NULL OR fs.name = @fktable_owner)
 ORDER BY CASE WHEN @fktable_name IS NULL THEN t.name ELSE p.name END, FK_NAME, KEY_SEQ
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_statistics @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @index_name sysname = '%', @is_unique char(1) = 'N', @accuracy char(1) = 'Q'
 AS
@@ -257,12 +265,14 @@ FROM sys.indexes AS i
 WHERE i.object_id = @id AND i.index_id > 0 AND (i.is_unique = 1 OR UPPER(@is_unique) <> 'Y') AND i.name LIKE @index_name
 SELECT * FROM #statistics ORDER BY NON_UNIQUE, TYPE, INDEX_QUALIFIER, INDEX_NAME, SEQ_IN_INDEX
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_statistics_100 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @index_name sysname = '%', @is_unique char(1) = 'N', @accuracy char(1) = 'Q'
 AS
 SET NOCOUNT ON
 EXEC sys.sp_statistics @table_name, @table_owner, @table_qualifier, @index_name, @is_unique, @accuracy
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_stored_procedures @sp_name nvarchar(390) = NULL, @sp_owner nvarchar(384) = NULL, @sp_qualifier sysname = NULL,
     @fUsePattern bit = 1
 AS
@@ -282,6 +292,7 @@ WHERE o.type IN ('P', 'FN', 'TF', 'IF')
     AND (@sp_owner IS NULL OR s.name = @sp_owner OR (@fUsePattern = 1 AND s.name LIKE @sp_owner))
 ORDER BY PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_sproc_columns @procedure_name nvarchar(390) = '%', @procedure_owner nvarchar(384) = NULL,
     @procedure_qualifier sysname = NULL, @column_name nvarchar(384) = NULL, @ODBCVer int = 2, @fUsePattern bit = 1
 AS
@@ -325,6 +336,7 @@ WHERE (o.name = @name OR (@fUsePattern = 1 AND o.name LIKE @name))
     AND (@column_name IS NULL OR p.name = @column_name OR (@fUsePattern = 1 AND p.name LIKE @column_name))
 ORDER BY PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME, ORDINAL_POSITION
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_sproc_columns_100 @procedure_name nvarchar(390) = '%', @procedure_owner nvarchar(384) = NULL,
     @procedure_qualifier sysname = NULL, @column_name nvarchar(384) = NULL, @ODBCVer int = 2, @fUsePattern bit = 1
 AS
@@ -343,6 +355,7 @@ SELECT PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME, COLUMN_NAME, COLUMN
     SS_DATA_TYPE
 FROM #c ORDER BY PROCEDURE_QUALIFIER, PROCEDURE_OWNER, PROCEDURE_NAME, ORDINAL_POSITION
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_special_columns @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2
 AS
@@ -375,12 +388,14 @@ FROM sys.index_columns AS x JOIN sys.[$odbccolumns] AS c ON c.object_id = x.obje
 WHERE x.object_id = @id AND x.index_id = @index AND x.key_ordinal > 0
 ORDER BY x.key_ordinal
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_special_columns_100 @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2
 AS
 SET NOCOUNT ON
 EXEC sys.sp_special_columns @table_name, @table_owner, @table_qualifier, @col_type, @scope, @nullable, @ODBCVer
 GO
+-- needs: visible
 CREATE VIEW sys.[$datatypes] AS
 SELECT CONVERT(sysname, t.name + CASE n.n WHEN 1 THEN CASE WHEN t.id IN (106, 108) THEN '() identity' ELSE ' identity' END ELSE '' END) AS TYPE_NAME,
     CONVERT(smallint, t.odbc3) AS odbc3, CONVERT(smallint, t.odbc2) AS odbc2,
@@ -408,6 +423,7 @@ SELECT 'sysname', CONVERT(smallint, -9), CONVERT(smallint, -9), 128, 'N''', ''''
     CONVERT(smallint, 3), NULL, CONVERT(smallint, 0), NULL, 'sysname', NULL, NULL, CONVERT(smallint, -9), NULL, NULL, NULL,
     CONVERT(smallint, 18), 231
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_datatype_info_100 @data_type int = 0, @ODBCVer tinyint = 2
 AS
 SET NOCOUNT ON
@@ -420,6 +436,7 @@ FROM sys.[$datatypes]
 WHERE @data_type = 0 OR @data_type = CASE WHEN @ODBCVer < 3 AND id IN (58, 61) THEN odbc2 ELSE odbc3 END
 ORDER BY DATA_TYPE, AUTO_INCREMENT, MONEY, USERTYPE, TYPE_NAME
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_datatype_info @data_type int = 0, @ODBCVer tinyint = 2
 AS
 SET NOCOUNT ON
@@ -434,6 +451,7 @@ FROM sys.[$datatypes]
 WHERE @data_type = 0 OR @data_type = CASE WHEN @ODBCVer < 3 OR id IN (40, 41, 42, 43) THEN odbc2 ELSE odbc3 END
 ORDER BY DATA_TYPE, AUTO_INCREMENT, MONEY, USERTYPE, TYPE_NAME
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_table_privileges @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @fUsePattern bit = 1
 AS
@@ -453,6 +471,7 @@ WHERE o.type IN ('U', 'V') AND (o.name = @table_name OR (@fUsePattern = 1 AND o.
     AND (@table_owner IS NULL OR s.name = @table_owner OR (@fUsePattern = 1 AND s.name LIKE @table_owner))
 ORDER BY TABLE_OWNER, TABLE_NAME, PRIVILEGE
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_column_privileges @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @column_name nvarchar(384) = NULL
 AS
@@ -473,6 +492,7 @@ WHERE o.type IN ('U', 'V') AND o.name = @table_name AND (@table_owner IS NULL OR
     AND (@column_name IS NULL OR c.name = @column_name OR c.name LIKE @column_name)
 ORDER BY TABLE_OWNER, TABLE_NAME, COLUMN_NAME, PRIVILEGE
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_server_info @attribute_id int = NULL
 AS
 SET NOCOUNT ON

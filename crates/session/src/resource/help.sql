@@ -1,5 +1,6 @@
 -- sp_help and the procedures that it is made of.
 -- The words for types of objects; and a column's or parameter's type as sp_help shows it.
+-- needs: visible
 CREATE VIEW sys.[$kinds] AS
 SELECT k.type, CONVERT(nvarchar(31), k.word) AS word
 FROM (VALUES ('C ', 'check cns'), ('D ', 'default (maybe cns)'), ('F ', 'foreign key cns'), ('FN', 'scalar function'),
@@ -7,12 +8,14 @@ FROM (VALUES ('C ', 'check cns'), ('D ', 'default (maybe cns)'), ('F ', 'foreign
     ('SN', 'synonym'), ('SO', 'sequence object'), ('TF', 'table function'), ('TR', 'trigger'), ('TT', 'table type'),
     ('U ', 'user table'), ('UQ', 'unique key cns'), ('V ', 'view')) AS k (type, word)
 GO
+-- needs: visible
 CREATE VIEW sys.[$faces] AS
 SELECT t.user_type_id, t.name, t.system_type_id,
     CONVERT(bit, CASE WHEN t.system_type_id IN (41, 42, 43, 48, 52, 56, 59, 60, 62, 104, 106, 108, 122, 127) THEN 1 ELSE 0 END) AS has_precision,
     CONVERT(bit, CASE WHEN t.system_type_id IN (41, 42, 43, 48, 52, 56, 60, 104, 106, 108, 122, 127) THEN 1 ELSE 0 END) AS has_scale
 FROM sys.types AS t
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_help @objname nvarchar(776) = NULL
 AS
 SET NOCOUNT ON
@@ -121,6 +124,7 @@ BEGIN
 END
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpindex @objname nvarchar(776)
 AS
 SET NOCOUNT ON
@@ -153,6 +157,7 @@ WHERE i.object_id = @id AND i.index_id > 0 AND i.is_hypothetical = 0
 ORDER BY index_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpconstraint @objname nvarchar(776), @nomsg varchar(5) = 'msg'
 AS
 SET NOCOUNT ON
@@ -224,6 +229,7 @@ ELSE
     RAISERROR(15470, -1, -1, @objname)
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helptext @objname nvarchar(776), @columnname sysname = NULL
 AS
 SET NOCOUNT ON

@@ -1,4 +1,5 @@
 -- Databases, their files and their space.
+-- needs: visible
 CREATE VIEW sys.[$helpfile] AS
 SELECT f.name, CONVERT(smallint, f.file_id) AS fileid, CONVERT(nchar(260), f.physical_name) AS filename,
     CONVERT(nvarchar(128), g.name) AS filegroup,
@@ -10,6 +11,7 @@ SELECT f.name, CONVERT(smallint, f.file_id) AS fileid, CONVERT(nchar(260), f.phy
     CONVERT(varchar(9), CASE f.type WHEN 1 THEN 'log only' ELSE 'data only' END) AS usage
 FROM sys.database_files AS f LEFT JOIN sys.filegroups AS g ON g.data_space_id = f.data_space_id
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpfile @filename sysname = NULL
 AS
 SET NOCOUNT ON
@@ -23,6 +25,7 @@ WHERE @filename IS NULL OR name = @filename
 ORDER BY fileid
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpfilegroup @filegroupname sysname = NULL
 AS
 SET NOCOUNT ON
@@ -41,6 +44,7 @@ IF @filegroupname IS NOT NULL
     ORDER BY h.fileid
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpdb @dbname sysname = NULL
 AS
 SET NOCOUNT ON
@@ -81,6 +85,7 @@ BEGIN
 END
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_spaceused @objname nvarchar(776) = NULL, @updateusage varchar(5) = 'false', @mode varchar(11) = 'ALL',
     @oneresultset bit = 0, @include_total_xtp_storage bit = 0
 AS

@@ -1,4 +1,5 @@
 -- The standard's views of tables, columns and constraints.
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.SCHEMATA AS
 SELECT CONVERT(sysname, DB_NAME()) AS CATALOG_NAME,
     CONVERT(sysname, s.name) AS SCHEMA_NAME,
@@ -8,6 +9,7 @@ SELECT CONVERT(sysname, DB_NAME()) AS CATALOG_NAME,
     CONVERT(sysname, 'iso_1') AS DEFAULT_CHARACTER_SET_NAME
 FROM sys.schemas AS s LEFT JOIN sys.database_principals AS p ON p.principal_id = s.principal_id
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.TABLES AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
     CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,
@@ -16,6 +18,7 @@ SELECT CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
 FROM sys.objects AS o JOIN sys.schemas AS s ON s.schema_id = o.schema_id
 WHERE o.type IN ('U', 'V')
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.VIEWS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
     CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,
@@ -29,6 +32,7 @@ FROM sys.objects AS o
 WHERE o.type = 'V'
 GO
 -- Columns, parameters and results have these lines of a type in common.
+-- needs: visible
 CREATE VIEW sys.[$typed] AS
 SELECT t.user_type_id, t.name AS type_name, t.system_type_id,
     CONVERT(smallint, CASE WHEN t.system_type_id IN (48, 52, 56, 60, 106, 108, 122, 127) THEN 10
@@ -39,6 +43,7 @@ SELECT t.user_type_id, t.name AS type_name, t.system_type_id,
     CONVERT(bit, CASE WHEN t.system_type_id IN (34, 98, 165, 173, 241) THEN 1 ELSE 0 END) AS is_bytes
 FROM sys.types AS t WHERE t.user_type_id = t.system_type_id
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.COLUMNS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
     CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,
@@ -81,6 +86,7 @@ FROM sys.objects AS o
     LEFT JOIN sys.default_constraints AS d ON d.object_id = c.default_object_id
 WHERE o.type IN ('U', 'V')
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.DOMAINS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS DOMAIN_CATALOG,
     CONVERT(nvarchar(128), s.name) AS DOMAIN_SCHEMA,
@@ -105,10 +111,12 @@ FROM sys.types AS u
     JOIN sys.[$typed] AS t ON t.user_type_id = u.system_type_id
 WHERE u.is_user_defined = 1
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.COLUMN_DOMAIN_USAGE AS
 SELECT DOMAIN_CATALOG, DOMAIN_SCHEMA, DOMAIN_NAME, TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME
 FROM INFORMATION_SCHEMA.COLUMNS WHERE DOMAIN_NAME IS NOT NULL
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.TABLE_CONSTRAINTS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS CONSTRAINT_CATALOG,
     CONVERT(nvarchar(128), cs.name) AS CONSTRAINT_SCHEMA,
@@ -126,6 +134,7 @@ FROM sys.objects AS c
     JOIN sys.schemas AS ts ON ts.schema_id = t.schema_id
 WHERE c.type IN ('C', 'UQ', 'PK', 'F')
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.KEY_COLUMN_USAGE AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS CONSTRAINT_CATALOG,
     CONVERT(nvarchar(128), s.name) AS CONSTRAINT_SCHEMA,
@@ -147,6 +156,7 @@ FROM (SELECT kc.name, kc.schema_id, kc.parent_object_id, ic.column_id, CONVERT(i
     JOIN sys.schemas AS ts ON ts.schema_id = t.schema_id
     JOIN sys.columns AS c ON c.object_id = k.parent_object_id AND c.column_id = k.column_id
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS CONSTRAINT_CATALOG,
     CONVERT(nvarchar(128), s.name) AS CONSTRAINT_SCHEMA,
@@ -163,6 +173,7 @@ FROM sys.foreign_keys AS f
     LEFT JOIN sys.schemas AS us ON us.schema_id = r.schema_id
     LEFT JOIN sys.indexes AS i ON i.object_id = f.referenced_object_id AND i.index_id = f.key_index_id
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.CHECK_CONSTRAINTS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS CONSTRAINT_CATALOG,
     CONVERT(nvarchar(128), s.name) AS CONSTRAINT_SCHEMA,
@@ -170,6 +181,7 @@ SELECT CONVERT(nvarchar(128), DB_NAME()) AS CONSTRAINT_CATALOG,
     CONVERT(nvarchar(4000), c.definition) AS CHECK_CLAUSE
 FROM sys.check_constraints AS c JOIN sys.schemas AS s ON s.schema_id = c.schema_id
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE AS
 SELECT TABLE_CATALOG, TABLE_SCHEMA, CONVERT(nvarchar(128), TABLE_NAME) AS TABLE_NAME,
     CONVERT(nvarchar(128), COLUMN_NAME) AS COLUMN_NAME, CONSTRAINT_CATALOG, CONSTRAINT_SCHEMA, CONSTRAINT_NAME
@@ -184,17 +196,20 @@ FROM sys.check_constraints AS k
     JOIN sys.columns AS c ON c.object_id = k.parent_object_id
 WHERE CHARINDEX('[' + REPLACE(c.name, ']', ']]') + ']', k.definition) > 0
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE AS
 SELECT TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_CATALOG, CONSTRAINT_SCHEMA, CONSTRAINT_NAME
 FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS
 GO
 -- Who owns the database may do everything; what GRANT gives is not here, because there is no GRANT.
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.TABLE_PRIVILEGES AS
 SELECT CONVERT(nvarchar(128), 'dbo') AS GRANTOR, CONVERT(nvarchar(128), 'dbo') AS GRANTEE,
     TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, CONVERT(varchar(10), NULL) AS PRIVILEGE_TYPE,
     CONVERT(varchar(3), 'YES') AS IS_GRANTABLE
 FROM INFORMATION_SCHEMA.TABLES WHERE 1 = 0
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.COLUMN_PRIVILEGES AS
 SELECT CONVERT(nvarchar(128), 'dbo') AS GRANTOR, CONVERT(nvarchar(128), 'dbo') AS GRANTEE,
     TABLE_CATALOG, TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, CONVERT(varchar(10), NULL) AS PRIVILEGE_TYPE,

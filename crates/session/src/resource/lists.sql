@@ -1,4 +1,5 @@
 -- Catalog views that are parts of others.
+-- needs: visible
 CREATE VIEW sys.views AS
 SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
     o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published,
@@ -9,6 +10,7 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(nvarchar(60), 'NON_LEDGER_VIEW') AS ledger_view_type_desc, CONVERT(bit, 0) AS is_dropped_ledger_view
 FROM sys.objects AS o WHERE o.type = 'V'
 GO
+-- needs: visible
 CREATE VIEW sys.all_views AS
 SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
     o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published,
@@ -19,8 +21,10 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(nvarchar(60), 'NON_LEDGER_VIEW') AS ledger_view_type_desc, CONVERT(bit, 0) AS is_dropped_ledger_view
 FROM sys.all_objects AS o WHERE o.type = 'V'
 GO
+-- needs: facts
 CREATE VIEW sys.system_views AS SELECT * FROM sys.all_views WHERE is_ms_shipped = 1
 GO
+-- needs: visible
 CREATE VIEW sys.procedures AS
 SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
     o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published,
@@ -28,10 +32,12 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(bit, 0) AS is_repl_serializable_only, CONVERT(bit, 0) AS skips_repl_constraints
 FROM sys.objects AS o WHERE o.type = 'P'
 GO
+-- needs: visible
 CREATE VIEW sys.all_sql_modules AS
 SELECT * FROM sys.sql_modules UNION ALL SELECT * FROM sys.system_sql_modules
 GO
 -- Nothing can make these yet: CREATE SEQUENCE and ASSEMBLY are refused.
+-- needs: visible
 CREATE VIEW sys.sequences AS
 SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, o.create_date,
     o.modify_date, o.is_ms_shipped, o.is_published, o.is_schema_published,
@@ -43,6 +49,7 @@ SELECT o.name, o.object_id, o.principal_id, o.schema_id, o.parent_object_id, o.t
     CONVERT(sql_variant, NULL) AS last_used_value
 FROM sys.objects AS o WHERE o.type = 'SO'
 GO
+-- needs: visible
 CREATE VIEW sys.assembly_types AS
 SELECT t.*, CONVERT(int, NULL) AS assembly_id, CONVERT(sysname, NULL) AS assembly_class,
     CONVERT(bit, NULL) AS is_binary_ordered, CONVERT(bit, NULL) AS is_fixed_length,

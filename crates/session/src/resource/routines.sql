@@ -1,4 +1,5 @@
 -- The standard's views of procedures and functions.
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.ROUTINES AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS SPECIFIC_CATALOG,
     CONVERT(nvarchar(128), s.name) AS SPECIFIC_SCHEMA,
@@ -63,6 +64,7 @@ FROM sys.objects AS o
     LEFT JOIN sys.sql_modules AS m ON m.object_id = o.object_id
 WHERE o.type IN ('P', 'FN', 'IF', 'TF')
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.PARAMETERS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS SPECIFIC_CATALOG,
     CONVERT(nvarchar(128), s.name) AS SPECIFIC_SCHEMA,
@@ -104,6 +106,7 @@ FROM sys.parameters AS p
     LEFT JOIN sys.[$typed] AS t ON t.user_type_id = p.system_type_id
 WHERE o.type IN ('P', 'FN', 'IF', 'TF')
 GO
+-- needs: visible
 CREATE VIEW INFORMATION_SCHEMA.ROUTINE_COLUMNS AS
 SELECT CONVERT(nvarchar(128), DB_NAME()) AS TABLE_CATALOG,
     CONVERT(nvarchar(128), s.name) AS TABLE_SCHEMA,

@@ -1,6 +1,7 @@
 -- What OLE DB providers call for their schema rowsets: the columns are OLE DB's, the rows those of the catalog.
 -- The forms that end in 2 go without the first restriction, which is NULL then; those with 90 and 100 were made for newer types.
 -- Each kind is read once, in its first form.
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_rowset @table_name sysname, @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME,
@@ -14,11 +15,13 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 4, 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_rowset2 @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_rowset @table_name = NULL, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_rowset @table_name sysname, @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME,
@@ -35,11 +38,13 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 4, 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_rowset2 @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset @table_name = NULL, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_rowset_64 @table_name sysname, @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME,
@@ -56,31 +61,37 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 4, 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_rowset2_64 @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset_64 @table_name = NULL, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_90_rowset @table_name sysname, @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset @table_name = @table_name, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_90_rowset2 @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset @table_name = NULL, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_90_rowset_64 @table_name sysname, @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset_64 @table_name = @table_name, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_tables_info_90_rowset2_64 @table_schema sysname = NULL, @table_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_tables_info_rowset_64 @table_name = NULL, @table_schema = @table_schema, @table_type = @table_type
 RETURN 0
 GO
+-- needs: visible
 CREATE VIEW sys.[$oledb] AS
 SELECT t.* FROM (VALUES ('bigint', 20, 1), ('binary', 128, 1), ('bit', 11, 1), ('char', 129, 1), ('date', 133, 1), ('datetime', 135, 1),
     ('datetime2', 135, 1), ('datetimeoffset', 146, 1), ('decimal', 131, 1), ('float', 5, 1), ('image', 128, 0), ('int', 3, 1),
@@ -89,6 +100,7 @@ SELECT t.* FROM (VALUES ('bigint', 20, 1), ('binary', 128, 1), ('bit', 11, 1), (
     ('timestamp', 128, 1), ('tinyint', 17, 1), ('uniqueidentifier', 72, 1), ('varbinary', 128, 0), ('varchar', 129, 0), ('xml', 141, 0))
     AS t (name, oledb, fixed)
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_rowset @table_name sysname, @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME,
@@ -108,31 +120,37 @@ WHERE (@table_name IS NULL OR c.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 2, 3, 7
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_rowset2 @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_columns_rowset @table_name = NULL, @table_schema = @table_schema, @column_name = @column_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_90_rowset @table_name sysname, @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_columns_rowset @table_name = @table_name, @table_schema = @table_schema, @column_name = @column_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_90_rowset2 @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_columns_rowset @table_name = NULL, @table_schema = @table_schema, @column_name = @column_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_100_rowset @table_name sysname, @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_columns_rowset @table_name = @table_name, @table_schema = @table_schema, @column_name = @column_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_columns_100_rowset2 @table_schema sysname = NULL, @column_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_columns_rowset @table_name = NULL, @table_schema = @table_schema, @column_name = @column_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_schemata_rowset @schema_name sysname = NULL, @schema_owner sysname = NULL AS
 SET NOCOUNT ON
 SELECT CATALOG_NAME, SCHEMA_NAME, SCHEMA_OWNER, DEFAULT_CHARACTER_SET_CATALOG, DEFAULT_CHARACTER_SET_SCHEMA, DEFAULT_CHARACTER_SET_NAME
@@ -141,16 +159,19 @@ WHERE (@schema_name IS NULL OR SCHEMA_NAME = @schema_name) AND (@schema_owner IS
 ORDER BY 1, 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_catalogs_rowset @catalog_name sysname AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, name) AS CATALOG_NAME, CONVERT(nvarchar(1), NULL) AS DESCRIPTION FROM sys.databases WHERE (@catalog_name IS NULL OR name = @catalog_name) ORDER BY 1
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_catalogs_rowset2 AS
 SET NOCOUNT ON
 EXEC sys.sp_catalogs_rowset @catalog_name = NULL
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_rowset @table_name sysname, @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, CONVERT(sysname, SCHEMA_NAME(o.schema_id)) AS TABLE_SCHEMA, o.name AS TABLE_NAME,
@@ -170,31 +191,37 @@ WHERE o.type IN ('U', 'V') AND (@table_name IS NULL OR o.name = @table_name) AND
 ORDER BY 8 DESC, 10, 6, 17
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_rowset2 @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_indexes_rowset @table_name = NULL, @index_name = @index_name, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_90_rowset @table_name sysname, @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_indexes_rowset @table_name = @table_name, @index_name = @index_name, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_90_rowset2 @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_indexes_rowset @table_name = NULL, @index_name = @index_name, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_100_rowset @table_name sysname, @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_indexes_rowset @table_name = @table_name, @index_name = @index_name, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_indexes_100_rowset2 @index_name sysname = NULL, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_indexes_rowset @table_name = NULL, @index_name = @index_name, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_primary_keys_rowset @table_name sysname, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, CONVERT(sysname, SCHEMA_NAME(o.schema_id)) AS TABLE_SCHEMA, o.name AS TABLE_NAME,
@@ -207,11 +234,13 @@ WHERE i.is_primary_key = 1 AND (@table_name IS NULL OR o.name = @table_name) AND
 ORDER BY 2, 3, 7
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_primary_keys_rowset2 @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_primary_keys_rowset @table_name = NULL, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_foreign_keys_rowset @pk_table_name sysname = NULL, @pk_table_schema sysname = NULL, @foreignkey_tab_name sysname = NULL, @foreignkey_tab_schema sysname = NULL, @foreignkey_tab_catalog sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS PK_TABLE_CATALOG, CONVERT(sysname, SCHEMA_NAME(p.schema_id)) AS PK_TABLE_SCHEMA, p.name AS PK_TABLE_NAME,
@@ -233,16 +262,19 @@ WHERE (@pk_table_name IS NULL OR p.name = @pk_table_name) AND (@pk_table_schema 
 ORDER BY 8, 9, 17, 13
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_foreign_keys_rowset2 @foreignkey_tab_name sysname = NULL, @foreignkey_tab_schema sysname = NULL, @pk_table_name sysname = NULL, @pk_table_schema sysname = NULL, @pk_table_catalog sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_foreign_keys_rowset @pk_table_name = @pk_table_name, @pk_table_schema = @pk_table_schema, @foreignkey_tab_name = @foreignkey_tab_name, @foreignkey_tab_schema = @foreignkey_tab_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_foreign_keys_rowset3 @pk_table_schema sysname = NULL, @pk_table_catalog sysname = NULL, @foreignkey_tab_schema sysname = NULL, @foreignkey_tab_catalog sysname = NULL, @pk_table_name sysname = NULL, @foreignkey_tab_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_foreign_keys_rowset @pk_table_name = @pk_table_name, @pk_table_schema = @pk_table_schema, @foreignkey_tab_name = @foreignkey_tab_name, @foreignkey_tab_schema = @foreignkey_tab_schema, @foreignkey_tab_catalog = @foreignkey_tab_catalog
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedures_rowset @procedure_name sysname, @group_number int = 1, @procedure_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS PROCEDURE_CATALOG, CONVERT(sysname, SCHEMA_NAME(o.schema_id)) AS PROCEDURE_SCHEMA,
@@ -254,11 +286,13 @@ WHERE o.type IN ('P', 'FN', 'TF', 'IF') AND (@procedure_name IS NULL OR o.name =
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedures_rowset2 @procedure_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedures_rowset @procedure_name = NULL, @procedure_schema = @procedure_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_rowset @procedure_name sysname, @group_number int = 1, @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS PROCEDURE_CATALOG, CONVERT(sysname, SCHEMA_NAME(o.schema_id)) AS PROCEDURE_SCHEMA,
@@ -275,31 +309,37 @@ WHERE (@procedure_name IS NULL OR o.name = @procedure_name) AND (@procedure_sche
 ORDER BY 2, 3, 5
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_rowset2 @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedure_params_rowset @procedure_name = NULL, @procedure_schema = @procedure_schema, @parameter_name = @parameter_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_90_rowset @procedure_name sysname, @group_number int = 1, @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedure_params_rowset @procedure_name = @procedure_name, @group_number = @group_number, @procedure_schema = @procedure_schema, @parameter_name = @parameter_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_90_rowset2 @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedure_params_rowset @procedure_name = NULL, @procedure_schema = @procedure_schema, @parameter_name = @parameter_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_100_rowset @procedure_name sysname, @group_number int = 1, @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedure_params_rowset @procedure_name = @procedure_name, @group_number = @group_number, @procedure_schema = @procedure_schema, @parameter_name = @parameter_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_procedure_params_100_rowset2 @procedure_schema sysname = NULL, @parameter_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_procedure_params_rowset @procedure_name = NULL, @procedure_schema = @procedure_schema, @parameter_name = @parameter_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_views_rowset @view_name sysname, @view_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT v.TABLE_CATALOG, v.TABLE_SCHEMA, v.TABLE_NAME, v.VIEW_DEFINITION, CONVERT(bit, 0) AS CHECK_OPTION,
@@ -310,11 +350,13 @@ WHERE (@view_name IS NULL OR v.TABLE_NAME = @view_name) AND (@view_schema IS NUL
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_views_rowset2 @view_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_views_rowset @view_name = NULL, @view_schema = @view_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_table_constraints_rowset @table_name sysname, @table_schema sysname = NULL, @table_catalog sysname = NULL, @constraint_name sysname = NULL, @constraint_schema sysname = NULL, @constraint_catalog sysname = NULL, @constraint_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 SELECT t.CONSTRAINT_CATALOG, t.CONSTRAINT_SCHEMA, t.CONSTRAINT_NAME, t.TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME, t.CONSTRAINT_TYPE,
@@ -325,11 +367,13 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 2, 3, 5, 6, 7
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_table_constraints_rowset2 @table_schema sysname = NULL, @table_catalog sysname = NULL, @constraint_name sysname = NULL, @constraint_schema sysname = NULL, @constraint_catalog sysname = NULL, @constraint_type nvarchar(255) = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_table_constraints_rowset @table_name = NULL, @table_schema = @table_schema, @table_catalog = @table_catalog, @constraint_name = @constraint_name, @constraint_schema = @constraint_schema, @constraint_catalog = @constraint_catalog, @constraint_type = @constraint_type
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_check_constraints_rowset @constraint_name sysname, @constraint_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT c.CONSTRAINT_CATALOG, c.CONSTRAINT_SCHEMA, c.CONSTRAINT_NAME, c.CHECK_CLAUSE, CONVERT(nvarchar(1), NULL) AS DESCRIPTION
@@ -338,11 +382,13 @@ WHERE (@constraint_name IS NULL OR c.CONSTRAINT_NAME = @constraint_name) AND (@c
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_check_constraints_rowset2 @constraint_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_check_constraints_rowset @constraint_name = NULL, @constraint_schema = @constraint_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_check_constbytable_rowset @table_name sysname, @table_schema sysname = NULL, @constraint_name sysname = NULL, @constraint_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT t.CONSTRAINT_CATALOG, t.CONSTRAINT_SCHEMA, t.CONSTRAINT_NAME, t.TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME, c.CHECK_CLAUSE,
@@ -353,11 +399,13 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_check_constbytable_rowset2 @table_schema sysname = NULL, @constraint_name sysname = NULL, @constraint_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_check_constbytable_rowset @table_name = NULL, @table_schema = @table_schema, @constraint_name = @constraint_name, @constraint_schema = @constraint_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_constr_col_usage_rowset @table_name sysname, @table_schema sysname = NULL, @column_name sysname = NULL, @constr_catalog sysname = NULL, @constr_schema sysname = NULL, @constr_name sysname = NULL AS
 SET NOCOUNT ON
 SELECT c.TABLE_CATALOG, c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, CONVERT(uniqueidentifier, NULL) AS COLUMN_GUID,
@@ -367,11 +415,13 @@ WHERE (@table_name IS NULL OR c.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 2, 3, 4, 8, 9
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_constr_col_usage_rowset2 @table_schema sysname = NULL, @column_name sysname = NULL, @constr_catalog sysname = NULL, @constr_schema sysname = NULL, @constr_name sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_constr_col_usage_rowset @table_name = NULL, @table_schema = @table_schema, @column_name = @column_name, @constr_catalog = @constr_catalog, @constr_schema = @constr_schema, @constr_name = @constr_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_column_privileges_rowset @table_name sysname, @table_schema sysname = NULL, @column_name sysname = NULL, @grantor sysname = NULL, @grantee sysname = NULL AS
 SET NOCOUNT ON
 SELECT c.GRANTOR, c.GRANTEE, c.TABLE_CATALOG, c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, CONVERT(uniqueidentifier, NULL) AS COLUMN_GUID,
@@ -382,11 +432,13 @@ WHERE (@table_name IS NULL OR c.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 4, 5, 6, 9
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_column_privileges_rowset2 @table_schema sysname = NULL, @column_name sysname = NULL, @grantor sysname = NULL, @grantee sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_column_privileges_rowset @table_name = NULL, @table_schema = @table_schema, @column_name = @column_name, @grantor = @grantor, @grantee = @grantee
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_table_privileges_rowset @table_name sysname, @table_schema sysname = NULL, @grantor sysname = NULL, @grantee sysname = NULL AS
 SET NOCOUNT ON
 SELECT t.GRANTOR, t.GRANTEE, t.TABLE_CATALOG, t.TABLE_SCHEMA, t.TABLE_NAME, t.PRIVILEGE_TYPE,
@@ -397,11 +449,13 @@ WHERE (@table_name IS NULL OR t.TABLE_NAME = @table_name) AND (@table_schema IS 
 ORDER BY 4, 5, 6
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_table_privileges_rowset2 @table_schema sysname = NULL, @grantor sysname = NULL, @grantee sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_table_privileges_rowset @table_name = NULL, @table_schema = @table_schema, @grantor = @grantor, @grantee = @grantee
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_statistics_rowset @table_name sysname, @table_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TABLE_CATALOG, CONVERT(sysname, SCHEMA_NAME(o.schema_id)) AS TABLE_SCHEMA, o.name AS TABLE_NAME,
@@ -412,11 +466,13 @@ GROUP BY o.schema_id, o.name
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_statistics_rowset2 @table_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_statistics_rowset @table_name = NULL, @table_schema = @table_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_usertypes_rowset @type_name sysname, @type_schema sysname = NULL AS
 SET NOCOUNT ON
 SELECT CONVERT(sysname, DB_NAME()) AS TYPE_CATALOG, CONVERT(sysname, SCHEMA_NAME(t.schema_id)) AS TYPE_SCHEMA, t.name AS TYPE_NAME,
@@ -426,11 +482,13 @@ WHERE t.is_user_defined = 1 AND (@type_name IS NULL OR t.name = @type_name) AND 
 ORDER BY 2, 3
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_usertypes_rowset2 @type_schema sysname = NULL AS
 SET NOCOUNT ON
 EXEC sys.sp_usertypes_rowset @type_name = NULL, @type_schema = @type_schema
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_linkedservers_rowset @srvname sysname AS
 SET NOCOUNT ON
 SELECT s.name AS SVR_NAME, CONVERT(nvarchar(128), s.product) AS SVR_PRODUCT, s.provider AS SVR_PROVIDERNAME, s.data_source AS SVR_DATASOURCE,
@@ -438,6 +496,7 @@ SELECT s.name AS SVR_NAME, CONVERT(nvarchar(128), s.product) AS SVR_PRODUCT, s.p
 FROM sys.servers AS s WHERE (@srvname IS NULL OR s.name = @srvname) ORDER BY 1
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_linkedservers_rowset2 AS
 SET NOCOUNT ON
 EXEC sys.sp_linkedservers_rowset @srvname = NULL

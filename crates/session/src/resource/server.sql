@@ -1,4 +1,5 @@
 -- Who is here, and what they hold.
+-- needs: asks
 CREATE PROCEDURE sys.sp_who @loginame sysname = NULL
 AS
 SET NOCOUNT ON
@@ -17,6 +18,7 @@ WHERE @loginame IS NULL OR p.spid = @spid OR (@spid IS NULL AND p.loginame = @lo
 ORDER BY p.spid
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_who2 @loginame sysname = NULL
 AS
 SET NOCOUNT ON
@@ -43,6 +45,7 @@ WHERE @loginame IS NULL OR p.spid = @spid OR (@spid IS NULL AND p.loginame = @lo
 ORDER BY p.spid
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_configure @configname varchar(35) = NULL, @configvalue int = NULL
 AS
 SET NOCOUNT ON
@@ -74,6 +77,7 @@ WHERE (is_advanced = 0 OR @advanced = 1)
 ORDER BY LOWER(name)
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_lock @spid1 int = NULL, @spid2 int = NULL
 AS
 SET NOCOUNT ON
@@ -92,6 +96,7 @@ WHERE @spid1 IS NULL OR l.request_session_id IN (@spid1, @spid2)
 ORDER BY spid, dbid, ObjId, IndId
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_databases
 AS
 SET NOCOUNT ON

@@ -1,4 +1,5 @@
 -- What there are of statistics, and all of them looked at anew.
+-- needs: asks
 CREATE PROCEDURE sys.sp_helpstats @objname nvarchar(776), @results nvarchar(5) = 'STATS'
 AS
 SET NOCOUNT ON
@@ -26,6 +27,7 @@ WHERE s.object_id = @id AND (UPPER(@results) = 'ALL' OR s.user_created = 1 OR s.
 ORDER BY statistics_name
 RETURN 0
 GO
+-- needs: asks
 CREATE PROCEDURE sys.sp_updatestats @resample char(8) = 'NO'
 AS
 SET NOCOUNT ON

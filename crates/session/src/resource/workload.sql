@@ -1,5 +1,6 @@
 -- What sessions take of the server, as its groups, pools and grants. No query waits for memory before it runs: operators borrow
 -- what they need as they go, so nobody holds a grant (the workspace is in the pool's used_memgrant_kb).
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_exec_query_memory_grants AS
 SELECT CONVERT(smallint, NULL) AS session_id, CONVERT(int, NULL) AS request_id, CONVERT(int, NULL) AS scheduler_id,
     CONVERT(smallint, NULL) AS dop, CONVERT(datetime, NULL) AS request_time, CONVERT(datetime, NULL) AS grant_time,
@@ -15,12 +16,14 @@ SELECT CONVERT(smallint, NULL) AS session_id, CONVERT(int, NULL) AS request_id, 
 WHERE 1 = 0
 GO
 -- Pages of tempdb are not counted by session: NULL. What operators spill lies beside tempdb, and takes none of its pages.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_session_space_usage AS
 SELECT s.session_id, CONVERT(smallint, 2) AS database_id, CONVERT(bigint, NULL) AS user_objects_alloc_page_count,
     CONVERT(bigint, NULL) AS user_objects_dealloc_page_count, CONVERT(bigint, 0) AS internal_objects_alloc_page_count,
     CONVERT(bigint, 0) AS internal_objects_dealloc_page_count, CONVERT(bigint, NULL) AS user_objects_deferred_dealloc_page_count
 FROM sys.dm_exec_sessions AS s
 GO
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_db_task_space_usage AS
 SELECT t.task_address, CONVERT(bit, 0) AS is_remote_task, t.session_id, t.request_id, t.exec_context_id,
     CONVERT(int, 2) AS database_id, CONVERT(bigint, NULL) AS user_objects_alloc_page_count,
@@ -29,6 +32,7 @@ SELECT t.task_address, CONVERT(bit, 0) AS is_remote_task, t.session_id, t.reques
 FROM sys.dm_os_tasks AS t
 GO
 -- Everything is done in the default pool; NULL where nothing is measured.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_resource_governor_resource_pools AS
 SELECT p.pool_id, p.name, i.sqlserver_start_time AS statistics_start_time,
     p.here * (i.process_kernel_time_ms + i.process_user_time_ms) AS total_cpu_usage_ms, p.here * m.cache_kb AS cache_memory_kb,
@@ -62,6 +66,7 @@ FROM (SELECT r.pool_id, r.name, r.min_cpu_percent, r.max_cpu_percent, r.min_memo
         FROM sys.dm_io_virtual_file_stats(NULL, NULL) AS v) AS f
 GO
 -- Counts are those of sys.dm_os_performance_counters: requests that are batches, compilations, waits for locks.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_resource_governor_workload_groups AS
 SELECT g.group_id, g.name, g.pool_id, g.external_pool_id, i.sqlserver_start_time AS statistics_start_time,
     g.here * c.requests AS total_request_count, CONVERT(bigint, 0) AS total_queued_request_count,
@@ -92,6 +97,7 @@ FROM (SELECT w.group_id, w.name, w.pool_id, w.external_pool_id, w.importance, w.
     CROSS JOIN (SELECT CONVERT(int, s.value_in_use) AS dop FROM sys.configurations AS s WHERE s.name = 'max degree of parallelism') AS o
 GO
 -- There is no query store: OFF, with what SQL Server 2022 would begin with (the policy belongs to capture mode CUSTOM).
+-- needs: VIEW DATABASE STATE
 CREATE VIEW sys.database_query_store_options AS
 SELECT CONVERT(smallint, 0) AS desired_state, CONVERT(nvarchar(60), N'OFF') AS desired_state_desc,
     CONVERT(smallint, 0) AS actual_state, CONVERT(nvarchar(60), N'OFF') AS actual_state_desc, CONVERT(int, 0) AS readonly_reason,
@@ -106,12 +112,14 @@ SELECT CONVERT(smallint, 0) AS desired_state, CONVERT(nvarchar(60), N'OFF') AS d
     CONVERT(nvarchar(4000), N'') AS actual_state_additional_info
 GO
 -- Plans are never forced by the server itself.
+-- needs: visible
 CREATE VIEW sys.database_automatic_tuning_options AS
 SELECT CONVERT(nvarchar(128), N'FORCE_LAST_GOOD_PLAN') AS name, CONVERT(smallint, 0) AS desired_state,
     CONVERT(nvarchar(60), N'OFF') AS desired_state_desc, CONVERT(smallint, 0) AS actual_state,
     CONVERT(nvarchar(60), N'OFF') AS actual_state_desc, CONVERT(smallint, NULL) AS reason, CONVERT(nvarchar(60), NULL) AS reason_desc
 GO
 -- No hardware works for the server but processors.
+-- needs: VIEW SERVER STATE
 CREATE VIEW sys.dm_server_accelerator_status AS
 SELECT CONVERT(nvarchar(60), NULL) AS accelerator, CONVERT(nvarchar(60), NULL) AS accelerator_desc,
     CONVERT(bit, NULL) AS config, CONVERT(bit, NULL) AS config_in_use, CONVERT(tinyint, NULL) AS mode,

@@ -10,10 +10,8 @@ use duramen_types::{SqlType, Value, to_display};
 use super::{Run, command, not_supported};
 use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
 use crate::dbcc::Columns;
+use crate::security::{On, Right};
 use crate::sink::ColumnMeta;
-
-/// The fixed role that may take backups.
-const DB_BACKUPOPERATOR: i32 = 16_389;
 
 impl Run<'_> {
     pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
@@ -108,21 +106,16 @@ impl Run<'_> {
         let Some(db) = databases.find(name) else {
             // Who owns a database that is not open cannot be asked.
             let closed = databases.find_unavailable(name).is_some();
-            return match closed && !self.session.server_may("CRDB")? {
+            return match closed && !self.session.server_may(Right::CreateAnyDatabase) {
                 true => Err(denied()),
                 false => Ok(()),
             };
         };
-        if self.session.owns(&db)? {
-            return Ok(());
-        }
-        if let Some(user) = self.session.user_in(&db)?
-            && let snapshot = db.catalog.snapshot()?
-            && snapshot
-                .security
-                .roles_of(user)
-                .contains(&DB_BACKUPOPERATOR)
-        {
+        let right = match log {
+            true => Right::BackupLog,
+            false => Right::BackupDatabase,
+        };
+        if self.session.may(&db, right, On::Database)? {
             return Ok(());
         }
         Err(denied())
@@ -130,7 +123,7 @@ impl Run<'_> {
 
     /// 3110, or 262 for who only looks, unless the session may make databases; its owner may restore a database.
     fn may_restore(&self, kind: RestoreKind, name: &str) -> SqlResult<()> {
-        if self.session.server_may("CRDB")? {
+        if self.session.server_may(Right::CreateAnyDatabase) {
             return Ok(());
         }
         if matches!(kind, RestoreKind::Database | RestoreKind::Log) {

@@ -13,6 +13,7 @@ use super::exec::{Called, Given};
 use super::server::argument;
 use super::{Run, command};
 use crate::error_log::entry::Entry;
+use crate::security::Right;
 use crate::sink::ColumnMeta;
 use crate::views::column::unix_time;
 
@@ -83,7 +84,7 @@ impl Run<'_> {
 
     /// 15003
     fn may_read_logs(&self) -> SqlResult<()> {
-        match self.session.server_may("ALLG")? {
+        match self.session.server_may(Right::AlterAnyLogin) {
             true => Ok(()),
             false => Err(SqlError::new(
                 &messages::ONLY_MEMBERS_OF_ROLE,
@@ -105,7 +106,7 @@ impl Run<'_> {
         let text = argument(given, 1, "@message").and_then(Value::as_text);
         let severity = argument(given, 2, "@severity").and_then(Value::as_text);
         // db_owner of master may, too.
-        if !self.session.server_may("CL")? && !self.owns_master()? {
+        if !self.session.server_may(Right::ControlServer) && !self.owns_master()? {
             return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]));
         }
         let known = |s: &String| {

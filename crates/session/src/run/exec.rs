@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
-use duramen_catalog::ModuleDef;
+use duramen_catalog::{ModuleDef, ObjectKind};
 use duramen_observe::{Counter, count};
 use duramen_query::Binder;
 use duramen_query::bind::resolve_type;
@@ -17,6 +17,7 @@ use super::nested::Inner;
 use super::{Ended, Next, Run, command, not_supported};
 use crate::program::{BodyOf, Program, Variable, compile_typed, find_variable, same};
 use crate::programs::{Callable, Parameter};
+use crate::security::Right;
 use crate::session::Session;
 use crate::table_types::{TableArgument, TableTypes, TypesOf};
 
@@ -186,6 +187,7 @@ impl Run<'_> {
             Some(s) => s.eq_ignore_ascii_case("sys") || s.eq_ignore_ascii_case("dbo"),
         };
         if system {
+            self.may_call(name)?;
             match name.name().to_ascii_lowercase().as_str() {
                 "sp_executesql" => return self.execute_sql(given),
                 "sp_describe_first_result_set" => return self.describe_first_result_set(&given),
@@ -193,10 +195,7 @@ impl Run<'_> {
                 // Calls of the wire, which come as calls and not as text; cursors not even so.
                 remote if is_remote(remote) => return Err(not_supported(remote)),
                 "sp_flush_log" => return self.flush_log(&given),
-                "sp_rename" => {
-                    self.session.require_owner()?;
-                    return self.rename(&given);
-                }
+                "sp_rename" => return self.rename(&given),
                 called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
                     return self.refresh_view(called, &given);
                 }
@@ -242,6 +241,30 @@ impl Run<'_> {
             &given,
             (Some(shown), Some(database)),
         )
+    }
+
+    /// Asks what a procedure of the system needs, which its row says, unless it depends on arguments.
+    fn may_call(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        if self.session.who.sysadmin {
+            return Ok(());
+        }
+        let caller = self.session.caller();
+        if let Some(coded) = crate::coded::find(name.schema(), name.name()) {
+            return match coded.asks_itself() {
+                true => Ok(()),
+                false => caller.require(&coded.needs, &[], |_| coded.refused(&caller.who.name)),
+            };
+        }
+        let found = crate::resource::find(name.schema(), name.name(), ObjectKind::PROCEDURE);
+        found.map_or(Ok(()), |m| {
+            caller.require(&crate::resource::needs(m), &[], |_| {
+                let error = SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
+                SqlError {
+                    procedure: Some(m.name.clone()),
+                    ..error
+                }
+            })
+        })
     }
 
     fn flush_log(&mut self, given: &[Given]) -> SqlResult<Called> {
@@ -502,7 +525,7 @@ impl Run<'_> {
             // A synonym in the same database opens what it stands for.
             let own = |m: &super::Meaning| !m.elsewhere;
             match self.session.synonym(name)?.filter(own) {
-                Some(_) => self.session.require_on(name, "EX")?,
+                Some(_) => self.session.require_on(name, Right::Execute)?,
                 None => self.session.require_execute(&db, &module)?,
             }
         }

@@ -11,33 +11,31 @@ use duramen_tsql::ast::{PermissionAction, PermissionStmt};
 use super::principals::cannot;
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
-use crate::security::{DB_OWNER, permission_code};
+use crate::security::{DB_OWNER, Right};
 
 const CLASS_DATABASE: u8 = 0;
 const CLASS_OBJECT: u8 = 1;
 const CLASS_SCHEMA: u8 = 3;
 const CLASS_SERVER: u8 = 100;
-/// Permissions that an object or a schema can have.
-const OF_OBJECTS: &[&str] = &["SL", "IN", "UP", "DL", "EX", "RF", "AL", "CL", "VW"];
 
 impl Run<'_> {
     pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> SqlResult<()> {
         if stmt.grant_option {
             return Err(not_supported("WITH GRANT OPTION and GRANT OPTION FOR"));
         }
-        let mut codes = Vec::new();
+        let mut rights = Vec::new();
         for name in &stmt.permissions {
-            let code = permission_code(name);
-            codes.push(code.ok_or_else(|| not_supported(&format!("the permission {name}")))?);
+            let right = Right::named(name);
+            rights.push(right.ok_or_else(|| not_supported(&format!("the permission {name}")))?);
         }
-        let server = stmt.on.is_none() && codes.iter().any(|(_, server)| *server);
+        let server = stmt.on.is_none() && rights.iter().any(|r| r.is_of_server());
         let state = match stmt.action {
             PermissionAction::Grant => Some(b'G'),
             PermissionAction::Deny => Some(b'D'),
             PermissionAction::Revoke => None,
         };
         if server {
-            return self.server_permission(stmt, &codes, state);
+            return self.server_permission(stmt, &rights, state);
         }
         if let Some(db) = self.session.instance.databases.find(&self.session.database)
             && !self.session.owns(&db)?
@@ -62,8 +60,8 @@ impl Run<'_> {
                     id => grantees.push(id),
                 }
             }
-            for (code, server) in &codes {
-                if *server || class != CLASS_DATABASE && !OF_OBJECTS.contains(code) {
+            for right in &rights {
+                if right.is_of_server() || class != CLASS_DATABASE && !right.is_of_objects() {
                     return Err(SqlError::new(
                         &messages::SYNTAX_NEAR,
                         &[&stmt.permissions.join(",")],
@@ -75,7 +73,7 @@ impl Run<'_> {
                         id: of,
                         grantee: *grantee,
                         grantor: 1,
-                        kind: (*code).to_owned(),
+                        kind: right.code().to_owned(),
                         state: b'G',
                     };
                     d.db.catalog.set_privilege(d.tx, &privilege, state)?;
@@ -89,14 +87,15 @@ impl Run<'_> {
     fn server_permission(
         &mut self,
         stmt: &PermissionStmt,
-        codes: &[(&'static str, bool)],
+        rights: &[Right],
         state: Option<u8>,
     ) -> SqlResult<()> {
         if !self.session.database.eq_ignore_ascii_case("master") {
             let message = &messages::SERVER_PERMISSION_OUTSIDE_MASTER;
             return Err(SqlError::new(message, &[]));
         }
-        if !self.session.who.sysadmin {
+        // Who controls the server holds all of it.
+        if !self.session.server_may(Right::ControlServer) {
             return Err(SqlError::new(&messages::PERMISSION_REFUSED, &[]));
         }
         self.define(command::OTHER, "GRANT", |d| {
@@ -107,13 +106,13 @@ impl Run<'_> {
                 if login.id == LOGIN_SA {
                     return Err(SqlError::new(&messages::GRANT_TO_OWNER, &[]));
                 }
-                for (code, _) in codes {
+                for right in rights {
                     let privilege = PrivilegeDef {
                         class: CLASS_SERVER,
                         id: 0,
                         grantee: login.id,
                         grantor: LOGIN_SA,
-                        kind: (*code).to_owned(),
+                        kind: right.code().to_owned(),
                         state: b'G',
                     };
                     d.db.catalog.set_privilege(d.tx, &privilege, state)?;

@@ -59,7 +59,9 @@ impl Run<'_> {
         }
         let options = self.session.options.clone();
         let home = self.session.database.clone();
-        let chained = database.clone().filter(|_| procedure.is_some());
+        // Procedures of the system open nothing of a database.
+        let own = program.stats.module().is_none_or(|m| m.object > 0);
+        let chained = database.clone().filter(|_| own && procedure.is_some());
         self.session.state.chain.push(chained);
         if let Some(database) = database {
             self.session.database = database.into();

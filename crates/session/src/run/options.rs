@@ -7,10 +7,38 @@ use duramen_txn::IsolationLevel;
 use duramen_types::{DateOrder, Value};
 
 use super::{Run, not_supported};
+use crate::security::statements::of_option;
 use crate::sink::EnvChange;
 
 impl Run<'_> {
+    /// What an option needs, which its row says; one without a row is refused, whoever asks.
+    fn may_set(&self, name: &str) -> SqlResult<()> {
+        let Some(needs) = of_option(name) else {
+            return Err(not_supported(&format!("SET {name}")));
+        };
+        self.session.caller().require(&needs, &[], |first| {
+            let right = first.map_or("", |(need, _)| need.right.name());
+            let args: [&dyn std::fmt::Display; 2] = [&right, &self.session.database];
+            SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args)
+        })
+    }
+
     pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
+        match option {
+            ast::SetOption::OnOff { names, .. } => {
+                names.iter().try_for_each(|n| self.may_set(n))?;
+            }
+            ast::SetOption::Statistics { names, .. } => {
+                let all = names.iter().map(|n| format!("STATISTICS {n}"));
+                all.into_iter().try_for_each(|n| self.may_set(&n))?;
+            }
+            ast::SetOption::Value { name, .. } => self.may_set(name)?,
+            // 1088, and not a permission, is what refuses it.
+            ast::SetOption::IdentityInsert { table, .. } if !self.session.who.sysadmin => {
+                self.may_alter(table)?;
+            }
+            ast::SetOption::IdentityInsert { .. } | ast::SetOption::IsolationLevel(_) => {}
+        }
         match option {
             ast::SetOption::OnOff { names, on } => {
                 names

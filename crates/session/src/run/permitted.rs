@@ -1,5 +1,6 @@
-//! What a statement needs, for sessions that are not `sysadmin`: asked before it runs. What statements read is asked where
-//! names are resolved (`host`), and calls where procedures are found (`exec`).
+//! What a statement needs, for sessions that are not `sysadmin`: asked before it runs, of what the statement names. Which
+//! right that is, the statement's row says (`security::statements`). What statements read is asked where names are resolved
+//! (`host`), and calls where procedures are found (`exec`).
 //!
 //! Numbers and texts: the pages of the single statements on Microsoft Learn, sections "Permissions".
 
@@ -9,10 +10,10 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::SCHEMA_SYS;
 use duramen_tsql::ast::{self, DropKind, ModuleKind, ModuleMode, StatementKind};
 
-use super::{Run, temp};
+use super::{Run, not_supported, temp};
 use crate::databases::OpenDb;
-use crate::names::partition_name;
-use crate::security::On;
+use crate::security::statements::row;
+use crate::security::{Needs, On, Right};
 
 type Refusal<'a> = &'a dyn Fn() -> SqlError;
 
@@ -22,63 +23,43 @@ impl Run<'_> {
         if self.session.who.sysadmin {
             return Ok(());
         }
-        self.session.state.writing = None;
         self.session.state.write_to_ask = None;
-        let output = match kind {
-            StatementKind::Insert(s) => s.output.as_ref(),
-            StatementKind::Update(s) => s.output.as_ref(),
-            StatementKind::Delete(s) => s.output.as_ref(),
-            _ => None,
+        let row = row(kind);
+        let right = match row.needs {
+            // Nothing runs it.
+            Needs::NotHere => return Err(not_supported(crate::names::statement_name(kind))),
+            Needs::AnyOf(all) => all[0].right,
+            // One's own, or asked where more is known.
+            Needs::Public(_) | Needs::Members(_) => return Ok(()),
+            // ALTER AUTHORIZATION says itself what is not there.
+            Needs::Sysadmin => return Ok(()),
         };
-        if let Some((ast::TargetKind::Table(into), _)) = output.and_then(|o| o.into.as_ref()) {
-            self.session.require_on(into, "IN")?;
-        }
         match kind {
-            StatementKind::Select(stmt) => match super::query::into(stmt) {
-                Some(name) if !temp::is_temporary(name) => {
-                    self.may_create("CRTB", "CREATE TABLE", Some(name))
-                }
-                _ => Ok(()),
-            },
-            StatementKind::Insert(stmt) => {
-                self.session.state.writing = named(&stmt.target).cloned();
-                self.may_write(&stmt.target, &[], &stmt.ctes, "IN")
+            StatementKind::Insert(_)
+            | StatementKind::InsertBulk(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_) => self.may_change(kind, right),
+            StatementKind::Select(_)
+            | StatementKind::CreateTable(_)
+            | StatementKind::CreateType(_)
+            | StatementKind::CreateSynonym { .. }
+            | StatementKind::CreateSchema { .. }
+            | StatementKind::Partition(_) => {
+                self.may_create(right, row.name, created(kind))?;
+                self.may_refer(kind)
             }
-            StatementKind::InsertBulk(stmt) => self.session.require_on(&stmt.table, "IN"),
-            StatementKind::Update(stmt) => {
-                if stmt.where_.is_none() && stmt.from.is_empty() {
-                    self.session.state.writing = named(&stmt.target).cloned();
-                }
-                self.may_write(&stmt.target, &stmt.from, &stmt.ctes, "UP")
-            }
-            StatementKind::Delete(stmt) => {
-                if stmt.where_.is_none() && stmt.from.is_empty() {
-                    self.session.state.writing = named(&stmt.target).cloned();
-                }
-                self.may_write(&stmt.target, &stmt.from, &stmt.ctes, "DL")
-            }
-            StatementKind::CreateTable(s) => self.may_create("CRTB", "CREATE TABLE", Some(&s.name)),
-            StatementKind::CreateType(s) => self.may_create("CRTY", "CREATE TYPE", Some(&s.name)),
-            StatementKind::CreateSynonym { name, .. } => {
-                self.may_create("CRSN", "CREATE SYNONYM", Some(name))
-            }
-            StatementKind::CreateSchema { .. } => self.may_create("CRSM", "CREATE SCHEMA", None),
-            StatementKind::Partition(s) => self.may_create("ALDS", partition_name(s), None),
             StatementKind::AlterSchema { schema, name, .. } => {
-                let object = name.name();
-                self.may(name, &|| {
-                    super::principals::cannot("find", "object", object)
+                self.may(name, right, &|| {
+                    super::principals::cannot("find", "object", name.name())
                 })?;
-                let schema = ast::ObjectName {
-                    parts: vec![schema.clone()],
-                    line: name.line,
-                };
-                let shown = schema.name();
-                let refused = || super::principals::cannot("find", "schema", shown);
-                self.may_drop_in(&schema, &refused)
+                let refused = || super::principals::cannot("find", "schema", schema);
+                self.may_in_schema(schema, Right::Alter, &refused)
             }
-            StatementKind::CreateModule(s) => self.may_define(s),
-            StatementKind::AlterTable(s) => self.may_alter(&s.table),
+            StatementKind::CreateModule(s) => self.may_define(s, right, row.name),
+            StatementKind::AlterTable(s) => {
+                self.may_alter(&s.table)?;
+                self.may_refer(kind)
+            }
             StatementKind::AlterIndex(s) => self.may_alter(&s.table),
             StatementKind::TruncateTable { table, .. } => self.may_alter(table),
             StatementKind::CreateIndex(s) => match &s.table {
@@ -89,105 +70,52 @@ impl Run<'_> {
             StatementKind::UpdateStatistics { table, .. } => self.may_alter(table),
             StatementKind::DropIndex { indexes, .. } => {
                 indexes.iter().try_for_each(|(index, t)| {
-                    self.may(t, &|| dropped("index", &format!("{}.{index}", t.display())))
+                    let refused = || dropped("index", &format!("{}.{index}", t.display()));
+                    self.may(t, right, &refused)
                 })
             }
-            StatementKind::Drop { kind, names, .. } => {
-                names.iter().try_for_each(|n| self.may_drop(*kind, n))
+            StatementKind::Drop { kind, names, .. } => names
+                .iter()
+                .try_for_each(|n| self.may_drop(*kind, right, n)),
+            StatementKind::CreateDatabase(_)
+            | StatementKind::AlterDatabase(_)
+            | StatementKind::DropDatabase { .. } => self.may_administer(kind, right),
+            StatementKind::AlterDatabaseScopedConfiguration(_) => self.in_current(right, &|_| {
+                SqlError::new(&messages::USER_PERMISSION_DENIED, &[])
+            }),
+            StatementKind::Checkpoint(_) => self.in_current(right, &|name| {
+                SqlError::new(&messages::CHECKPOINT_PERMISSION, &[&name])
+            }),
+            StatementKind::Kill { .. } => {
+                self.of_server(right, &|| SqlError::new(&messages::KILL_PERMISSION, &[]))
             }
-            StatementKind::CreateDatabase(_) => match self.session.server_may("CRDB")? {
-                true => Ok(()),
-                false => Err(in_database("CREATE DATABASE", "master")),
-            },
-            StatementKind::AlterDatabase(s) => {
-                let name = s
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| self.session.database.to_string());
-                match self.owns(&name)? || self.session.server_may("ALDB")? {
-                    true => Ok(()),
-                    false => Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name])),
-                }
-            }
-            StatementKind::DropDatabase { names, .. } => {
-                for n in names {
-                    if !self.owns(n)? && !self.session.server_may("ALDB")? {
-                        return Err(dropped("database", n));
-                    }
-                }
-                Ok(())
-            }
-            StatementKind::AlterDatabaseScopedConfiguration(_) => {
-                let name = self.session.database.to_string();
-                match self.owns(&name)? {
-                    true => Ok(()),
-                    false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
-                }
-            }
-            StatementKind::Checkpoint(_) => {
-                let name = self.session.database.to_string();
-                match self.owns(&name)? {
-                    true => Ok(()),
-                    false => Err(SqlError::new(&messages::CHECKPOINT_PERMISSION, &[&name])),
-                }
-            }
-            StatementKind::Kill { .. } => match self.session.server_may("ALCN")? {
-                true => Ok(()),
-                false => Err(SqlError::new(&messages::KILL_PERMISSION, &[])),
-            },
-            StatementKind::Dbcc(s) => {
-                // INPUTBUFFER asks for itself.
-                let free = ["INPUTBUFFER", "USEROPTIONS", "TRACESTATUS"].contains(&s.name.as_str());
-                let of_sysadmin = [
-                    "DBINFO",
-                    "DROPCLEANBUFFERS",
-                    "FLUSHPROCINDB",
-                    "FREEPROCCACHE",
-                    "FREESYSTEMCACHE",
-                    "IND",
-                    "PAGE",
-                    "TRACEON",
-                    "TRACEOFF",
-                ]
-                .contains(&s.name.as_str());
-                let name = self.session.database.to_string();
-                match free || !of_sysadmin && self.owns(&name)? {
-                    true => Ok(()),
-                    false => {
-                        let args: [&dyn Display; 2] = [&self.session.who.name, &s.name];
-                        Err(SqlError::new(&messages::DBCC_PERMISSION_DENIED, &args))
-                    }
-                }
-            }
+            StatementKind::Shutdown { .. } => self.of_server(right, &|| {
+                SqlError::new(&messages::SHUTDOWN_PERMISSION, &[])
+            }),
+            StatementKind::Reconfigure { .. } => self.of_server(right, &|| {
+                SqlError::new(&messages::RECONFIGURE_PERMISSION, &[])
+            }),
+            StatementKind::CreateEventSession(_)
+            | StatementKind::AlterEventSession(_)
+            | StatementKind::DropEventSession { .. } => self.of_server(right, &|| {
+                SqlError::new(&messages::USER_PERMISSION_DENIED, &[])
+            }),
             // These ask where they know more: on whom, or where their rows go.
             StatementKind::Principal(_)
             | StatementKind::Permission(_)
             | StatementKind::Backup(_)
             | StatementKind::Restore(_)
-            | StatementKind::DeclareTable { .. }
-            | StatementKind::Declare(_)
             | StatementKind::Exec(_)
             | StatementKind::Use(_) => Ok(()),
-            // These ask for themselves.
-            StatementKind::AlterAuthorization { .. }
-            | StatementKind::Shutdown { .. }
-            | StatementKind::Reconfigure { .. } => Ok(()),
-            // ALTER ANY EVENT SESSION is of CONTROL SERVER's here.
-            StatementKind::CreateEventSession(_)
-            | StatementKind::AlterEventSession(_)
-            | StatementKind::DropEventSession { .. } => match self.session.who.sysadmin {
-                true => Ok(()),
-                false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
-            },
-            // Nothing runs these yet: the error that says so is everybody's.
+            // Their rows name no right, and so they do not come here; one that did would be refused.
             StatementKind::Merge(_)
             | StatementKind::CreateSequence(_)
+            | StatementKind::AlterAuthorization { .. }
+            | StatementKind::Declare(_)
+            | StatementKind::DeclareTable { .. }
             | StatementKind::DeclareCursor(_)
             | StatementKind::Cursor(_)
-            | StatementKind::ExecuteAs { .. }
-            | StatementKind::Revert => Ok(()),
-            // A session's own variables, options, flow and transactions.
-            StatementKind::SetVariable { .. }
+            | StatementKind::SetVariable { .. }
             | StatementKind::SetOption(_)
             | StatementKind::If { .. }
             | StatementKind::While { .. }
@@ -205,7 +133,131 @@ impl Run<'_> {
             | StatementKind::BeginTran { .. }
             | StatementKind::Commit { .. }
             | StatementKind::Rollback { .. }
-            | StatementKind::SaveTran { .. } => Ok(()),
+            | StatementKind::SaveTran { .. }
+            | StatementKind::ExecuteAs { .. }
+            | StatementKind::Revert
+            | StatementKind::Dbcc(_) => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
+        }
+    }
+
+    /// INSERT, UPDATE and DELETE: the right to change the target, SELECT where its columns are read, INSERT where OUTPUT
+    /// goes to.
+    fn may_change(&mut self, kind: &StatementKind, right: Right) -> SqlResult<()> {
+        let (target, from, ctes, output, reads) = match kind {
+            StatementKind::Insert(s) => {
+                let output = s.output.as_ref();
+                (&s.target, &[][..], &s.ctes, output, output.is_some())
+            }
+            StatementKind::Update(s) => {
+                let output = s.output.as_ref();
+                let reads = output.is_some()
+                    || s.where_.is_some()
+                    || !s.from.is_empty()
+                    || s.set.iter().any(set_reads);
+                (&s.target, &s.from[..], &s.ctes, output, reads)
+            }
+            StatementKind::Delete(s) => {
+                let output = s.output.as_ref();
+                let reads = output.is_some() || s.where_.is_some() || !s.from.is_empty();
+                (&s.target, &s.from[..], &s.ctes, output, reads)
+            }
+            StatementKind::InsertBulk(s) => return self.session.require_on(&s.table, right),
+            _ => return Ok(()),
+        };
+        if let Some((ast::TargetKind::Table(into), _)) = output.and_then(|o| o.into.as_ref()) {
+            self.session.require_on(into, Right::Insert)?;
+        }
+        self.may_write(target, from, ctes, right, reads)
+    }
+
+    /// REFERENCES on the tables that foreign keys refer to: a key tells which values are there, and keeps them there.
+    fn may_refer(&self, kind: &StatementKind) -> SqlResult<()> {
+        let (elements, own) = match kind {
+            StatementKind::CreateTable(s) => (&s.elements, &s.name),
+            StatementKind::AlterTable(s) => match &s.action {
+                ast::AlterTableAction::Add { elements, .. } => (elements, &s.table),
+                ast::AlterTableAction::Switch { target, .. } => return self.may_alter(target),
+                _ => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        let constraints = elements.iter().flat_map(|e| match e {
+            ast::TableElement::Column(c) => c.constraints.iter().collect(),
+            ast::TableElement::Constraint(c) => vec![c],
+            ast::TableElement::Index(_) => Vec::new(),
+        });
+        for c in constraints {
+            if let ast::ConstraintKind::ForeignKey { table, .. } = &c.kind
+                && table.parts != own.parts
+            {
+                self.session
+                    .require_through(table, Right::References, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// 15151 for the owner of a new schema that is neither the session's user nor a role of its, unless it owns the database:
+    /// IMPERSONATE can be given to nobody.
+    pub(super) fn may_make_owner(&self, owner: Option<&str>) -> SqlResult<()> {
+        let Some(owner) = owner.filter(|_| !self.session.who.sysadmin) else {
+            return Ok(());
+        };
+        let Some(db) = self.session.instance.databases.find(&self.session.database) else {
+            return Ok(());
+        };
+        let snapshot = db.catalog.snapshot()?;
+        let user = snapshot.security.user(owner).map(|u| u.id);
+        let own = self.session.roles_in(&db)?;
+        match self.session.owns(&db)? || user.is_some_and(|u| u != 0 && own.contains(&u)) {
+            true => Ok(()),
+            false => Err(super::principals::cannot("find", "user", owner)),
+        }
+    }
+
+    /// CREATE, ALTER and DROP DATABASE.
+    fn may_administer(&self, kind: &StatementKind, right: Right) -> SqlResult<()> {
+        match kind {
+            StatementKind::AlterDatabase(s) => {
+                let name = s
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| self.session.database.to_string());
+                let may = self.owns(&name)? || self.session.server_may(Right::AlterAnyDatabase);
+                match may {
+                    true => Ok(()),
+                    false => Err(SqlError::new(&messages::ALTER_DATABASE_NO_ACCESS, &[&name])),
+                }
+            }
+            StatementKind::DropDatabase { names, .. } => {
+                for n in names {
+                    if !self.owns(n)? && !self.session.server_may(Right::AlterAnyDatabase) {
+                        return Err(dropped("database", n));
+                    }
+                }
+                Ok(())
+            }
+            _ => self.of_server(right, &|| in_database("CREATE DATABASE", "master")),
+        }
+    }
+
+    /// A right of the server, or the refusal.
+    fn of_server(&self, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
+        match self.session.server_may(right) {
+            true => Ok(()),
+            false => Err(refused()),
+        }
+    }
+
+    /// A right of the current database, or the refusal, which gets its name.
+    fn in_current(&self, right: Right, refused: &dyn Fn(&str) -> SqlError) -> SqlResult<()> {
+        let name = self.session.database.to_string();
+        let Some(db) = self.session.instance.databases.find(&name) else {
+            return Ok(());
+        };
+        match self.session.may(&db, right, On::Database)? {
+            true => Ok(()),
+            false => Err(refused(&name)),
         }
     }
 
@@ -223,7 +275,8 @@ impl Run<'_> {
         target: &ast::Target,
         from: &[ast::TableSource],
         ctes: &[ast::Cte],
-        asked: &'static str,
+        asked: Right,
+        reads: bool,
     ) -> SqlResult<()> {
         let Some(name) = named(target) else {
             return Ok(());
@@ -240,14 +293,28 @@ impl Run<'_> {
             self.session.state.write_to_ask = Some(asked);
             return Ok(());
         }
-        self.session.require_on(name, asked)
+        self.session.require_on(name, asked)?;
+        match reads {
+            true => self.session.require_on(name, Right::Select),
+            false => Ok(()),
+        }
     }
 
     /// 262 unless objects of that kind may be made, 2760 unless it may be in that schema.
-    fn may_create(&self, code: &str, what: &str, name: Option<&ast::ObjectName>) -> SqlResult<()> {
+    fn may_create(
+        &self,
+        right: Right,
+        what: &str,
+        name: Option<&ast::ObjectName>,
+    ) -> SqlResult<()> {
         if name.is_some_and(temp::is_temporary) {
             return Ok(());
         }
+        let what = if what == "SELECT INTO" {
+            "CREATE TABLE"
+        } else {
+            what
+        };
         let database = name
             .and_then(|n| n.database())
             .unwrap_or(&self.session.database);
@@ -255,7 +322,7 @@ impl Run<'_> {
             return Ok(());
         };
         self.session.may_enter(&db)?;
-        if !self.session.may(&db, code, On::Database)? {
+        if !self.session.may(&db, right, On::Database)? {
             return Err(in_database(what, &db.db.name));
         }
         let Some(name) = name else { return Ok(()) };
@@ -264,66 +331,55 @@ impl Run<'_> {
         let Some(schema) = snapshot.schema(shown) else {
             return Ok(());
         };
-        match self.session.may(&db, "AL", On::Schema(schema.id))? {
+        match self.session.may(&db, Right::Alter, On::Schema(schema.id))? {
             true => Ok(()),
             false => Err(SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&shown])),
         }
     }
 
-    fn may_define(&self, s: &ast::CreateModule) -> SqlResult<()> {
-        let (code, what, kind) = match &s.kind {
-            ModuleKind::View { .. } => ("CRVW", "CREATE VIEW", "view"),
-            ModuleKind::Procedure { .. } => ("CRPR", "CREATE PROCEDURE", "procedure"),
-            ModuleKind::Trigger { .. } => {
-                return self.may(&s.name, &|| {
-                    super::principals::cannot("alter", "trigger", s.name.name())
-                });
-            }
-            _ => ("CRFN", "CREATE FUNCTION", "function"),
+    fn may_define(&self, s: &ast::CreateModule, right: Right, what: &str) -> SqlResult<()> {
+        let kind = match &s.kind {
+            ModuleKind::View { .. } => "view",
+            ModuleKind::Procedure { .. } => "procedure",
+            ModuleKind::Trigger { .. } => "trigger",
+            ModuleKind::ScalarFunction { .. }
+            | ModuleKind::InlineFunction { .. }
+            | ModuleKind::TableFunction { .. } => "function",
         };
-        if s.mode == ModuleMode::Create || self.object(&s.name)?.is_none() {
-            return self.may_create(code, what, Some(&s.name));
+        let refused = || super::principals::cannot("alter", kind, s.name.name());
+        if let ModuleKind::Trigger { table, .. } = &s.kind {
+            return self.may(table, Right::Alter, &refused);
         }
-        self.may(&s.name, &|| {
-            super::principals::cannot("alter", kind, s.name.name())
-        })
+        let made = s.mode == ModuleMode::Create || self.object(&s.name)?.is_none();
+        match made && right != Right::Alter {
+            true => self.may_create(right, what, Some(&s.name)),
+            false => self.may(&s.name, Right::Alter, &refused),
+        }
     }
 
     pub(super) fn may_alter(&self, name: &ast::ObjectName) -> SqlResult<()> {
-        self.may(name, &|| {
+        self.may(name, Right::Alter, &|| {
             SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()])
         })
     }
 
-    fn may_drop(&self, kind: DropKind, name: &ast::ObjectName) -> SqlResult<()> {
+    fn may_drop(&self, kind: DropKind, right: Right, name: &ast::ObjectName) -> SqlResult<()> {
         let what = match kind {
+            // These say what they refuse of whom.
             DropKind::Login | DropKind::User | DropKind::Role => return Ok(()),
             DropKind::Statistics => {
                 let mut table = name.clone();
                 table.parts.pop();
-                return self.may(&table, &|| dropped("statistics", &name.display()));
+                return self.may(&table, right, &|| dropped("statistics", &name.display()));
             }
             DropKind::Schema => {
                 let name = name.name();
-                let Some(db) = self.session.instance.databases.find(&self.session.database) else {
-                    return Ok(());
-                };
-                let snapshot = db.catalog.snapshot()?;
-                let schema = snapshot.schema(name).map(|s| On::Schema(s.id));
-                return match self
-                    .session
-                    .may(&db, "CL", schema.unwrap_or(On::Database))?
-                {
-                    true => Ok(()),
-                    false => Err(super::principals::cannot("drop", "schema", name)),
-                };
+                let refused = || super::principals::cannot("drop", "schema", name);
+                return self.may_in_schema(name, right, &refused);
             }
             DropKind::Type => {
-                let schema = ast::ObjectName {
-                    parts: vec![name.schema().unwrap_or("dbo").to_owned()],
-                    line: name.line,
-                };
-                return self.may_drop_in(&schema, &|| dropped("type", &name.display()));
+                let schema = name.schema().unwrap_or("dbo");
+                return self.may_in_schema(schema, right, &|| dropped("type", &name.display()));
             }
             DropKind::Table => "table",
             DropKind::View => "view",
@@ -335,23 +391,25 @@ impl Run<'_> {
             DropKind::Default => "default",
             DropKind::Rule => "rule",
         };
-        self.may(name, &|| dropped(what, &name.display()))
+        self.may(name, right, &|| dropped(what, &name.display()))
     }
 
-    fn may_drop_in(&self, schema: &ast::ObjectName, refused: Refusal<'_>) -> SqlResult<()> {
+    /// A right on a schema of the current database; where there is none, on the database.
+    fn may_in_schema(&self, schema: &str, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
         let Some(db) = self.session.instance.databases.find(&self.session.database) else {
             return Ok(());
         };
         let snapshot = db.catalog.snapshot()?;
-        let found = snapshot.schema(schema.name()).map(|s| On::Schema(s.id));
-        match self.session.may(&db, "AL", found.unwrap_or(On::Database))? {
+        let found = snapshot.schema(schema).map(|s| On::Schema(s.id));
+        let on = found.unwrap_or(On::Database);
+        match self.session.may(&db, right, on)? {
             true => Ok(()),
             false => Err(refused()),
         }
     }
 
-    /// ALTER on an object; where there is none, on its database: nobody learns which of the two is missing.
-    fn may(&self, name: &ast::ObjectName, refused: Refusal<'_>) -> SqlResult<()> {
+    /// A right on an object; where there is none, on its database: nobody learns which of the two is missing.
+    fn may(&self, name: &ast::ObjectName, right: Right, refused: Refusal<'_>) -> SqlResult<()> {
         if temp::is_temporary(name) {
             return Ok(());
         }
@@ -361,7 +419,7 @@ impl Run<'_> {
         };
         self.session.may_enter(&db)?;
         let on = self.object_in(&db, name)?.unwrap_or(On::Database);
-        match self.session.may(&db, "AL", on)? {
+        match self.session.may(&db, right, on)? {
             true => Ok(()),
             false => Err(refused()),
         }
@@ -388,11 +446,47 @@ impl Run<'_> {
     }
 }
 
+/// What a statement makes, as far as it has a schema.
+fn created(kind: &StatementKind) -> Option<&ast::ObjectName> {
+    match kind {
+        StatementKind::Select(s) => super::query::into(s),
+        StatementKind::CreateTable(s) => Some(&s.name),
+        StatementKind::CreateType(s) => Some(&s.name),
+        StatementKind::CreateSynonym { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
 /// The name of a target that is a table or view.
 fn named(target: &ast::Target) -> Option<&ast::ObjectName> {
     match &target.kind {
         ast::TargetKind::Table(name) => Some(name),
         ast::TargetKind::Variable(_) => None,
+    }
+}
+
+/// Whether what a column gets may depend on what is in the row.
+fn set_reads(set: &ast::SetClause) -> bool {
+    match set {
+        ast::SetClause::Column {
+            variable,
+            op,
+            value,
+            ..
+        } => variable.is_some() || op.is_some() || !is_apart(value),
+        ast::SetClause::Variable { .. } | ast::SetClause::Write { .. } => true,
+    }
+}
+
+/// Whether an expression is surely none of a row's.
+fn is_apart(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ast::ExprKind::Literal(_) | ast::ExprKind::Variable(_) | ast::ExprKind::Default => true,
+        ast::ExprKind::Unary { expr, .. } => is_apart(expr),
+        ast::ExprKind::Binary { left, right, .. } => is_apart(left) && is_apart(right),
+        ast::ExprKind::Function(call) => call.args.iter().all(is_apart),
+        ast::ExprKind::Cast(cast) => is_apart(&cast.expr),
+        _ => false,
     }
 }
 

@@ -11,7 +11,7 @@ use duramen_catalog::{LoginDef, Security};
 use duramen_tsql::ast::{self, NamedOption, OptionValue};
 
 use super::{Run, command, not_supported};
-use crate::security::password;
+use crate::security::{Right, is_above, password};
 
 /// The option of that name, with what it is set to.
 pub(super) fn option<'a>(options: &'a [NamedOption], name: &str) -> Option<&'a NamedOption> {
@@ -57,9 +57,18 @@ impl Run<'_> {
         Ok(master.catalog.snapshot()?.security.clone())
     }
 
+    /// Whether the session is not below a login: of sysadmin, or holding CONTROL SERVER. Who could change its password
+    /// would be that login.
+    fn reaches(&self, login: i32, security: &Security) -> bool {
+        let sysadmin = security.server_roles_of(login).contains(&SYSADMIN);
+        let own = self.session.who.sysadmin;
+        let controls = self.session.server_may(Right::ControlServer);
+        own || !sysadmin && (!is_above(login, security) || controls)
+    }
+
     /// 15247 for who may not change logins.
     fn may_alter_logins(&self) -> SqlResult<()> {
-        match self.session.server_may("ALLG")? {
+        match self.session.server_may(Right::AlterAnyLogin) {
             true => Ok(()),
             false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
         }
@@ -171,10 +180,9 @@ impl Run<'_> {
             .options
             .iter()
             .all(|o| matches!(o.name.as_str(), "PASSWORD" | "OLD_PASSWORD"));
-        let above = security.server_roles_of(login.id).contains(&SYSADMIN);
         if !(own && only_password) {
-            let may = self.session.server_may("ALLG")? && (!above || self.session.who.sysadmin);
-            if !may {
+            let may = self.session.server_may(Right::AlterAnyLogin);
+            if !may || !self.reaches(login.id, &security) {
                 return Err(cannot("alter", "login", &stmt.name));
             }
         }
@@ -229,8 +237,7 @@ impl Run<'_> {
         if self.session.instance.is_logged_in(id) {
             return Err(SqlError::new(&messages::LOGIN_IN_USE, &[&login.name]));
         }
-        let above = security.server_roles_of(id).contains(&SYSADMIN);
-        if above && !self.session.who.sysadmin {
+        if !self.reaches(id, &security) {
             return Err(cannot("drop", "login", name));
         }
         self.owns_no_database(&login.name, &login.sid)?;

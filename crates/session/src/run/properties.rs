@@ -13,7 +13,7 @@ use duramen_types::Value;
 use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
 use crate::program::same;
-use crate::security::On;
+use crate::security::{On, Right};
 
 const LEVELS: [(&str, &str); 3] = [
     ("@level0type", "@level0name"),
@@ -96,7 +96,7 @@ impl Run<'_> {
             class::SCHEMA => On::Schema(id),
             _ => On::Object { id, schema },
         };
-        if !self.session.may(&db, "AL", on)? {
+        if !self.session.may(&db, Right::Alter, on)? {
             let args: [&dyn Display; 1] = [&shown];
             return Err(SqlError::new(
                 &messages::EXTENDED_PROPERTY_OBJECT_INVALID,

@@ -312,7 +312,7 @@ fn reads_nothing(stmt: &ast::SelectStmt) -> bool {
     matches!(&stmt.body, ast::QueryExpr::Select(spec) if spec.from.is_empty())
 }
 
-pub(super) fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
+pub(crate) fn into(stmt: &ast::SelectStmt) -> Option<&ast::ObjectName> {
     match &stmt.body {
         ast::QueryExpr::Select(spec) => spec.into.as_ref(),
         // SELECT ... INTO ... UNION ...: the first SELECT names the table.

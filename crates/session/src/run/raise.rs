@@ -8,6 +8,7 @@ use duramen_tsql::ast;
 use duramen_types::{SqlType, to_display};
 
 use super::Run;
+use crate::security::Right;
 
 /// From now to the next time the clock shows this time of day.
 fn until_time_of_day(time: Duration) -> Duration {
@@ -131,7 +132,7 @@ impl Run<'_> {
         };
         let text = super::message_format::format(&text, &args)?;
         let logged = stmt.options.iter().any(|o| o == "LOG");
-        if logged && !self.session.server_may("ALTR")? {
+        if logged && !self.session.server_may(Right::AlterTrace) {
             return Err(SqlError::new(&messages::RAISERROR_LOG_PERMISSION, &[]));
         }
         if severity > 18 && !logged {

@@ -149,6 +149,9 @@ impl Run<'_> {
             SqlError::new(&messages::OBJECT_NOT_IN_DATABASE, &args)
         };
         let name = duramen_tsql::parse_name(&shown).map_err(|_| not_found())?;
+        if !self.session.who.sysadmin {
+            self.may_alter(&name).map_err(|_| not_found())?;
+        }
         let kinds = [
             ObjectKind::VIEW,
             ObjectKind::PROCEDURE,

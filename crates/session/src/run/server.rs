@@ -6,6 +6,7 @@ use duramen_types::Value;
 use super::exec::{Called, Given};
 use super::{Run, command, not_supported};
 use crate::program::same;
+use crate::security::Right;
 
 pub(super) fn argument<'a>(given: &'a [Given], at: usize, name: &str) -> Option<&'a Value> {
     let named = |g: &&Given| g.name.as_deref().is_some_and(|n| same(n, name));
@@ -48,9 +49,10 @@ impl Run<'_> {
     fn change_configuration(&mut self, given: &[Given], value: &Value) -> SqlResult<Called> {
         let name = argument(given, 0, "@configname").and_then(Value::as_text);
         let name = name.unwrap_or_default();
-        if !self.session.server_may("ALST")? {
-            return Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]));
-        }
+        let (_, needs) = crate::coded::CONFIGURES;
+        self.session.caller().require(&needs, &[], |_| {
+            SqlError::new(&messages::USER_PERMISSION_DENIED, &[])
+        })?;
         let asked = value
             .as_i64()
             .or_else(|| value.as_text()?.trim().parse().ok());
@@ -102,7 +104,7 @@ impl Run<'_> {
     fn may_detach(&self, name: &str) -> SqlResult<()> {
         let db = self.session.instance.databases.find(name);
         let owns = db.map_or(Ok(false), |db| self.session.owns(&db))?;
-        match owns || self.session.server_may("ALDB")? {
+        match owns || self.session.server_may(Right::AlterAnyDatabase) {
             true => Ok(()),
             false => Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[])),
         }
@@ -110,7 +112,7 @@ impl Run<'_> {
 
     /// RECONFIGURE [WITH OVERRIDE]
     pub(super) fn reconfigure(&mut self, with_override: bool) -> SqlResult<()> {
-        if !self.session.server_may("ALST")? {
+        if !self.session.server_may(Right::AlterSettings) {
             return Err(SqlError::new(&messages::RECONFIGURE_PERMISSION, &[]));
         }
         if self.session.in_transaction() {
@@ -127,7 +129,7 @@ impl Run<'_> {
     /// SHUTDOWN: what runs is cancelled, every database takes a checkpoint and closes. WITH NOWAIT: the process ends here;
     /// the next start recovers. SQL Server lets running statements end first.
     pub(super) fn shut_down(&mut self, nowait: bool) -> SqlResult<()> {
-        if !self.session.server_may("SHDN")? {
+        if !self.session.server_may(Right::Shutdown) {
             return Err(SqlError::new(&messages::SHUTDOWN_PERMISSION, &[]));
         }
         let instance = self.session.instance.clone();

@@ -5,14 +5,14 @@
 use std::fmt::Display;
 
 use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::UserDef;
 use duramen_catalog::security::moment;
+use duramen_catalog::{Security, UserDef};
 use duramen_tsql::ast;
 
 use super::principals::{cannot, word};
 use super::{Run, command, not_supported};
 use crate::ddl::Ddl;
-use crate::security::{DB_OWNER, On};
+use crate::security::{DB_OWNER, On, Right};
 
 /// Roles of SQL Server have ids up to here.
 const LAST_FIXED_ROLE: i32 = 16_399;
@@ -25,7 +25,7 @@ impl Run<'_> {
     /// 15247 unless the session owns the database or holds a permission there.
     fn may_change_principals(
         &self,
-        asked: &str,
+        asked: Right,
         refused: impl FnOnce() -> SqlError,
     ) -> SqlResult<()> {
         let Some(db) = self.session.instance.databases.find(&self.session.database) else {
@@ -39,7 +39,7 @@ impl Run<'_> {
 
     pub(super) fn create_user(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
         let denied = || SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
-        self.may_change_principals("ALUS", denied)?;
+        self.may_change_principals(Right::AlterAnyUser, denied)?;
         let mut login = stmt.name.clone();
         let mut without = false;
         for o in &stmt.options {
@@ -87,7 +87,11 @@ impl Run<'_> {
 
     pub(super) fn alter_user(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
         let refused = || cannot("alter", "user", &stmt.name);
-        self.may_change_principals("ALUS", refused)?;
+        self.may_change_principals(Right::AlterAnyUser, refused)?;
+        // Who could make a user another login's would be that user.
+        if stmt.options.iter().any(|o| o.name == "LOGIN") {
+            self.may_change_principals(Right::Control, refused)?;
+        }
         let master = self.session.instance.databases.master()?;
         let logins = master.catalog.snapshot()?;
         self.define(command::OTHER, "ALTER USER", |d| {
@@ -112,7 +116,7 @@ impl Run<'_> {
 
     pub(super) fn create_role(&mut self, stmt: &ast::PrincipalStmt) -> SqlResult<()> {
         let denied = || SqlError::new(&messages::USER_PERMISSION_DENIED, &[]);
-        self.may_change_principals("CRRL", denied)?;
+        self.may_change_principals(Right::CreateRole, denied)?;
         for o in &stmt.options {
             match (o.name.as_str(), word(o).to_ascii_lowercase().as_str()) {
                 ("AUTHORIZATION", "dbo") => {}
@@ -143,12 +147,15 @@ impl Run<'_> {
         if high && !owns {
             return Err(refused());
         }
-        self.may_change_principals("ALRL", refused)?;
+        self.may_change_principals(Right::AlterAnyRole, refused)?;
         self.define(command::OTHER, "ALTER ROLE", |d| {
             let snapshot = d.db.catalog.snapshot()?;
             let security = &snapshot.security;
             let role = security.user(&stmt.name).filter(|r| r.role);
             let role = role.ok_or_else(refused)?;
+            if !owns && gives_more(security, role.id) {
+                return Err(refused());
+            }
             for o in &stmt.options {
                 let add = match o.name.as_str() {
                     "ADD MEMBER" => true,
@@ -191,7 +198,11 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let what = if role { "role" } else { "user" };
         let refused = || cannot("drop", what, name);
-        let asked = if role { "ALRL" } else { "ALUS" };
+        let asked = if role {
+            Right::AlterAnyRole
+        } else {
+            Right::AlterAnyUser
+        };
         self.may_change_principals(asked, refused)?;
         self.define(command::OTHER, "DROP USER", |d| {
             let snapshot = d.db.catalog.snapshot()?;
@@ -215,6 +226,27 @@ impl Run<'_> {
             d.db.catalog.drop_user(d.tx, user.id)
         })
     }
+}
+
+/// Whether a role's members are owners, or of another fixed role, or control the database: who may only change roles
+/// could make itself that. SQL Server lets members of db_securityadmin do so.
+fn gives_more(security: &Security, role: i32) -> bool {
+    let roles = security.roles_of(role);
+    let fixed = roles
+        .iter()
+        .any(|r| (DB_OWNER..=LAST_FIXED_ROLE).contains(r));
+    let mut given = security.privileges.iter();
+    fixed
+        || given.any(|p| {
+            let right = Right::of_code(&p.kind, false);
+            let much = right.is_some_and(|r| {
+                matches!(
+                    r,
+                    Right::Control | Right::Alter | Right::AlterAnyRole | Right::AlterAnyUser
+                )
+            });
+            p.class == 0 && p.state != b'D' && much && roles.contains(&p.grantee)
+        })
 }
 
 /// A user or role that somebody has made.

@@ -1,17 +1,22 @@
 //! Whether a principal of a database holds a permission: denials first, then ownership, fixed roles and grants.
 //!
-//! The order and the coverage (database over schema over object, CONTROL over all) follow Microsoft Learn, "Permissions
-//! (Database Engine)", summary of the permission check algorithm.
+//! The order and the coverage (server over database over schema over object, CONTROL over all) follow Microsoft Learn,
+//! "Permissions (Database Engine)", summary of the permission check algorithm.
 
-use duramen_base::{SqlError, SqlResult, messages};
-use duramen_catalog::{ModuleDef, SCHEMA_SYS};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use duramen_base::{DbId, SqlError, SqlResult, messages};
+use duramen_catalog::{ModuleDef, SCHEMA_SYS, Snapshot};
 use duramen_tsql::ast;
+use duramen_types::Value;
 
 use super::{
-    DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN, DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DBO,
-    Who,
+    DB_ACCESSADMIN, DB_BACKUPOPERATOR, DB_DATAREADER, DB_DATAWRITER, DB_DDLADMIN,
+    DB_DENYDATAREADER, DB_DENYDATAWRITER, DB_OWNER, DB_SECURITYADMIN, DBO, Need, Needs, Of, Right,
+    Visible, Who,
 };
-use crate::databases::OpenDb;
+use crate::databases::{Databases, OpenDb};
 use crate::session::Session;
 
 /// What a permission is asked for.
@@ -22,72 +27,50 @@ pub(crate) enum On {
     Object { id: i32, schema: i32 },
 }
 
-/// Permissions by their names, with the codes of `sys.database_permissions.type` and `sys.server_permissions.type`, and
-/// whether they are of the server.
-const NAMED: &[(&str, &str, bool)] = &[
-    ("SELECT", "SL", false),
-    ("INSERT", "IN", false),
-    ("UPDATE", "UP", false),
-    ("DELETE", "DL", false),
-    ("EXECUTE", "EX", false),
-    ("REFERENCES", "RF", false),
-    ("ALTER", "AL", false),
-    ("CONTROL", "CL", false),
-    ("CONNECT", "CO", false),
-    ("VIEW DEFINITION", "VW", false),
-    ("VIEW DATABASE STATE", "VWDS", false),
-    ("CREATE TABLE", "CRTB", false),
-    ("CREATE VIEW", "CRVW", false),
-    ("CREATE PROCEDURE", "CRPR", false),
-    ("CREATE FUNCTION", "CRFN", false),
-    ("CREATE TYPE", "CRTY", false),
-    ("CREATE SCHEMA", "CRSM", false),
-    ("CREATE ROLE", "CRRL", false),
-    ("ALTER ANY USER", "ALUS", false),
-    ("ALTER ANY ROLE", "ALRL", false),
-    ("ALTER ANY DATASPACE", "ALDS", false),
-    ("CONNECT SQL", "COSQ", true),
-    ("CONTROL SERVER", "CL", true),
-    ("VIEW SERVER STATE", "VWSS", true),
-    ("ALTER ANY LOGIN", "ALLG", true),
-    ("ALTER ANY DATABASE", "ALDB", true),
-    ("CREATE ANY DATABASE", "CRDB", true),
-    ("ALTER ANY CONNECTION", "ALCN", true),
-    ("ALTER TRACE", "ALTR", true),
-];
-
-/// The code of a permission as GRANT names it, and whether it is of the server.
-pub(crate) fn permission_code(name: &str) -> Option<(&'static str, bool)> {
-    let name = match name {
-        "EXEC" => "EXECUTE",
-        "CREATE PROC" => "CREATE PROCEDURE",
-        other => other,
-    };
-    let found = NAMED.iter().find(|(n, _, _)| *n == name);
-    found.map(|(_, code, server)| (*code, *server))
+/// Whether a fixed role of a database gives a permission there.
+/// <https://learn.microsoft.com/sql/relational-databases/security/authentication-access/database-level-roles>
+fn fixed_role_gives(role: i32, asked: Right) -> bool {
+    use Right::*;
+    match role {
+        DB_OWNER => true,
+        DB_ACCESSADMIN => matches!(asked, AlterAnyUser | CreateSchema),
+        DB_SECURITYADMIN => matches!(
+            asked,
+            AlterAnyRole | CreateRole | CreateSchema | ViewDefinition
+        ),
+        DB_DDLADMIN => {
+            asked.makes_objects()
+                || matches!(
+                    asked,
+                    Alter
+                        | AlterAnySchema
+                        | CreateSchema
+                        | AlterAnyDataspace
+                        | Checkpoint
+                        | References
+                        | ViewDefinition
+                )
+        }
+        DB_BACKUPOPERATOR => matches!(asked, BackupDatabase | BackupLog | Checkpoint),
+        DB_DATAREADER => asked == Select,
+        DB_DATAWRITER => matches!(asked, Insert | Update | Delete),
+        _ => false,
+    }
 }
 
-/// Every permission that there is: its name, its code and whether it is of the server.
-pub(crate) fn permissions() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-    NAMED.iter().copied()
-}
-
-/// The name of a permission's code.
-pub(crate) fn permission_name(code: &str, server: bool) -> &'static str {
-    let found = NAMED.iter().find(|(_, c, s)| *c == code && *s == server);
-    found.map_or("", |(name, _, _)| name)
-}
-
-/// Whether a permission that somebody has is, or includes, the one that is asked for.
-fn includes(held: &str, asked: &str) -> bool {
-    held == asked
-        || held == "CL"
-        || held == "AL" && (asked.starts_with("CR") || asked.starts_with("AL"))
+/// Whether a fixed role refuses it to its members, whatever else they hold.
+fn fixed_role_refuses(role: i32, asked: Right) -> bool {
+    use Right::*;
+    match role {
+        DB_DENYDATAREADER => asked == Select,
+        DB_DENYDATAWRITER => matches!(asked, Insert | Update | Delete),
+        _ => false,
+    }
 }
 
 impl Who {
     /// Whether the login holds a permission in a database.
-    pub fn may(&self, db: &OpenDb, asked: &str, on: On) -> SqlResult<bool> {
+    pub fn may(&self, db: &OpenDb, asked: Right, on: On) -> SqlResult<bool> {
         if self.sysadmin {
             return Ok(true);
         }
@@ -97,7 +80,14 @@ impl Who {
         if user == DBO {
             return Ok(true);
         }
-        let snapshot = db.catalog.snapshot()?;
+        Ok(self.holds(&*db.catalog.snapshot()?, user, asked, on))
+    }
+
+    /// The same of a user, by a picture of its database.
+    pub fn holds(&self, snapshot: &Snapshot, user: i32, asked: Right, on: On) -> bool {
+        if user == DBO {
+            return true;
+        }
         let security = &snapshot.security;
         let roles = security.roles_of(user);
         let (object, schema) = match on {
@@ -113,66 +103,239 @@ impl Who {
                     3 => schema == Some(p.id),
                     _ => false,
                 };
-                let wanted = match denied {
-                    true => p.kind == asked || p.kind == "CL",
-                    false => includes(&p.kind, asked),
-                };
-                there && wanted && roles.contains(&p.grantee) && (p.state == b'D') == denied
+                there
+                    && roles.contains(&p.grantee)
+                    && (p.state == b'D') == denied
+                    && Right::of_code(&p.kind, false).is_some_and(|r| match denied {
+                        true => r == asked || r == Right::Control,
+                        false => r.includes(asked),
+                    })
             })
         };
-        let reads = asked == "SL";
-        let writes = matches!(asked, "IN" | "UP" | "DL");
-        if held(true)
-            || reads && roles.contains(&DB_DENYDATAREADER)
-            || writes && roles.contains(&DB_DENYDATAWRITER)
-        {
-            return Ok(false);
+        if held(true) || roles.iter().any(|r| fixed_role_refuses(*r, asked)) {
+            return false;
         }
-        let owner = schema
-            .and_then(|s| snapshot.schemas.get(&s))
-            .map(|s| s.owner);
-        Ok(roles.contains(&DB_OWNER)
+        let owner = schema.and_then(|s| snapshot.schemas.get(&s));
+        let owner = owner.map(|s| s.owner);
+        roles.iter().any(|r| fixed_role_gives(*r, asked))
             || owner.is_some_and(|o| o > DBO && roles.contains(&o))
-            || reads && roles.contains(&DB_DATAREADER)
-            || writes && roles.contains(&DB_DATAWRITER)
-            || includes("AL", asked) && roles.contains(&DB_DDLADMIN)
-            || held(false))
+            || self.reaches(asked)
+            || held(false)
+    }
+}
+
+/// An argument, as far as it names what a right is asked of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    Nothing,
+    Id(i64),
+    Name(String),
+}
+
+impl Given {
+    pub fn of(value: &Value) -> Given {
+        match (value, value.as_i64()) {
+            (Value::VarChar(_) | Value::NVarChar(_), _) | (_, None) => {
+                value.as_text().map_or(Given::Nothing, Given::Name)
+            }
+            (_, Some(n)) => Given::Id(n),
+        }
+    }
+}
+
+/// Who asks, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub who: &'a Who,
+    pub databases: &'a Databases,
+    /// The database that unqualified names are of.
+    pub database: &'a str,
+}
+
+impl Caller<'_> {
+    /// The refusal, unless what a thing needs is held; 916 for a database that the caller may not enter.
+    pub fn require(
+        &self,
+        needs: &Needs,
+        args: &[Given],
+        refused: impl FnOnce(Option<(Need, &str)>) -> SqlError,
+    ) -> SqlResult<()> {
+        if self.who.sysadmin {
+            return Ok(());
+        }
+        let all = match needs {
+            // What is not here is refused with its name where it would run.
+            Needs::Public(_) | Needs::NotHere => return Ok(()),
+            Needs::Sysadmin | Needs::Members(_) => return Err(refused(None)),
+            Needs::AnyOf(all) => *all,
+        };
+        for need in all {
+            if self.holds(need, args)? {
+                return Ok(());
+            }
+        }
+        let first = all.first().copied();
+        let everywhere = |of: Of| match of {
+            Of::DatabasesInArgument(n) => self.argument(n, args).is_none(),
+            _ => false,
+        };
+        let of = first.filter(|n| !everywhere(n.of));
+        let of = of.and_then(|n| self.database_of(n.of, args));
+        let name = of.map_or(String::new(), |db| db.db.name.clone());
+        Err(refused(first.map(|n| (n, name.as_str()))))
+    }
+
+    fn holds(&self, need: &Need, args: &[Given]) -> SqlResult<bool> {
+        let on = match need.of {
+            Of::Server => return Ok(self.who.server_may(need.right)),
+            Of::DatabasesInArgument(n) if self.argument(n, args).is_none() => {
+                return Ok(self.who.server_may(Right::ViewServerState));
+            }
+            Of::ObjectInArgument(n) => match args.get(n) {
+                Some(Given::Name(name)) => return self.may_on_name(name, need.right),
+                Some(Given::Id(id)) => self.object_by_id(*id, &[])?.unwrap_or(On::Database),
+                Some(Given::Nothing) | None => On::Database,
+            },
+            Of::ObjectOfDatabase => match args.get(1) {
+                Some(Given::Id(id)) if *id != 0 => match self.object_by_id(*id, args)? {
+                    Some(on) => on,
+                    None => return Ok(false),
+                },
+                _ => return Ok(false),
+            },
+            _ => On::Database,
+        };
+        let Some(db) = self.database_of(need.of, args) else {
+            // What is not there tells nothing of anybody, but that it is not there.
+            return Ok(true);
+        };
+        self.enters(&db)?;
+        self.who.may(&db, need.right, on)
+    }
+
+    fn enters(&self, db: &OpenDb) -> SqlResult<()> {
+        match self.who.user_in(db)? {
+            Some(_) => Ok(()),
+            None => Err(self.who.shut_out(&db.db.name)),
+        }
+    }
+
+    fn argument<'g>(&self, n: usize, args: &'g [Given]) -> Option<&'g Given> {
+        let given = args.get(n);
+        given.filter(|g| !matches!(g, Given::Nothing | Given::Id(0)))
+    }
+
+    fn database_of(&self, of: Of, args: &[Given]) -> Option<Arc<OpenDb>> {
+        let n = match of {
+            Of::DatabaseInArgument(n) | Of::DatabasesInArgument(n) => n,
+            Of::ObjectOfDatabase => 0,
+            Of::Master => return self.databases.find("master"),
+            _ => return self.databases.find(self.database),
+        };
+        match self.argument(n, args) {
+            None | Some(Given::Nothing) => self.databases.find(self.database),
+            Some(Given::Name(name)) => self.databases.find(name),
+            Some(Given::Id(id)) => {
+                let id = u16::try_from(*id).ok()?;
+                self.databases.get(DbId(id))
+            }
+        }
+    }
+
+    fn object_by_id(&self, id: i64, args: &[Given]) -> SqlResult<Option<On>> {
+        let Some(db) = self.database_of(Of::DatabaseInArgument(0), args) else {
+            return Ok(None);
+        };
+        let id = i32::try_from(id).unwrap_or(0);
+        let snapshot = db.catalog.snapshot()?;
+        let found = snapshot.objects.get(&duramen_base::ObjectId(id));
+        Ok(found.map(|o| On::Object {
+            id,
+            schema: o.schema,
+        }))
+    }
+
+    fn may_on_name(&self, name: &str, right: Right) -> SqlResult<bool> {
+        // As the functions and statements that take such a name cut it.
+        let Some(parts) = crate::metadata::parts(name) else {
+            return Ok(false);
+        };
+        let part = |n: usize| parts.get(n).map(String::as_str).filter(|p| !p.is_empty());
+        let object = part(0).unwrap_or_default();
+        if object.starts_with('#') {
+            return Ok(true);
+        }
+        let Some(db) = self.databases.find(part(2).unwrap_or(self.database)) else {
+            return Ok(true);
+        };
+        self.enters(&db)?;
+        let snapshot = db.catalog.snapshot()?;
+        let schema = snapshot.schema(part(1).unwrap_or("dbo"));
+        let found = schema.and_then(|s| snapshot.find(s.id, object));
+        let on = found.map_or(On::Database, |o| On::Object {
+            id: o.id.0,
+            schema: o.schema,
+        });
+        self.who.may(&db, right, on)
     }
 }
 
 impl Session {
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller {
+            who: &self.who,
+            databases: &self.instance.databases,
+            database: &self.database,
+        }
+    }
+
+    /// The catalog of a database, as far as the session may see it.
+    pub(crate) fn visible(&self, db: &OpenDb) -> SqlResult<Arc<Visible>> {
+        self.instance.pictures.of(&self.caller(), db)
+    }
+
     /// Whether the session holds a permission in a database.
-    pub(crate) fn may(&self, db: &OpenDb, asked: &str, on: On) -> SqlResult<bool> {
+    pub(crate) fn may(&self, db: &OpenDb, asked: Right, on: On) -> SqlResult<bool> {
         self.who.may(db, asked, on)
     }
 
-    /// A procedure, trigger or view of `dbo` is running whose objects in its own database are open to it: ownership
-    /// chaining (Microsoft Learn, "Ownership chains").
-    fn is_chained(&self, database: &str) -> bool {
-        let innermost = self.state.chain.last();
-        let of = innermost.and_then(|c| c.as_deref());
-        of.is_some_and(|d| d.eq_ignore_ascii_case(database))
+    /// The database whose objects are open to what runs, as far as their owners are those of the procedure or trigger
+    /// that is running: ownership chaining (Microsoft Learn, "Ownership chains").
+    pub(crate) fn chain(&self) -> Option<&str> {
+        self.state.chain.last().and_then(|c| c.as_deref())
     }
 
     /// 229 unless the session holds a permission on an object by its name; 916 where it may not enter the database.
     /// Names of nothing, temporary tables and what is reached through a chain of ownership are let through.
-    pub(crate) fn require_on(&self, name: &ast::ObjectName, asked: &str) -> SqlResult<()> {
+    pub(crate) fn require_on(&self, name: &ast::ObjectName, asked: Right) -> SqlResult<()> {
+        self.require_through(name, asked, self.chain())
+    }
+
+    /// The same within a module of the database `chain`.
+    pub(crate) fn require_through(
+        &self,
+        name: &ast::ObjectName,
+        asked: Right,
+        chain: Option<&str>,
+    ) -> SqlResult<()> {
         if self.who.sysadmin || crate::run::is_temporary(name) {
             return Ok(());
         }
         let database = name.database().unwrap_or(&self.database);
-        if self.is_chained(database) {
-            return Ok(());
-        }
         let Some(db) = self.instance.databases.find(database) else {
             return Ok(());
         };
-        self.may_enter(&db)?;
+        let chained = chain.is_some_and(|d| d.eq_ignore_ascii_case(database));
+        if !chained {
+            self.may_enter(&db)?;
+        }
         let snapshot = db.catalog.snapshot()?;
         let Some(schema) = snapshot.schema(name.schema().unwrap_or("dbo")) else {
             return Ok(());
         };
         let on = match snapshot.find(schema.id, name.name()) {
+            // Modules are all of dbo: what is of somebody else breaks the chain.
+            Some(_) if chained && schema.owner == DBO => return Ok(()),
             Some(o) => On::Object {
                 id: o.id.0,
                 schema: schema.id,
@@ -195,7 +358,13 @@ impl Session {
 impl Session {
     /// 229 unless the session may execute a procedure or function.
     pub(crate) fn require_execute(&self, db: &OpenDb, module: &ModuleDef) -> SqlResult<()> {
-        if self.who.sysadmin || self.is_chained(&db.db.name) {
+        if self.who.sysadmin {
+            return Ok(());
+        }
+        let snapshot = db.catalog.snapshot()?;
+        let owner = snapshot.schemas.get(&module.schema).map(|s| s.owner);
+        let chain = self.chain();
+        if chain.is_some_and(|d| d.eq_ignore_ascii_case(&db.db.name)) && owner == Some(DBO) {
             return Ok(());
         }
         self.may_enter(db)?;
@@ -203,63 +372,45 @@ impl Session {
             id: module.id.0,
             schema: module.schema,
         };
-        if self.may(db, "EX", on)? {
+        if self.may(db, Right::Execute, on)? {
             return Ok(());
         }
-        let snapshot = db.catalog.snapshot()?;
         let schema = snapshot.schema_name(module.schema);
-        Err(denied("EX", &module.name, &db.db.name, schema))
+        Err(denied(Right::Execute, &module.name, &db.db.name, schema))
     }
+}
 
-    /// 15247 unless the session owns the current database.
-    pub(crate) fn require_owner(&self) -> SqlResult<()> {
-        let db = self.instance.databases.find(&self.database);
-        match db {
-            Some(db) if !self.owns(&db)? => {
-                Err(SqlError::new(&messages::USER_PERMISSION_DENIED, &[]))
-            }
-            _ => Ok(()),
+/// The refusal of a view or function of the system.
+pub(crate) fn refused_view(name: &str, first: Option<(Need, &str)>) -> SqlError {
+    let Some((need, database)) = first else {
+        return denied(Right::Select, name, "mssqlsystemresource", "sys");
+    };
+    let right = need.right.name();
+    match (need.right, need.of) {
+        (Right::AlterTrace, _) => {
+            let shown = name.to_uppercase();
+            SqlError::new(&messages::NO_PERMISSION_TO_RUN, &[&shown]).with_state(6)
         }
-    }
-
-    /// 300 unless the session may see the state of the server: what the views and functions `dm_...` show. One's own
-    /// sessions, and for its owner what a database shows, are exempt.
-    pub(crate) fn require_state(&self, view: &str) -> SqlResult<()> {
-        let name = view.to_ascii_lowercase();
-        // These show one's own sessions to everybody.
-        let own = [
-            "dm_exec_sessions",
-            "dm_exec_session_wait_stats",
-            // What the text needs is asked.
-            "dm_exec_describe_first_result_set",
-            // Metadata is everybody's to see.
-            "dm_sql_referencing_entities",
-        ];
-        let functions = ["fn_dblog", "fn_dump_dblog", "fn_pagerescracker"];
-        let looks = name.starts_with("dm_") || functions.contains(&name.as_str());
-        if self.who.sysadmin || !looks || own.contains(&name.as_str()) {
-            return Ok(());
+        (Right::Control | Right::ControlServer, _) => {
+            denied(Right::Select, name, "mssqlsystemresource", "sys")
         }
-        if (name.starts_with("dm_db_") || name == "fn_dblog")
-            && let Some(db) = self.instance.databases.find(&self.database)
-            && self.may(&db, "VWDS", On::Database)?
-        {
-            return Ok(());
+        (_, Of::Server) => {
+            let args: [&dyn Display; 3] = [&right, &"server", &"master"];
+            SqlError::new(&messages::SERVER_PERMISSION_DENIED, &args)
         }
-        match self.server_may("VWSS")? {
-            true => Ok(()),
-            false => {
-                let args: [&dyn std::fmt::Display; 3] =
-                    [&"VIEW SERVER STATE", &"server", &"master"];
-                Err(SqlError::new(&messages::SERVER_PERMISSION_DENIED, &args))
-            }
+        (Right::ViewDatabaseState, Of::DatabasesInArgument(_)) if database.is_empty() => {
+            let right = Right::ViewServerState.name();
+            let args: [&dyn Display; 3] = [&right, &"server", &"master"];
+            SqlError::new(&messages::SERVER_PERMISSION_DENIED, &args)
+        }
+        _ => {
+            let args: [&dyn Display; 2] = [&right, &database];
+            SqlError::new(&messages::DATABASE_PERMISSION_DENIED, &args)
         }
     }
 }
 
-fn denied(asked: &str, object: &str, database: &str, schema: &str) -> SqlError {
-    let named = NAMED.iter().find(|(_, code, _)| *code == asked);
-    let shown = named.map_or(asked, |(name, _, _)| name);
-    let args: [&dyn std::fmt::Display; 4] = [&shown, &object, &database, &schema];
+pub(crate) fn denied(asked: Right, object: &str, database: &str, schema: &str) -> SqlError {
+    let args: [&dyn Display; 4] = [&asked.name(), &object, &database, &schema];
     SqlError::new(&messages::OBJECT_PERMISSION_DENIED, &args).with_state(5)
 }

@@ -51,7 +51,7 @@ fn description(name: &str, id: CollationId) -> String {
     }
 }
 
-pub const VIEW: View = View::new("fn_helpcollations", COLUMNS, |_, _| {
+pub const VIEW: View = View::new("fn_helpcollations", FACTS, COLUMNS, |_, _| {
     let mut all: Vec<_> = CollationId::all().collect();
     all.sort_by_key(|(name, _)| *name);
     Ok(all.iter().map(row).collect())

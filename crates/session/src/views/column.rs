@@ -6,6 +6,8 @@
 use duramen_base::Lsn;
 use duramen_types::{DateTime, DateTime2, Decimal, SqlType, Value, temporal};
 
+pub(crate) use crate::security::needs::*;
+
 /// Nullability in a column table.
 pub const NOT_NULL: bool = false;
 pub const NULL: bool = true;

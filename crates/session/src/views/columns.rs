@@ -158,17 +158,17 @@ fn declared(cx: &Context) -> Vec<Source> {
     all
 }
 
-pub const COLUMNS_VIEW: View = View::new("columns", COLUMNS, |cx, _| {
+pub const COLUMNS_VIEW: View = View::new("columns", VISIBLE, COLUMNS, |cx, _| {
     Ok(sources(cx)?.iter().map(row).collect())
 });
 
-pub const ALL_COLUMNS: View = View::new("all_columns", COLUMNS, |cx, _| {
+pub const ALL_COLUMNS: View = View::new("all_columns", VISIBLE, COLUMNS, |cx, _| {
     let mut all = sources(cx)?;
     all.extend(declared(cx));
     Ok(all.iter().map(row).collect())
 });
 
-pub const SYSTEM_COLUMNS: View = View::new("system_columns", COLUMNS, |cx, _| {
+pub const SYSTEM_COLUMNS: View = View::new("system_columns", FACTS, COLUMNS, |cx, _| {
     Ok(declared(cx).iter().map(row).collect())
 });
 
@@ -207,7 +207,7 @@ mod identity {
         "is_not_for_replication", T::BIT, NULL, |_| bit(false);
     }
 
-    pub const IDENTITY_COLUMNS: View = View::new("identity_columns", COLUMNS, |cx, _| {
+    pub const IDENTITY_COLUMNS: View = View::new("identity_columns", VISIBLE, COLUMNS, |cx, _| {
         let Some(db) = cx.instance.databases.find(&cx.database) else {
             return Ok(Vec::new());
         };
@@ -240,6 +240,8 @@ mod computed {
     pub struct Made {
         column: Source,
         computed: ComputedDef,
+        /// Its expression may be seen.
+        defined: bool,
     }
 
     fn column(s: &Made) -> &Source {
@@ -247,18 +249,26 @@ mod computed {
     }
 
     column_columns! { Made, column;
-        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.computed.text);
+        "definition", T::NVARCHAR_MAX, NULL, |s| {
+            text_or_null(Some(&*s.computed.text).filter(|_| s.defined))
+        };
         "uses_database_collation", T::BIT, NOT_NULL, |_| bit(true);
         "is_persisted", T::BIT, NOT_NULL, |s| bit(s.computed.persisted);
     }
 
-    pub const COMPUTED_COLUMNS: View = View::new("computed_columns", COLUMNS, |cx, _| {
+    pub const COMPUTED_COLUMNS: View = View::new("computed_columns", VISIBLE, COLUMNS, |cx, _| {
         let mut rows = Vec::new();
-        for t in tables(cx, false)? {
+        let visible = cx.visible()?;
+        for t in visible.snapshot.tables.values() {
+            let defined = visible.text(t.id, "").is_some();
             for c in &t.columns {
                 if let Some(computed) = c.computed.clone() {
-                    let column = Source::of(&t, c);
-                    rows.push(row(&Made { column, computed }));
+                    let column = Source::of(t, c);
+                    rows.push(row(&Made {
+                        column,
+                        computed,
+                        defined,
+                    }));
                 }
             }
         }
@@ -398,7 +408,7 @@ mod types {
             "is_memory_optimized", T::BIT, NULL, |_| bit(false);
         }
 
-        pub const TABLE_TYPES: View = View::new("table_types", COLUMNS, |cx, _| {
+        pub const TABLE_TYPES: View = View::new("table_types", VISIBLE, COLUMNS, |cx, _| {
             Ok(table_types(cx)?.iter().map(row).collect())
         });
     }
@@ -435,7 +445,7 @@ mod types {
         }
     }
 
-    pub const TYPES: View = View::new("types", COLUMNS, |cx, _| {
+    pub const TYPES: View = View::new("types", VISIBLE, COLUMNS, |cx, _| {
         let snapshot = crate::views::objects::snapshot(cx)?;
         let aliases = snapshot.types.values().map(|t| of_user(t));
         Ok(ALL

@@ -26,7 +26,7 @@ columns! { Source<'_>;
     "is_advanced", T::BIT, NOT_NULL, |s| bit(s.0.advanced);
 }
 
-pub const VIEW: View = View::new("configurations", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("configurations", FACTS, COLUMNS, |cx, _| {
     let all = crate::settings::all().iter();
     Ok(all.map(|s| row(&Source(s, cx))).collect())
 });

@@ -9,22 +9,36 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
-use super::objects::{Object, object_columns, snapshot};
+use super::objects::{Object, object_columns};
 use crate::host::Context;
+use crate::security::Visible;
 
 /// A constraint's object and what else its view shows.
 pub struct Source<X> {
     object: Object,
     extra: X,
+    /// Its expression may be seen.
+    defined: bool,
+}
+
+impl<X> Source<X> {
+    fn definition(&self, text: &str) -> Value {
+        text_or_null(Some(text).filter(|_| self.defined))
+    }
 }
 
 fn object<X>(s: &Source<X>) -> &Object {
     &s.object
 }
 
-fn source<X>(snapshot: &Snapshot, id: ObjectId, extra: X) -> Option<Source<X>> {
-    let object = Object::of(snapshot.objects.get(&id)?);
-    Some(Source { object, extra })
+fn source<X>(visible: &Visible, id: ObjectId, extra: X) -> Option<Source<X>> {
+    let object = Object::of(visible.snapshot.objects.get(&id)?);
+    let defined = visible.text(id, "").is_some();
+    Some(Source {
+        object,
+        extra,
+        defined,
+    })
 }
 
 /// The constraints of every table, as `of` finds them.
@@ -32,13 +46,14 @@ fn each<X>(
     cx: &Context,
     of: impl Fn(&Snapshot, &TableDef) -> Vec<(ObjectId, X)>,
 ) -> SqlResult<Vec<Source<X>>> {
-    let snapshot = snapshot(cx)?;
+    let visible = cx.visible()?;
+    let snapshot = &visible.snapshot;
     let mut all = Vec::new();
     for t in snapshot.tables.values() {
         all.extend(
-            of(&snapshot, t)
+            of(snapshot, t)
                 .into_iter()
-                .filter_map(|(id, extra)| source(&snapshot, id, extra)),
+                .filter_map(|(id, extra)| source(&visible, id, extra)),
         );
     }
     Ok(all)
@@ -69,7 +84,7 @@ mod keys {
             .collect()
     }
 
-    pub const KEY_CONSTRAINTS: View = View::new("key_constraints", COLUMNS, |cx, _| {
+    pub const KEY_CONSTRAINTS: View = View::new("key_constraints", VISIBLE, COLUMNS, |cx, _| {
         Ok(each(cx, of)?.iter().map(row).collect())
     });
 }
@@ -81,7 +96,7 @@ mod defaults {
 
     object_columns! { Source<(i32, String)>, object;
         "parent_column_id", T::INT, NOT_NULL, |s| int(s.extra.0);
-        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.extra.1);
+        "definition", T::NVARCHAR_MAX, NULL, |s| s.definition(&s.extra.1);
         "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
     }
 
@@ -95,9 +110,10 @@ mod defaults {
             .collect()
     }
 
-    pub const DEFAULT_CONSTRAINTS: View = View::new("default_constraints", COLUMNS, |cx, _| {
-        Ok(each(cx, of)?.iter().map(row).collect())
-    });
+    pub const DEFAULT_CONSTRAINTS: View =
+        View::new("default_constraints", VISIBLE, COLUMNS, |cx, _| {
+            Ok(each(cx, of)?.iter().map(row).collect())
+        });
 }
 
 pub use checks::CHECK_CONSTRAINTS;
@@ -112,7 +128,7 @@ mod checks {
         "is_not_for_replication", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_for_replication);
         "is_not_trusted", T::BIT, NOT_NULL, |s| bit(s.extra.state.not_trusted);
         "parent_column_id", T::INT, NOT_NULL, |s| int(s.extra.column);
-        "definition", T::NVARCHAR_MAX, NULL, |s| text(&s.extra.text);
+        "definition", T::NVARCHAR_MAX, NULL, |s| s.definition(&s.extra.text);
         "uses_database_collation", T::BIT, NULL, |_| bit(true);
         "is_system_named", T::BIT, NOT_NULL, |s| bit(s.object.made_up);
     }
@@ -121,9 +137,10 @@ mod checks {
         t.checks.iter().map(|c| (c.id, c.clone())).collect()
     }
 
-    pub const CHECK_CONSTRAINTS: View = View::new("check_constraints", COLUMNS, |cx, _| {
-        Ok(each(cx, of)?.iter().map(row).collect())
-    });
+    pub const CHECK_CONSTRAINTS: View =
+        View::new("check_constraints", VISIBLE, COLUMNS, |cx, _| {
+            Ok(each(cx, of)?.iter().map(row).collect())
+        });
 }
 
 pub use foreign::{FOREIGN_KEY_COLUMNS, FOREIGN_KEYS};
@@ -157,7 +174,7 @@ mod foreign {
         t.foreign_keys.iter().map(|f| (f.id, f.clone())).collect()
     }
 
-    pub const FOREIGN_KEYS: View = View::new("foreign_keys", COLUMNS, |cx, _| {
+    pub const FOREIGN_KEYS: View = View::new("foreign_keys", VISIBLE, COLUMNS, |cx, _| {
         Ok(each(cx, of)?.iter().map(row).collect())
     });
 
@@ -178,19 +195,20 @@ mod foreign {
             "referenced_column_id", T::INT, NOT_NULL, |p| int(p.0[5]);
         }
 
-        pub const FOREIGN_KEY_COLUMNS: View = View::new("foreign_key_columns", COLUMNS, |cx, _| {
-            let snapshot = snapshot(cx)?;
-            let mut rows = Vec::new();
-            for t in snapshot.tables.values() {
-                for f in &t.foreign_keys {
-                    for (n, (here, there)) in (1..).zip(&f.columns) {
-                        let pair = [f.id.0, n, t.id.0, *here, f.referenced.0, *there];
-                        rows.push(row(&Pair(pair)));
+        pub const FOREIGN_KEY_COLUMNS: View =
+            View::new("foreign_key_columns", VISIBLE, COLUMNS, |cx, _| {
+                let snapshot = crate::views::objects::snapshot(cx)?;
+                let mut rows = Vec::new();
+                for t in snapshot.tables.values() {
+                    for f in &t.foreign_keys {
+                        for (n, (here, there)) in (1..).zip(&f.columns) {
+                            let pair = [f.id.0, n, t.id.0, *here, f.referenced.0, *there];
+                            rows.push(row(&Pair(pair)));
+                        }
                     }
                 }
-            }
-            Ok(rows)
-        });
+                Ok(rows)
+            });
     }
 }
 
@@ -199,9 +217,20 @@ pub use modules::{SQL_MODULES, SYSTEM_SQL_MODULES};
 mod modules {
     use super::*;
 
-    columns! { Arc<ModuleDef>;
+    /// A module whose text may be seen, or not.
+    pub struct Shown(Arc<ModuleDef>, bool);
+
+    impl std::ops::Deref for Shown {
+        type Target = Arc<ModuleDef>;
+
+        fn deref(&self) -> &Arc<ModuleDef> {
+            &self.0
+        }
+    }
+
+    columns! { Shown;
         "object_id", T::INT, NOT_NULL, |m| int(m.id.0);
-        "definition", T::NVARCHAR_MAX, NULL, |m| text(&m.text);
+        "definition", T::NVARCHAR_MAX, NULL, |m| text_or_null(Some(&*m.text).filter(|_| m.1));
         "uses_ansi_nulls", T::BIT, NULL, |m| bit(m.ansi_nulls);
         "uses_quoted_identifier", T::BIT, NULL, |m| bit(m.quoted_identifier);
         "is_schema_bound", T::BIT, NULL, |m| bit(crate::run::is_schema_bound(m));
@@ -214,15 +243,20 @@ mod modules {
         "is_inlineable", T::BIT, NULL, |_| bit(false);
     }
 
-    pub const SQL_MODULES: View = View::new("sql_modules", COLUMNS, |cx, _| {
-        let snapshot = snapshot(cx)?;
-        let all = snapshot.modules.values();
+    pub const SQL_MODULES: View = View::new("sql_modules", VISIBLE, COLUMNS, |cx, _| {
+        let visible = cx.visible()?;
+        let all = visible.snapshot.modules.values();
         let texts = all.filter(|m| m.kind != ObjectKind::SYNONYM);
-        Ok(texts.map(row).collect())
+        let shown = |m: &Arc<ModuleDef>| {
+            let seen = visible.text(m.id, &m.text).is_some();
+            row(&Shown(m.clone(), seen))
+        };
+        Ok(texts.map(shown).collect())
     });
 
     /// The procedures and views of the system that are T-SQL themselves.
-    pub const SYSTEM_SQL_MODULES: View = View::new("system_sql_modules", COLUMNS, |_, _| {
-        Ok(crate::resource::listed().map(row).collect())
+    pub const SYSTEM_SQL_MODULES: View = View::new("system_sql_modules", FACTS, COLUMNS, |_, _| {
+        let all = crate::resource::listed();
+        Ok(all.map(|m| row(&Shown(m.clone(), true))).collect())
     });
 }

@@ -132,61 +132,66 @@ fn log_cache(counted: &[CounterValue]) -> [CounterValue; 2] {
     ]
 }
 
-pub const VIEW: View = View::new("dm_os_performance_counters", COLUMNS, |cx, _| {
-    cx.instance.databases.engine.publish_counters();
-    let (errors, counters): (Vec<_>, Vec<_>) = duramen_observe::counters()
-        .into_iter()
-        .partition(|c| c.object == ERRORS);
-    let mut rows: Vec<Vec<Value>> = counters
-        .into_iter()
-        .map(|counter| (counter, instance(&counter)))
-        .chain(by_kind(&errors))
-        .chain(gauges::all(cx))
-        .map(|(counter, instance)| {
+pub const VIEW: View = View::new(
+    "dm_os_performance_counters",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, _| {
+        cx.instance.databases.engine.publish_counters();
+        let (errors, counters): (Vec<_>, Vec<_>) = duramen_observe::counters()
+            .into_iter()
+            .partition(|c| c.object == ERRORS);
+        let mut rows: Vec<Vec<Value>> = counters
+            .into_iter()
+            .map(|counter| (counter, instance(&counter)))
+            .chain(by_kind(&errors))
+            .chain(gauges::all(cx))
+            .map(|(counter, instance)| {
+                row(&Source {
+                    counter,
+                    instance: instance.to_owned(),
+                })
+            })
+            .collect();
+        let counted = duramen_observe::db_counters();
+        let mut total: Vec<CounterValue> = Vec::new();
+        for d in cx.instance.databases.all() {
+            let mut all = sizes(cx, d.db.id);
+            match counted.iter().find(|(id, _)| *id == d.db.id) {
+                Some((_, values)) => all.extend(values),
+                None => all.extend(
+                    duramen_observe::DbCounter::ALL
+                        .iter()
+                        .map(|c| CounterValue {
+                            object: c.object(),
+                            name: c.name(),
+                            kind: c.kind(),
+                            value: 0,
+                        }),
+                ),
+            }
+            all.extend(log_cache(&all));
+            for counter in all {
+                match total.iter_mut().find(|t| t.name == counter.name) {
+                    Some(t) => t.value += counter.value,
+                    None => total.push(counter),
+                }
+                let instance = d.db.name.clone();
+                rows.push(row(&Source { counter, instance }));
+            }
+        }
+        // A percentage has no sum.
+        total.retain(|t| t.name != "Percent Log Used");
+        rows.extend(total.into_iter().map(|counter| {
             row(&Source {
                 counter,
-                instance: instance.to_owned(),
+                instance: "_Total".to_owned(),
             })
-        })
-        .collect();
-    let counted = duramen_observe::db_counters();
-    let mut total: Vec<CounterValue> = Vec::new();
-    for d in cx.instance.databases.all() {
-        let mut all = sizes(cx, d.db.id);
-        match counted.iter().find(|(id, _)| *id == d.db.id) {
-            Some((_, values)) => all.extend(values),
-            None => all.extend(
-                duramen_observe::DbCounter::ALL
-                    .iter()
-                    .map(|c| CounterValue {
-                        object: c.object(),
-                        name: c.name(),
-                        kind: c.kind(),
-                        value: 0,
-                    }),
-            ),
-        }
-        all.extend(log_cache(&all));
-        for counter in all {
-            match total.iter_mut().find(|t| t.name == counter.name) {
-                Some(t) => t.value += counter.value,
-                None => total.push(counter),
-            }
-            let instance = d.db.name.clone();
-            rows.push(row(&Source { counter, instance }));
-        }
-    }
-    // A percentage has no sum.
-    total.retain(|t| t.name != "Percent Log Used");
-    rows.extend(total.into_iter().map(|counter| {
-        row(&Source {
-            counter,
-            instance: "_Total".to_owned(),
-        })
-    }));
-    rows.extend(disks(cx).iter().map(row));
-    Ok(rows)
-});
+        }));
+        rows.extend(disks(cx).iter().map(row));
+        Ok(rows)
+    },
+);
 
 /// Counters of objects that have instances are totals here.
 fn instance(c: &CounterValue) -> &'static str {

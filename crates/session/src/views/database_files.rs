@@ -6,6 +6,7 @@ use duramen_types::{SqlType as T, Value};
 use super::View;
 use super::column::*;
 use crate::databases::{OpenDb, option};
+use crate::security::Right;
 
 /// Pages of a log file that has no MAXSIZE: 2 TB.
 const LOG_MAX_PAGES: i32 = 268_435_456;
@@ -99,7 +100,7 @@ fn sources(entry: &DatabaseEntry, db: Option<&OpenDb>) -> Vec<Source> {
     entry.files.iter().map(source).collect()
 }
 
-pub const DATABASE_FILES: View = View::new("database_files", COLUMNS, |cx, _| {
+pub const DATABASE_FILES: View = View::new("database_files", VISIBLE, COLUMNS, |cx, _| {
     let db = cx.instance.databases.find(&cx.database);
     let files = db.map(|d| sources(&d.entry.read(), Some(&d)));
     Ok(files.unwrap_or_default().iter().map(row).collect())
@@ -124,8 +125,13 @@ mod master {
 
     static ALL: [(&str, T, bool); COLUMNS.len() + 2] = all();
 
-    pub const MASTER_FILES: View = View::new("master_files", &ALL, |cx, _| {
+    pub const MASTER_FILES: View = View::new("master_files", VISIBLE, &ALL, |cx, _| {
         let mut rows = Vec::new();
+        // Where files lie is of who makes databases, or sees the definition of everything.
+        let all = [Right::CreateAnyDatabase, Right::ViewAnyDefinition];
+        if !all.into_iter().any(|r| cx.who.server_may(r)) {
+            return Ok(rows);
+        }
         for (entry, db) in cx.instance.databases.listed() {
             for file in sources(&entry, db.as_deref()) {
                 let mut values = vec![int(file.database)];

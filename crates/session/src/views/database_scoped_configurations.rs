@@ -8,6 +8,7 @@ use duramen_types::{SqlType, Value};
 use duramen_wal::LogProfile;
 
 use super::View;
+use crate::security::needs::VISIBLE;
 
 const COMMIT_WAIT: i32 = 0x4000_0001;
 const LOG_PROFILE: i32 = 0x4000_0002;
@@ -95,42 +96,47 @@ fn shown(held: Held) -> Value {
     }
 }
 
-pub const VIEW: View = View::new("database_scoped_configurations", COLUMNS, |cx, _| {
-    let Some(db) = cx.instance.databases.find(&cx.database) else {
-        return Ok(Vec::new());
-    };
-    let profile = db.db.log_profile();
-    let wait = db.db.commit_wait();
-    let row = |id, name, value: Value, default: bool| {
-        vec![
-            Value::Int(id),
-            Value::nvarchar(name),
-            value,
-            Value::Null,
-            Value::Bit(default),
-        ]
-    };
-    let degree = i32::from(db.db.max_degree());
-    let mut rows: Vec<_> = DEFAULTS
-        .iter()
-        .map(|(id, name, held)| match *id {
-            MAXDOP => row(*id, name, shown(Held::Number(degree)), degree == 0),
-            _ => row(*id, name, shown(*held), true),
-        })
-        .collect();
-    rows.extend([
-        row(
-            COMMIT_WAIT,
-            "COMMIT_WAIT",
-            text(wait.name()),
-            wait == default_commit_wait(profile),
-        ),
-        row(
-            LOG_PROFILE,
-            "LOG_PROFILE",
-            text(profile.name()),
-            profile == LogProfile::default(),
-        ),
-    ]);
-    Ok(rows)
-});
+pub const VIEW: View = View::new(
+    "database_scoped_configurations",
+    VISIBLE,
+    COLUMNS,
+    |cx, _| {
+        let Some(db) = cx.instance.databases.find(&cx.database) else {
+            return Ok(Vec::new());
+        };
+        let profile = db.db.log_profile();
+        let wait = db.db.commit_wait();
+        let row = |id, name, value: Value, default: bool| {
+            vec![
+                Value::Int(id),
+                Value::nvarchar(name),
+                value,
+                Value::Null,
+                Value::Bit(default),
+            ]
+        };
+        let degree = i32::from(db.db.max_degree());
+        let mut rows: Vec<_> = DEFAULTS
+            .iter()
+            .map(|(id, name, held)| match *id {
+                MAXDOP => row(*id, name, shown(Held::Number(degree)), degree == 0),
+                _ => row(*id, name, shown(*held), true),
+            })
+            .collect();
+        rows.extend([
+            row(
+                COMMIT_WAIT,
+                "COMMIT_WAIT",
+                text(wait.name()),
+                wait == default_commit_wait(profile),
+            ),
+            row(
+                LOG_PROFILE,
+                "LOG_PROFILE",
+                text(profile.name()),
+                profile == LogProfile::default(),
+            ),
+        ]);
+        Ok(rows)
+    },
+);

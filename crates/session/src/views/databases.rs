@@ -173,7 +173,7 @@ columns! { Source;
     "is_change_feed_enabled", T::BIT, NULL, |_| bit(false);
 }
 
-pub const VIEW: View = View::new("databases", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("databases", VISIBLE, COLUMNS, |cx, _| {
     let databases = &cx.instance.databases;
     let all = databases.listed();
     let source = |(entry, db): (DatabaseEntry, Option<Arc<OpenDb>>)| {

@@ -393,7 +393,7 @@ columns! { Source<'_>;
     "Log Record", BYTES, NOT_NULL, |r| bytes(r.bytes);
 }
 
-pub const VIEW: View = View::streamed("fn_dblog", COLUMNS, stream);
+pub const VIEW: View = View::streamed("fn_dblog", OWNER, COLUMNS, stream);
 
 fn stream(cx: &Context, args: &[Value]) -> SqlResult<RowStream> {
     let Some(db) = cx.instance.databases.find(&cx.database) else {

@@ -62,9 +62,14 @@ fn all(cx: &Context) -> duramen_base::SqlResult<Vec<Named>> {
     let Some(db) = cx.instance.databases.find(&cx.database) else {
         return Ok(Vec::new());
     };
-    let snapshot = db.catalog.snapshot()?;
+    let visible = cx.visible()?;
+    let snapshot = &visible.snapshot;
     let mut found = Vec::new();
     for module in snapshot.modules.values() {
+        // What a module names is in its text.
+        if visible.text(module.id, "").is_none() {
+            continue;
+        }
         let Some(stmt) = parsed(module) else { continue };
         let schema_bound = stmt.options.iter().any(|o| o == "SCHEMABINDING");
         let trigger = module.kind == ObjectKind::TRIGGER;
@@ -87,7 +92,7 @@ fn all(cx: &Context) -> duramen_base::SqlResult<Vec<Named>> {
                 id: None,
             };
             if here && !named.caller_decides() {
-                named.id = id_of(&snapshot, &named.name);
+                named.id = id_of(snapshot, &named.name);
             }
             found.push(named);
         }
@@ -114,9 +119,10 @@ columns! { Named;
     "is_ambiguous", T::BIT, NOT_NULL, |_| bit(false);
 }
 
-pub const DEPENDENCIES: View = View::new("sql_expression_dependencies", COLUMNS, |cx, _| {
-    Ok(all(cx)?.iter().map(row).collect())
-});
+pub const DEPENDENCIES: View =
+    View::new("sql_expression_dependencies", VISIBLE, COLUMNS, |cx, _| {
+        Ok(all(cx)?.iter().map(row).collect())
+    });
 
 pub use referencing::REFERENCING;
 
@@ -138,33 +144,35 @@ mod referencing {
     }
 
     /// A name with its schema, of the current database; of the class OBJECT.
-    pub const REFERENCING: View = View::new("dm_sql_referencing_entities", COLUMNS, |cx, args| {
-        let word = |i: usize| args.get(i).and_then(Value::as_text);
-        let (Some(wanted), Some(class)) = (word(0), word(1)) else {
-            return Ok(Vec::new());
-        };
-        let object = class.trim().eq_ignore_ascii_case("OBJECT");
-        let (Ok(wanted), true) = (parse_name(&wanted), object) else {
-            return Ok(Vec::new());
-        };
-        let Some(db) = cx.instance.databases.find(&cx.database) else {
-            return Ok(Vec::new());
-        };
-        let snapshot = db.catalog.snapshot()?;
-        let Some(id) = id_of(&snapshot, &wanted).filter(|_| wanted.schema().is_some()) else {
-            return Ok(Vec::new());
-        };
-        let mut rows: Vec<Source> = Vec::new();
-        for named in all(cx)? {
-            // Whoever leaves it to the caller may mean this one.
-            let may =
-                named.caller_decides() && named.name.name().eq_ignore_ascii_case(wanted.name());
-            let known = rows.iter().any(|s| s.named.by.id == named.by.id);
-            if (named.id == Some(id) || may) && !known {
-                let schema = snapshot.schema_name(named.by.schema).to_owned();
-                rows.push(Source { named, schema });
+    pub const REFERENCING: View = View::new(
+        "dm_sql_referencing_entities",
+        VISIBLE,
+        COLUMNS,
+        |cx, args| {
+            let word = |i: usize| args.get(i).and_then(Value::as_text);
+            let (Some(wanted), Some(class)) = (word(0), word(1)) else {
+                return Ok(Vec::new());
+            };
+            let object = class.trim().eq_ignore_ascii_case("OBJECT");
+            let (Ok(wanted), true) = (parse_name(&wanted), object) else {
+                return Ok(Vec::new());
+            };
+            let snapshot = cx.visible()?.snapshot.clone();
+            let Some(id) = id_of(&snapshot, &wanted).filter(|_| wanted.schema().is_some()) else {
+                return Ok(Vec::new());
+            };
+            let mut rows: Vec<Source> = Vec::new();
+            for named in all(cx)? {
+                // Whoever leaves it to the caller may mean this one.
+                let may =
+                    named.caller_decides() && named.name.name().eq_ignore_ascii_case(wanted.name());
+                let known = rows.iter().any(|s| s.named.by.id == named.by.id);
+                if (named.id == Some(id) || may) && !known {
+                    let schema = snapshot.schema_name(named.by.schema).to_owned();
+                    rows.push(Source { named, schema });
+                }
             }
-        }
-        Ok(rows.iter().map(row).collect())
-    });
+            Ok(rows.iter().map(row).collect())
+        },
+    );
 }

@@ -21,8 +21,9 @@ use duramen_wal::{LogFileReader, OpenBlock};
 use super::dblog::{self, Names, bound};
 use super::{RowStream, View};
 use crate::host::Context;
+use crate::security::needs::CONTROL_SERVER;
 
-pub const VIEW: View = View::streamed("fn_dump_dblog", dblog::COLUMNS, stream);
+pub const VIEW: View = View::streamed("fn_dump_dblog", CONTROL_SERVER, dblog::COLUMNS, stream);
 
 /// Position of the first file among the arguments, and how many there may be.
 const FIRST_FILE: usize = 4;

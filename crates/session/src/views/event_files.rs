@@ -32,7 +32,7 @@ fn utc(nanos: i64) -> Value {
     unix_time2(i128::from(nanos))
 }
 
-pub const VIEW: View = View::new("fn_xe_file_target_read_file", COLUMNS, rows);
+pub const VIEW: View = View::new("fn_xe_file_target_read_file", SERVER_STATE, COLUMNS, rows);
 
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let argument = |i: usize| args.get(i).and_then(Value::as_text);

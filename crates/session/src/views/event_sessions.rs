@@ -42,9 +42,12 @@ mod sessions {
     }
 }
 
-pub const SESSIONS: View = View::new("server_event_sessions", sessions::COLUMNS, |cx, _| {
-    Ok(cx.instance.xe.entries().iter().map(sessions::row).collect())
-});
+pub const SESSIONS: View = View::new(
+    "server_event_sessions",
+    SERVER_STATE,
+    sessions::COLUMNS,
+    |cx, _| Ok(cx.instance.xe.entries().iter().map(sessions::row).collect()),
+);
 
 /// What a session has, each with its number: events first, then targets.
 fn each<'e, T>(
@@ -79,11 +82,16 @@ mod events {
     }
 }
 
-pub const EVENTS: View = View::new("server_event_session_events", events::COLUMNS, |cx, _| {
-    let entries = cx.instance.xe.entries();
-    let all = each(&entries, |e| e.definition.events.clone());
-    Ok(all.map(|e| events::row(&e)).collect())
-});
+pub const EVENTS: View = View::new(
+    "server_event_session_events",
+    SERVER_STATE,
+    events::COLUMNS,
+    |cx, _| {
+        let entries = cx.instance.xe.entries();
+        let all = each(&entries, |e| e.definition.events.clone());
+        Ok(all.map(|e| events::row(&e)).collect())
+    },
+);
 
 mod actions {
     use super::*;
@@ -97,15 +105,20 @@ mod actions {
     }
 }
 
-pub const ACTIONS: View = View::new("server_event_session_actions", actions::COLUMNS, |cx, _| {
-    let entries = cx.instance.xe.entries();
-    let all = each(&entries, |e| e.definition.events.clone());
-    let row = |(session, event, def): (i32, i32, EventDef)| -> Vec<Row> {
-        let row = |a: &ActionId| actions::row(&(session, event, *a));
-        def.actions.iter().map(row).collect()
-    };
-    Ok(all.flat_map(row).collect())
-});
+pub const ACTIONS: View = View::new(
+    "server_event_session_actions",
+    SERVER_STATE,
+    actions::COLUMNS,
+    |cx, _| {
+        let entries = cx.instance.xe.entries();
+        let all = each(&entries, |e| e.definition.events.clone());
+        let row = |(session, event, def): (i32, i32, EventDef)| -> Vec<Row> {
+            let row = |a: &ActionId| actions::row(&(session, event, *a));
+            def.actions.iter().map(row).collect()
+        };
+        Ok(all.flat_map(row).collect())
+    },
+);
 
 mod target {
     use super::*;
@@ -119,14 +132,19 @@ mod target {
     }
 }
 
-pub const TARGETS: View = View::new("server_event_session_targets", target::COLUMNS, |cx, _| {
-    let entries = cx.instance.xe.entries();
-    let of = |e: &Entry| -> Vec<Row> {
-        let row = |(n, t): (i32, TargetDef)| target::row(&(e.id, n, t));
-        targets(e).into_iter().map(row).collect()
-    };
-    Ok(entries.iter().flat_map(of).collect())
-});
+pub const TARGETS: View = View::new(
+    "server_event_session_targets",
+    SERVER_STATE,
+    target::COLUMNS,
+    |cx, _| {
+        let entries = cx.instance.xe.entries();
+        let of = |e: &Entry| -> Vec<Row> {
+            let row = |(n, t): (i32, TargetDef)| target::row(&(e.id, n, t));
+            targets(e).into_iter().map(row).collect()
+        };
+        Ok(entries.iter().flat_map(of).collect())
+    },
+);
 
 mod fields {
     use super::*;
@@ -149,15 +167,20 @@ mod fields {
     }
 }
 
-pub const FIELDS: View = View::new("server_event_session_fields", fields::COLUMNS, |cx, _| {
-    Ok(cx
-        .instance
-        .xe
-        .entries()
-        .iter()
-        .flat_map(fields_of)
-        .collect())
-});
+pub const FIELDS: View = View::new(
+    "server_event_session_fields",
+    SERVER_STATE,
+    fields::COLUMNS,
+    |cx, _| {
+        Ok(cx
+            .instance
+            .xe
+            .entries()
+            .iter()
+            .flat_map(fields_of)
+            .collect())
+    },
+);
 
 fn fields_of(e: &Entry) -> Vec<Row> {
     let mut out = Vec::new();

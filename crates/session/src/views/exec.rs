@@ -18,7 +18,7 @@ use super::column::*;
 use super::query_stats::AtStatement;
 use crate::activity::{Activity, Glance};
 use crate::host::Context;
-use crate::security::Who;
+use crate::security::{Right, Who};
 use crate::session::LoginRequest;
 
 pub struct Source {
@@ -41,7 +41,7 @@ const FIRST_RECOVERY: u16 = 20;
 impl Source {
     /// The server's own threads, then the recoveries that are under way, for who may see them.
     fn of_the_server(cx: &Context) -> Vec<Source> {
-        if !cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false) {
+        if !cx.who.server_may(Right::ViewServerState) {
             return Vec::new();
         }
         let Ok(master) = cx.instance.databases.master() else {
@@ -154,7 +154,7 @@ fn sources(cx: &Context) -> Vec<Source> {
 
 /// Without VIEW SERVER STATE everybody sees the sessions of the own login.
 pub(super) fn visible_sessions(cx: &Context) -> impl Iterator<Item = Arc<Activity>> {
-    let all = cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false);
+    let all = cx.who.server_may(Right::ViewServerState);
     let own = cx.who.login;
     let sessions = cx.instance.sessions().into_iter();
     sessions.filter(move |a| all || a.principal == own)
@@ -265,7 +265,7 @@ columns! { Source;
     "contained_availability_group_id", T::GUID, NULL, |_| Value::Null;
 }
 
-pub const SESSIONS: View = View::new("dm_exec_sessions", COLUMNS, |cx, _| {
+pub const SESSIONS: View = View::new("dm_exec_sessions", OWN_SESSIONS, COLUMNS, |cx, _| {
     let mut all = Source::of_the_server(cx);
     all.extend(sources(cx));
     Ok(all.iter().map(row).collect())
@@ -361,7 +361,7 @@ mod requests {
         "dist_statement_id", T::GUID, NULL, |_| Value::Null;
     }
 
-    pub const REQUESTS: View = View::new("dm_exec_requests", COLUMNS, |cx, _| {
+    pub const REQUESTS: View = View::new("dm_exec_requests", OWN_SESSIONS, COLUMNS, |cx, _| {
         let running = |s: &Source| s.now.running;
         let mut requests: Vec<Source> = sources(cx).into_iter().filter(running).collect();
         for request in &mut requests {
@@ -427,7 +427,8 @@ mod connections {
         };
     }
 
-    pub const CONNECTIONS: View = View::new("dm_exec_connections", COLUMNS, |cx, _| {
-        Ok(sources(cx).iter().map(row).collect())
-    });
+    pub const CONNECTIONS: View =
+        View::new("dm_exec_connections", SERVER_STATE, COLUMNS, |cx, _| {
+            Ok(sources(cx).iter().map(row).collect())
+        });
 }

@@ -27,13 +27,18 @@ columns! { Source;
     "modified_extent_page_count", T::BIGINT, NULL, |s| big(s.space.modified);
 }
 
-pub const VIEW: View = View::new("dm_db_file_space_usage", COLUMNS, |cx, _| {
-    let Some(db) = cx.instance.databases.find(&cx.database) else {
-        return Ok(Vec::new());
-    };
-    let database = db.db.id.0;
-    let spaces = db.db.file_space()?.into_iter();
-    Ok(spaces
-        .map(|space| row(&Source { database, space }))
-        .collect())
-});
+pub const VIEW: View = View::new(
+    "dm_db_file_space_usage",
+    DATABASE_STATE,
+    COLUMNS,
+    |cx, _| {
+        let Some(db) = cx.instance.databases.find(&cx.database) else {
+            return Ok(Vec::new());
+        };
+        let database = db.db.id.0;
+        let spaces = db.db.file_space()?.into_iter();
+        Ok(spaces
+            .map(|space| row(&Source { database, space }))
+            .collect())
+    },
+);

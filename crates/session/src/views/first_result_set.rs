@@ -78,7 +78,12 @@ const COLUMNS: &[(&str, T, bool)] = &[
     ERROR[5],
 ];
 
-pub const VIEW: View = View::of_host("dm_exec_describe_first_result_set", COLUMNS, rows);
+pub const VIEW: View = View::of_host(
+    "dm_exec_describe_first_result_set",
+    crate::security::needs::ASKS,
+    COLUMNS,
+    rows,
+);
 
 /// Stands for the function where the host is asked to run it: only the host can bind.
 #[derive(Debug)]

@@ -92,7 +92,12 @@ columns! { Source;
     "insert_over_ghost_version_offrow", T::BIGINT, NOT_NULL, |_| big(0);
 }
 
-pub const VIEW: View = View::new("dm_db_index_operational_stats", COLUMNS, rows);
+pub const VIEW: View = View::new(
+    "dm_db_index_operational_stats",
+    STATE_OF_OBJECTS,
+    COLUMNS,
+    rows,
+);
 
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let mut rows = Vec::new();

@@ -90,7 +90,12 @@ columns! { Source;
     "offrow_long_term_version_record_count", T::BIGINT, NULL, |s| s.read(|_| 0);
 }
 
-pub const VIEW: View = View::new("dm_db_index_physical_stats", COLUMNS, rows);
+pub const VIEW: View = View::new(
+    "dm_db_index_physical_stats",
+    STATE_OF_OBJECTS,
+    COLUMNS,
+    rows,
+);
 
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let mode = args.get(4).and_then(Value::as_text).unwrap_or_default();

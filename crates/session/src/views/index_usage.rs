@@ -54,7 +54,7 @@ columns! { Source;
     "last_system_update", T::DATETIME, NULL, |_| Value::Null;
 }
 
-pub const VIEW: View = View::new("dm_db_index_usage_stats", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("dm_db_index_usage_stats", SERVER_STATE, COLUMNS, |cx, _| {
     let mut found: Vec<Row> = Vec::new();
     for d in cx.instance.databases.all() {
         for table in d.catalog.snapshot()?.tables.values() {

@@ -112,7 +112,7 @@ fn sources(cx: &Context) -> SqlResult<Vec<Source>> {
     Ok(all)
 }
 
-pub const INDEXES: View = View::new("indexes", COLUMNS, |cx, _| {
+pub const INDEXES: View = View::new("indexes", VISIBLE, COLUMNS, |cx, _| {
     Ok(sources(cx)?.iter().map(row).collect())
 });
 
@@ -155,7 +155,7 @@ mod columns {
         "column_store_order_ordinal", T::TINYINT, NOT_NULL, |_| tiny(0);
     }
 
-    pub const INDEX_COLUMNS: View = View::new("index_columns", COLUMNS, |cx, _| {
+    pub const INDEX_COLUMNS: View = View::new("index_columns", VISIBLE, COLUMNS, |cx, _| {
         let mut rows = Vec::new();
         for t in tables(cx, true)? {
             let mut add = |index: u16,
@@ -222,7 +222,7 @@ mod partitions {
         "xml_compression_desc", T::varchar(3), NULL, |_| Value::varchar("OFF");
     }
 
-    pub const PARTITIONS: View = View::new("partitions", COLUMNS, |cx, _| {
+    pub const PARTITIONS: View = View::new("partitions", VISIBLE, COLUMNS, |cx, _| {
         let Some(db) = cx.instance.databases.find(&cx.database) else {
             return Ok(Vec::new());
         };
@@ -270,7 +270,7 @@ mod units {
         "data_pages", T::BIGINT, NOT_NULL, |u| big(u.data);
     }
 
-    pub const ALLOCATION_UNITS: View = View::new("allocation_units", COLUMNS, |cx, _| {
+    pub const ALLOCATION_UNITS: View = View::new("allocation_units", VISIBLE, COLUMNS, |cx, _| {
         let Some(db) = cx.instance.databases.find(&cx.database) else {
             return Ok(Vec::new());
         };

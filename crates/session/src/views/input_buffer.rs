@@ -9,6 +9,7 @@ use duramen_types::{SqlType as T, Value};
 
 use super::View;
 use super::column::*;
+use crate::security::Right;
 
 pub struct Source {
     is_call: bool,
@@ -24,9 +25,9 @@ columns! { Source;
     "event_info", T::NVARCHAR_MAX, NULL, |s| text(&s.text);
 }
 
-pub const VIEW: View = View::new("dm_exec_input_buffer", COLUMNS, |cx, args| {
+pub const VIEW: View = View::new("dm_exec_input_buffer", OWN_SESSIONS, COLUMNS, |cx, args| {
     let number = |i: usize| args.get(i).and_then(Value::as_i64);
-    let all = cx.who.server_may(&cx.instance, "VWSS").unwrap_or(false);
+    let all = cx.who.server_may(Right::ViewServerState);
     let wanted = number(0).filter(|_| number(1).unwrap_or(0) == 0);
     let sessions = cx.instance.sessions().into_iter();
     let found = sessions.filter(|a| wanted == Some(i64::from(a.spid.0)));

@@ -36,7 +36,7 @@ columns! { Source;
     "file_handle", T::varbinary(8), NOT_NULL, |s| Value::Binary(s.io.handle.to_be_bytes().to_vec());
 }
 
-pub const VIEW: View = View::new("dm_io_virtual_file_stats", COLUMNS, rows);
+pub const VIEW: View = View::new("dm_io_virtual_file_stats", SERVER_STATE, COLUMNS, rows);
 
 pub(super) fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let wanted = |i: usize| args.get(i).and_then(Value::as_i64);

@@ -20,7 +20,7 @@ columns! { &'static LanguageData;
     "msglangid", T::SMALLINT, NOT_NULL, |l| small(l.msglangid);
 }
 
-pub const VIEW: View = View::new("syslanguages", COLUMNS, |_, _| {
+pub const VIEW: View = View::new("syslanguages", FACTS, COLUMNS, |_, _| {
     Ok(Language::all()
         .map(|l| row(&l))
         .collect::<Vec<Vec<Value>>>())

@@ -49,8 +49,11 @@ mod document {
         };
     }
 
-    pub const STATISTICS_XML: View =
-        View::new("dm_exec_query_statistics_xml", COLUMNS, |cx, args| {
+    pub const STATISTICS_XML: View = View::new(
+        "dm_exec_query_statistics_xml",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, args| {
             let wanted = args.first().and_then(Value::as_i64);
             let sessions = cx.instance.sessions().into_iter();
             let mut rows: Vec<Row> = Vec::new();
@@ -68,7 +71,8 @@ mod document {
                 rows.push(row(&Source { who, program, plan }));
             }
             Ok(rows)
-        });
+        },
+    );
 }
 
 pub use operators::PROFILES;
@@ -132,28 +136,29 @@ mod operators {
         "estimated_read_row_count", COUNT, NULL, |_| Value::Null;
     }
 
-    pub const PROFILES: View = View::new("dm_exec_query_profiles", COLUMNS, |cx, _| {
-        let mut rows: Vec<Row> = Vec::new();
-        for who in cx.instance.sessions() {
-            let Some(live) = who.live_plan() else {
-                continue;
-            };
-            for line in live.lines() {
-                let line = Arc::new(line);
-                // An operator that has not begun is its own thread's.
-                let none = || vec![(0, Counts::default())];
-                let actual = line.actual.as_ref().map_or_else(none, |a| a.0.clone());
-                rows.extend(actual.into_iter().map(|(thread, counts)| {
-                    row(&Source {
-                        who: who.clone(),
-                        program: live.program.clone(),
-                        line: line.clone(),
-                        thread,
-                        counts,
-                    })
-                }));
+    pub const PROFILES: View =
+        View::new("dm_exec_query_profiles", SERVER_STATE, COLUMNS, |cx, _| {
+            let mut rows: Vec<Row> = Vec::new();
+            for who in cx.instance.sessions() {
+                let Some(live) = who.live_plan() else {
+                    continue;
+                };
+                for line in live.lines() {
+                    let line = Arc::new(line);
+                    // An operator that has not begun is its own thread's.
+                    let none = || vec![(0, Counts::default())];
+                    let actual = line.actual.as_ref().map_or_else(none, |a| a.0.clone());
+                    rows.extend(actual.into_iter().map(|(thread, counts)| {
+                        row(&Source {
+                            who: who.clone(),
+                            program: live.program.clone(),
+                            line: line.clone(),
+                            thread,
+                            counts,
+                        })
+                    }));
+                }
             }
-        }
-        Ok(rows)
-    });
+            Ok(rows)
+        });
 }

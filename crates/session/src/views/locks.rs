@@ -117,7 +117,7 @@ columns! { Row;
     "lock_owner_address", T::varbinary(8), NOT_NULL, |l| owner_address(l);
 }
 
-pub const VIEW: View = View::new("dm_tran_locks", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("dm_tran_locks", SERVER_STATE, COLUMNS, |cx, _| {
     let locks = cx.instance.locks.snapshot();
     let named = |l: &LockInfo| matches!(l.resource, Resource::Application(..));
     let transactions = match locks.iter().any(named) {

@@ -38,7 +38,7 @@ columns! { Source;
     "vlf_encryptor_thumbprint", T::varbinary(20), NULL, |_| Value::Null;
 }
 
-pub const VIEW: View = View::new("dm_db_log_info", COLUMNS, |cx, args| {
+pub const VIEW: View = View::new("dm_db_log_info", STATE_OF_ARGUMENT, COLUMNS, |cx, args| {
     let found = database_argument(cx, args);
     let Some((database, log)) = found.as_ref().and_then(|d| Some((d.db.id.0, d.db.log()?))) else {
         return Ok(Vec::new());

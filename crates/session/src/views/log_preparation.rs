@@ -44,7 +44,7 @@ columns! { Source;
     };
 }
 
-pub const VIEW: View = View::new("dm_db_log_preparation", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("dm_db_log_preparation", DATABASE_STATE, COLUMNS, |cx, _| {
     let mut rows = Vec::new();
     for d in cx.instance.databases.all().iter() {
         let Some(log) = d.db.log() else { continue };

@@ -33,7 +33,7 @@ columns! { Source;
     };
 }
 
-pub const VIEW: View = View::new("dm_db_log_space_usage", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("dm_db_log_space_usage", DATABASE_STATE, COLUMNS, |cx, _| {
     let db = cx.instance.databases.find(&cx.database);
     let source = db.and_then(|d| {
         Some(Source {

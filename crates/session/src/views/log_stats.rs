@@ -98,7 +98,7 @@ columns! { Source;
     };
 }
 
-pub const VIEW: View = View::new("dm_db_log_stats", COLUMNS, |cx, args| {
+pub const VIEW: View = View::new("dm_db_log_stats", STATE_OF_ARGUMENT, COLUMNS, |cx, args| {
     let found = database_argument(cx, args);
     let source = found.as_ref().and_then(|d| Source::of(d));
     Ok(source.iter().map(row).collect())

@@ -18,6 +18,6 @@ columns! { Message;
     "text", T::nvarchar(2048), NOT_NULL, |m| text(m.text);
 }
 
-pub const VIEW: View = View::new("messages", COLUMNS, |_, _| {
+pub const VIEW: View = View::new("messages", FACTS, COLUMNS, |_, _| {
     Ok(ALL.iter().map(|m| row(m)).collect())
 });

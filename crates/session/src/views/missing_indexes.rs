@@ -40,9 +40,12 @@ columns! { Group;
     "statement", LIST, NULL, |g| text(&g.statement);
 }
 
-pub const DETAILS: View = View::new("dm_db_missing_index_details", COLUMNS, |cx, _| {
-    Ok(all(cx).iter().map(|g| row(g)).collect())
-});
+pub const DETAILS: View = View::new(
+    "dm_db_missing_index_details",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, _| Ok(all(cx).iter().map(|g| row(g)).collect()),
+);
 
 pub use groups::GROUPS;
 
@@ -54,9 +57,12 @@ mod groups {
         "index_handle", T::INT, NOT_NULL, |g| int(g.handle);
     }
 
-    pub const GROUPS: View = View::new("dm_db_missing_index_groups", COLUMNS, |cx, _| {
-        Ok(all(cx).iter().map(|g| row(g)).collect())
-    });
+    pub const GROUPS: View = View::new(
+        "dm_db_missing_index_groups",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| Ok(all(cx).iter().map(|g| row(g)).collect()),
+    );
 }
 
 fn last(uses: &Uses) -> Value {
@@ -90,10 +96,15 @@ mod stats {
         "avg_system_impact", T::FLOAT, NULL, |_| Value::Float(0.0);
     }
 
-    pub const STATS: View = View::new("dm_db_missing_index_group_stats", COLUMNS, |cx, _| {
-        let all = all(cx);
-        Ok(all.iter().map(|g| row(&(g.handle, g.uses()))).collect())
-    });
+    pub const STATS: View = View::new(
+        "dm_db_missing_index_group_stats",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
+            let all = all(cx);
+            Ok(all.iter().map(|g| row(&(g.handle, g.uses()))).collect())
+        },
+    );
 }
 
 pub use by_query::BY_QUERY;
@@ -133,8 +144,11 @@ mod by_query {
         "avg_system_impact", T::FLOAT, NULL, |_| Value::Float(0.0);
     }
 
-    pub const BY_QUERY: View =
-        View::new("dm_db_missing_index_group_stats_query", COLUMNS, |cx, _| {
+    pub const BY_QUERY: View = View::new(
+        "dm_db_missing_index_group_stats_query",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
             let mut rows = Vec::new();
             for group in all(cx) {
                 for (statement, uses) in group.queries() {
@@ -146,7 +160,8 @@ mod by_query {
                 }
             }
             Ok(rows)
-        });
+        },
+    );
 }
 
 pub use columns_of::COLUMNS_OF;
@@ -182,5 +197,6 @@ mod columns_of {
         Ok(out)
     }
 
-    pub const COLUMNS_OF: View = View::new("dm_db_missing_index_columns", COLUMNS, rows);
+    pub const COLUMNS_OF: View =
+        View::new("dm_db_missing_index_columns", SERVER_STATE, COLUMNS, rows);
 }

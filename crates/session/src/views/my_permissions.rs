@@ -13,7 +13,7 @@ use super::View;
 use super::column::*;
 use crate::databases::OpenDb;
 use crate::host::Context;
-use crate::security::{On, permissions};
+use crate::security::{On, Right};
 
 pub struct Held {
     entity: String,
@@ -29,26 +29,27 @@ columns! { Held;
 }
 
 /// What is granted on single columns.
-const OF_COLUMNS: [&str; 3] = ["SL", "UP", "RF"];
+const OF_COLUMNS: [Right; 3] = [Right::Select, Right::Update, Right::References];
 
 /// Whether a permission is one on schemas, where a kind of object is given one on such objects.
-fn applies(code: &str, kind: Option<ObjectKind>) -> bool {
-    const ALWAYS: [&str; 3] = ["AL", "CL", "VW"];
-    let reads = ["SL", "IN", "UP", "DL", "RF"].contains(&code);
-    ALWAYS.contains(&code)
+fn applies(right: Right, kind: Option<ObjectKind>) -> bool {
+    use Right::*;
+    let reads = [Select, Insert, Update, Delete, References].contains(&right);
+    [Alter, Control, ViewDefinition].contains(&right)
         || match kind {
-            None => reads || code == "EX",
-            Some(ObjectKind::PROCEDURE) => code == "EX",
-            Some(ObjectKind::SCALAR_FUNCTION) => ["EX", "RF"].contains(&code),
+            None => reads || right == Execute,
+            Some(ObjectKind::PROCEDURE) => right == Execute,
+            Some(ObjectKind::SCALAR_FUNCTION) => [Execute, References].contains(&right),
             Some(_) => reads,
         }
 }
 
 fn server(cx: &Context) -> SqlResult<Vec<Held>> {
     let mut all = Vec::new();
-    for (permission, code, _) in permissions().filter(|p| p.2) {
+    for right in Right::ALL.iter().filter(|r| r.is_of_server()) {
+        let permission = right.name();
         // Who is there may connect.
-        if code == "COSQ" || cx.who.server_may(&cx.instance, code)? {
+        if *right == Right::ConnectSql || cx.who.server_may(*right) {
             all.push(Held {
                 entity: "server".to_owned(),
                 part: String::new(),
@@ -63,12 +64,14 @@ fn held(
     cx: &Context,
     db: &OpenDb,
     (entity, on): (&str, On),
-    applies: impl Fn(&str) -> bool,
+    applies: impl Fn(Right) -> bool,
 ) -> SqlResult<Vec<Held>> {
     let mut all = Vec::new();
-    for (permission, code, _) in permissions().filter(|p| !p.2 && applies(p.1)) {
-        let enters = code == "CO" && cx.who.user_in(db)?.is_some();
-        if enters || cx.who.may(db, code, on)? {
+    let of_databases = Right::ALL.iter().filter(|r| !r.is_of_server());
+    for right in of_databases.filter(|r| applies(**r)) {
+        let permission = right.name();
+        let enters = *right == Right::Connect && cx.who.user_in(db)?.is_some();
+        if enters || cx.who.may(db, *right, on)? {
             all.push(Held {
                 entity: entity.to_owned(),
                 part: String::new(),
@@ -103,11 +106,13 @@ fn objects(cx: &Context, securable: &str) -> SqlResult<Vec<Held>> {
     let of_system = name.schema().is_some_and(|s| s.eq_ignore_ascii_case("sys"));
     let snapshot = db.catalog.snapshot()?;
     if of_system {
-        // What is everybody's to read, or of who may view the server's state.
-        let there = super::declared_object(name.name()).is_some()
-            || crate::resource::object(Some("sys"), name.name()).is_some();
-        let dynamic = name.name().to_ascii_lowercase().starts_with("dm_");
-        let may = there && (!dynamic || cx.who.server_may(&cx.instance, "VWSS")?);
+        // What everybody may look at, and what the caller may, as far as no argument decides.
+        let declared = super::declared_object(name.name()).map(|(_, v, _)| v.needs);
+        let module = crate::resource::object(Some("sys"), name.name());
+        let needs = declared.or_else(|| module.map(|m| crate::resource::needs(m)));
+        let caller = cx.caller();
+        let refused = || duramen_base::SqlError::print(String::new());
+        let may = needs.is_some_and(|n| caller.require(&n, &[], |_| refused()).is_ok());
         let one = Held {
             entity: securable.to_owned(),
             part: String::new(),
@@ -119,12 +124,12 @@ fn objects(cx: &Context, securable: &str) -> SqlResult<Vec<Held>> {
         return Ok(Vec::new());
     };
     let on = On::Object { id, schema };
-    let mut all = held(cx, &db, (securable, on), |code| applies(code, Some(kind)))?;
+    let mut all = held(cx, &db, (securable, on), |right| applies(right, Some(kind)))?;
     let whole: Vec<&'static str> = all.iter().map(|h| h.permission).collect();
     for column in columns {
-        let of_columns =
-            permissions().filter(|p| OF_COLUMNS.contains(&p.1) && whole.contains(&p.0));
-        all.extend(of_columns.map(|(permission, _, _)| Held {
+        let of_columns = OF_COLUMNS.iter().map(|r| r.name());
+        let of_columns = of_columns.filter(|p| whole.contains(p));
+        all.extend(of_columns.map(|permission| Held {
             entity: securable.to_owned(),
             part: column.clone(),
             permission,
@@ -133,7 +138,7 @@ fn objects(cx: &Context, securable: &str) -> SqlResult<Vec<Held>> {
     Ok(all)
 }
 
-pub const VIEW: View = View::new("fn_my_permissions", COLUMNS, |cx, args| {
+pub const VIEW: View = View::new("fn_my_permissions", OWN, COLUMNS, |cx, args| {
     let word = |i: usize| args.get(i).and_then(Value::as_text);
     let securable = word(0);
     let class = word(1).unwrap_or_else(|| "SERVER".to_owned());
@@ -150,7 +155,9 @@ pub const VIEW: View = View::new("fn_my_permissions", COLUMNS, |cx, args| {
             };
             let schema = db.catalog.snapshot()?.schema(name).map(|s| s.id);
             match schema {
-                Some(id) => held(cx, &db, (name, On::Schema(id)), |code| applies(code, None))?,
+                Some(id) => held(cx, &db, (name, On::Schema(id)), |right| {
+                    applies(right, None)
+                })?,
                 None => Vec::new(),
             }
         }

@@ -7,6 +7,7 @@ use duramen_types::{SqlType as T, Value};
 
 use super::{View, io_stats};
 use crate::host::Context;
+use crate::security::needs::{DATABASE_STATE, FACTS, SERVER_STATE};
 use crate::views::column::{NOT_NULL, NULL};
 
 const NAME: T = T::nvarchar(128);
@@ -20,6 +21,7 @@ fn none(_: &Context, _: &[Value]) -> SqlResult<Vec<Row>> {
 /// Cursors are refused.
 pub const CURSORS: View = View::new(
     "dm_exec_cursors",
+    SERVER_STATE,
     &[
         ("session_id", T::INT, NOT_NULL),
         ("cursor_id", T::INT, NOT_NULL),
@@ -48,6 +50,7 @@ pub const CURSORS: View = View::new(
 /// So is sp_xml_preparedocument.
 pub const XML_HANDLES: View = View::new(
     "dm_exec_xml_handles",
+    SERVER_STATE,
     &[
         ("session_id", T::INT, NOT_NULL),
         ("document_id", T::INT, NOT_NULL),
@@ -68,6 +71,7 @@ pub const XML_HANDLES: View = View::new(
 /// Statistics are never incremental.
 pub const INCREMENTAL: View = View::new(
     "dm_db_incremental_stats_properties",
+    FACTS,
     &[
         ("object_id", T::INT, NOT_NULL),
         ("stats_id", T::INT, NOT_NULL),
@@ -85,6 +89,7 @@ pub const INCREMENTAL: View = View::new(
 /// No compatibility level disables anything.
 pub const DISABLED: View = View::new(
     "dm_db_objects_disabled_on_compatibility_level_change",
+    DATABASE_STATE,
     &[
         ("class", T::INT, NULL),
         ("class_desc", DESC, NULL),
@@ -98,6 +103,7 @@ pub const DISABLED: View = View::new(
 /// There are no full-text indexes.
 pub const KEYWORDS: View = View::new(
     "dm_fts_index_keywords",
+    FACTS,
     &[
         ("keyword", T::varbinary(128), NULL),
         ("display_term", T::nvarchar(4000), NULL),
@@ -109,6 +115,7 @@ pub const KEYWORDS: View = View::new(
 
 pub const KEYWORDS_BY_DOCUMENT: View = View::new(
     "dm_fts_index_keywords_by_document",
+    FACTS,
     &[
         ("keyword", T::varbinary(128), NULL),
         ("display_term", T::nvarchar(4000), NULL),
@@ -122,6 +129,7 @@ pub const KEYWORDS_BY_DOCUMENT: View = View::new(
 /// The server is not clustered.
 pub const NODES: View = View::new(
     "fn_virtualservernodes",
+    SERVER_STATE,
     &[
         ("NodeName", NAME, NULL),
         ("status", T::INT, NULL),
@@ -133,12 +141,14 @@ pub const NODES: View = View::new(
 
 pub const DRIVES: View = View::new(
     "fn_servershareddrives",
+    SERVER_STATE,
     &[("DriveName", T::nchar(1), NULL)],
     none,
 );
 
 pub const FILE_STATS: View = View::new(
     "fn_virtualfilestats",
+    SERVER_STATE,
     &[
         ("DbId", T::SMALLINT, NOT_NULL),
         ("FileId", T::SMALLINT, NOT_NULL),

@@ -122,10 +122,7 @@ fn itself(o: &Object) -> &Object {
 object_columns! { Object, itself; }
 
 pub fn snapshot(cx: &Context) -> SqlResult<Arc<Snapshot>> {
-    match cx.instance.databases.find(&cx.database) {
-        Some(d) => d.catalog.snapshot(),
-        None => Ok(Arc::default()),
-    }
+    Ok(cx.visible()?.snapshot.clone())
 }
 
 /// The tables of users, then the base tables.
@@ -166,7 +163,7 @@ fn rows(objects: impl Iterator<Item = Object>) -> Vec<Vec<Value>> {
 }
 
 /// Base tables are objects of every database; system views are not in `sys.objects`.
-pub const OBJECTS: View = View::new("objects", COLUMNS, |cx, _| {
+pub const OBJECTS: View = View::new("objects", VISIBLE, COLUMNS, |cx, _| {
     Ok(rows(
         users(cx)?
             .into_iter()
@@ -174,12 +171,12 @@ pub const OBJECTS: View = View::new("objects", COLUMNS, |cx, _| {
     ))
 });
 
-pub const ALL_OBJECTS: View = View::new("all_objects", COLUMNS, |cx, _| {
+pub const ALL_OBJECTS: View = View::new("all_objects", VISIBLE, COLUMNS, |cx, _| {
     let system = system_tables().map(Object::base).chain(declared());
     Ok(rows(users(cx)?.into_iter().chain(system)))
 });
 
-pub const SYSTEM_OBJECTS: View = View::new("system_objects", COLUMNS, |_, _| {
+pub const SYSTEM_OBJECTS: View = View::new("system_objects", FACTS, COLUMNS, |_, _| {
     Ok(rows(system_tables().map(Object::base).chain(declared())))
 });
 
@@ -240,7 +237,7 @@ mod table {
         "is_dropped_ledger_table", T::BIT, NULL, |_| bit(false);
     }
 
-    pub const TABLES: View = View::new("tables", COLUMNS, |cx, _| {
+    pub const TABLES: View = View::new("tables", VISIBLE, COLUMNS, |cx, _| {
         let snapshot = snapshot(cx)?;
         let db = cx.instance.databases.find(&cx.database);
         let source = |table: &Arc<TableDef>| {
@@ -276,7 +273,7 @@ mod synonyms {
         "base_object_name", T::nvarchar(1035), NULL, |s| text(&s.stands_for.text);
     }
 
-    pub const SYNONYMS: View = View::new("synonyms", COLUMNS, |cx, _| {
+    pub const SYNONYMS: View = View::new("synonyms", VISIBLE, COLUMNS, |cx, _| {
         let snapshot = snapshot(cx)?;
         let source = |module: &Arc<ModuleDef>| {
             let object = snapshot.objects.get(&module.id)?;
@@ -331,7 +328,7 @@ mod triggers {
         Ok(triggers.filter_map(source).collect())
     }
 
-    pub const TRIGGERS: View = View::new("triggers", COLUMNS, |cx, _| {
+    pub const TRIGGERS: View = View::new("triggers", VISIBLE, COLUMNS, |cx, _| {
         Ok(sources(cx)?.iter().map(row).collect())
     });
 
@@ -360,7 +357,7 @@ mod triggers {
             (trigger_events::DELETE, 3, "DELETE"),
         ];
 
-        pub const TRIGGER_EVENTS: View = View::new("trigger_events", COLUMNS, |cx, _| {
+        pub const TRIGGER_EVENTS: View = View::new("trigger_events", VISIBLE, COLUMNS, |cx, _| {
             let mut rows = Vec::new();
             for s in sources(cx)? {
                 let of = ALL.iter().filter(|(bit, ..)| s.trigger.events & bit != 0);
@@ -382,7 +379,7 @@ mod schema {
         "principal_id", T::INT, NULL, |s| int(s.owner);
     }
 
-    pub const SCHEMAS: View = View::new("schemas", COLUMNS, |cx, _| {
+    pub const SCHEMAS: View = View::new("schemas", VISIBLE, COLUMNS, |cx, _| {
         let snapshot = snapshot(cx)?;
         Ok(snapshot.schemas.values().map(|s| row(s)).collect())
     });

@@ -113,7 +113,7 @@ mod info {
         "container_type_desc", DESC, NOT_NULL, |_| text("NONE");
     }
 
-    pub const SYS_INFO: View = View::new("dm_os_sys_info", COLUMNS, |cx, _| {
+    pub const SYS_INFO: View = View::new("dm_os_sys_info", SERVER_STATE, COLUMNS, |cx, _| {
         let pool = cx.instance.databases.engine.pool_stats();
         let (started, uptime_ms) = started(cx);
         Ok(vec![row(&Source {
@@ -155,7 +155,7 @@ mod memory {
         machine::available_bytes() < m.0 / 20
     }
 
-    pub const SYS_MEMORY: View = View::new("dm_os_sys_memory", COLUMNS, |_, _| {
+    pub const SYS_MEMORY: View = View::new("dm_os_sys_memory", SERVER_STATE, COLUMNS, |_, _| {
         Ok(vec![row(&machine::system_memory())])
     });
 
@@ -190,13 +190,14 @@ mod memory {
             "process_virtual_memory_low", T::BIT, NOT_NULL, |_| bit(false);
         }
 
-        pub const PROCESS_MEMORY: View = View::new("dm_os_process_memory", COLUMNS, |_, _| {
-            Ok(vec![row(&Source {
-                resident: machine::resident_bytes().unwrap_or(0),
-                reserved: machine::virtual_bytes(),
-                low: machine::available_bytes() < machine::memory_bytes() / 20,
-            })])
-        });
+        pub const PROCESS_MEMORY: View =
+            View::new("dm_os_process_memory", SERVER_STATE, COLUMNS, |_, _| {
+                Ok(vec![row(&Source {
+                    resident: machine::resident_bytes().unwrap_or(0),
+                    reserved: machine::virtual_bytes(),
+                    low: machine::available_bytes() < machine::memory_bytes() / 20,
+                })])
+            });
     }
 }
 
@@ -267,7 +268,7 @@ mod schedulers {
         all
     }
 
-    pub const SCHEDULERS: View = View::new("dm_os_schedulers", COLUMNS, |cx, _| {
+    pub const SCHEDULERS: View = View::new("dm_os_schedulers", SERVER_STATE, COLUMNS, |cx, _| {
         Ok(sources(cx).iter().map(row).collect())
     });
 
@@ -305,8 +306,9 @@ mod schedulers {
             s.iter().take(63).fold(0, |m, s| m | 1 << s.id)
         }
 
-        pub const NODES: View =
-            View::new("dm_os_nodes", COLUMNS, |cx, _| Ok(vec![row(&sources(cx))]));
+        pub const NODES: View = View::new("dm_os_nodes", SERVER_STATE, COLUMNS, |cx, _| {
+            Ok(vec![row(&sources(cx))])
+        });
     }
 
     pub use memory_nodes::MEMORY_NODES;
@@ -331,10 +333,11 @@ mod schedulers {
             "target_kb", T::BIGINT, NOT_NULL, |kb| big(*kb);
         }
 
-        pub const MEMORY_NODES: View = View::new("dm_os_memory_nodes", COLUMNS, |cx, _| {
-            let pool = cx.instance.databases.engine.pool_stats();
-            Ok(vec![row(&(pool.committed * 8))])
-        });
+        pub const MEMORY_NODES: View =
+            View::new("dm_os_memory_nodes", SERVER_STATE, COLUMNS, |cx, _| {
+                let pool = cx.instance.databases.engine.pool_stats();
+                Ok(vec![row(&(pool.committed * 8))])
+            });
     }
 }
 
@@ -368,32 +371,33 @@ mod clerks {
         "parent_memory_broker_type", DESC, NULL, |_| Value::Null;
     }
 
-    pub const MEMORY_CLERKS: View = View::new("dm_os_memory_clerks", COLUMNS, |cx, _| {
-        let instance = &cx.instance;
-        let pool = instance.databases.engine.pool_stats();
-        let held = [
-            ("MEMORYCLERK_SQLBUFFERPOOL", "Default", pool.committed * 8),
-            (
-                "MEMORYCLERK_SQLQERESERVATIONS",
-                "SQLQERESERVATIONS",
-                instance.workspace.used() as u64 / KB,
-            ),
-            (
-                "CACHESTORE_SQLCP",
-                "SQL Plans",
-                instance.plans.bytes() as u64 / KB,
-            ),
-        ];
-        let clerk = |(number, (kind, name, kb)): (u64, (&'static str, &'static str, u64))| {
-            row(&Clerk {
-                kind,
-                name,
-                kb,
-                number,
-            })
-        };
-        Ok((1..).zip(held).map(clerk).collect())
-    });
+    pub const MEMORY_CLERKS: View =
+        View::new("dm_os_memory_clerks", SERVER_STATE, COLUMNS, |cx, _| {
+            let instance = &cx.instance;
+            let pool = instance.databases.engine.pool_stats();
+            let held = [
+                ("MEMORYCLERK_SQLBUFFERPOOL", "Default", pool.committed * 8),
+                (
+                    "MEMORYCLERK_SQLQERESERVATIONS",
+                    "SQLQERESERVATIONS",
+                    instance.workspace.used() as u64 / KB,
+                ),
+                (
+                    "CACHESTORE_SQLCP",
+                    "SQL Plans",
+                    instance.plans.bytes() as u64 / KB,
+                ),
+            ];
+            let clerk = |(number, (kind, name, kb)): (u64, (&'static str, &'static str, u64))| {
+                row(&Clerk {
+                    kind,
+                    name,
+                    kb,
+                    number,
+                })
+            };
+            Ok((1..).zip(held).map(clerk).collect())
+        });
 }
 
 pub use buffers::BUFFERS;
@@ -441,10 +445,15 @@ mod buffers {
         "op_history", T::binary(4), NULL, |_| Value::Null;
     }
 
-    pub const BUFFERS: View = View::new("dm_os_buffer_descriptors", COLUMNS, |cx, _| {
-        let pages = cx.instance.databases.engine.buffered_pages();
-        Ok(pages.iter().map(row).collect())
-    });
+    pub const BUFFERS: View = View::new(
+        "dm_os_buffer_descriptors",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
+            let pages = cx.instance.databases.engine.buffered_pages();
+            Ok(pages.iter().map(row).collect())
+        },
+    );
 }
 
 pub use host::HOST_INFO;
@@ -466,7 +475,7 @@ mod host {
         });
     }
 
-    pub const HOST_INFO: View = View::new("dm_os_host_info", COLUMNS, |_, _| {
+    pub const HOST_INFO: View = View::new("dm_os_host_info", FACTS, COLUMNS, |_, _| {
         Ok(vec![row(&machine::platform())])
     });
 }
@@ -507,7 +516,7 @@ mod services {
         });
     }
 
-    pub const SERVICES: View = View::new("dm_server_services", COLUMNS, |cx, _| {
+    pub const SERVICES: View = View::new("dm_server_services", SERVER_STATE, COLUMNS, |cx, _| {
         Ok(vec![row(&Source {
             name: "SQL Server (MSSQLSERVER)".to_owned(),
             started: started(cx).0,
@@ -547,7 +556,7 @@ mod volumes {
         "incurs_seek_penalty", T::TINYINT, NULL, |_| Value::Null;
     }
 
-    pub const VOLUMES: View = View::new("dm_os_volume_stats", COLUMNS, |cx, args| {
+    pub const VOLUMES: View = View::new("dm_os_volume_stats", SERVER_STATE, COLUMNS, |cx, args| {
         let wanted = |i: usize| args.get(i).and_then(Value::as_i64);
         let databases = &cx.instance.databases;
         let disk = &databases.engine.env.disk;

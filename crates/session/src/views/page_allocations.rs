@@ -81,7 +81,12 @@ columns! { Source;
     "has_ghost_records", T::BIT, NULL, |s| s.head(|h| bit(h.ghosts > 0 && h.kind != page_type::IAM));
 }
 
-pub const VIEW: View = View::new("dm_db_database_page_allocations", COLUMNS, rows);
+pub const VIEW: View = View::new(
+    "dm_db_database_page_allocations",
+    STATE_OF_OBJECTS,
+    COLUMNS,
+    rows,
+);
 
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let mode = args.get(4).and_then(Value::as_text).unwrap_or_default();

@@ -139,19 +139,13 @@ fn wrong(parameter: i32) -> SqlError {
     SqlError::new(&messages::FUNCTION_WRONG_PARAMETER, &[&parameter])
 }
 
-pub const VIEW: View = View::new("dm_db_page_info", COLUMNS, rows);
+pub const VIEW: View = View::new("dm_db_page_info", STATE_OF_ARGUMENT, COLUMNS, rows);
 
 fn rows(cx: &Context, args: &[Value]) -> SqlResult<Vec<Row>> {
     let number = |i: usize| args.get(i).and_then(Value::as_i64);
     let database = number(0).and_then(|n| u16::try_from(n).ok());
     let found = database.and_then(|id| cx.instance.databases.get(DbId(id)));
     let db = found.ok_or_else(|| wrong(1))?;
-    // VIEW DATABASE STATE of the current database says nothing of others.
-    let elsewhere = !db.db.name.eq_ignore_ascii_case(&cx.database);
-    if elsewhere && !cx.who.server_may(&cx.instance, "VWSS")? {
-        let args: [&dyn std::fmt::Display; 3] = [&"VIEW SERVER STATE", &"server", &"master"];
-        return Err(SqlError::new(&messages::SERVER_PERMISSION_DENIED, &args));
-    }
     let file = number(1).and_then(|n| u16::try_from(n).ok());
     let file = file.filter(|n| db.db.has_data_file(*n));
     let file = file.ok_or_else(|| wrong(2))?;

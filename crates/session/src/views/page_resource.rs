@@ -17,7 +17,7 @@ columns! { Page;
 }
 
 /// The parameter is `binary(8)`: what is shorter is padded, what is longer is cut.
-pub const VIEW: View = View::new("fn_PageResCracker", COLUMNS, |_, args| {
+pub const VIEW: View = View::new("fn_PageResCracker", SERVER_STATE, COLUMNS, |_, args| {
     let Some(Value::Binary(given)) = args.first() else {
         return Ok(Vec::new());
     };

@@ -95,15 +95,15 @@ fn rows<'m>(modules: impl Iterator<Item = &'m Arc<ModuleDef>>) -> Vec<Vec<Value>
     all.map(|p| row(&p)).collect()
 }
 
-pub const PARAMETERS: View = View::new("parameters", COLUMNS, |cx, _| {
+pub const PARAMETERS: View = View::new("parameters", VISIBLE, COLUMNS, |cx, _| {
     Ok(rows(snapshot(cx)?.modules.values()))
 });
 
-pub const SYSTEM_PARAMETERS: View = View::new("system_parameters", COLUMNS, |_, _| {
+pub const SYSTEM_PARAMETERS: View = View::new("system_parameters", FACTS, COLUMNS, |_, _| {
     Ok(rows(resource::listed()))
 });
 
-pub const ALL_PARAMETERS: View = View::new("all_parameters", COLUMNS, |cx, _| {
+pub const ALL_PARAMETERS: View = View::new("all_parameters", VISIBLE, COLUMNS, |cx, _| {
     let snapshot = snapshot(cx)?;
     let mut all = rows(snapshot.modules.values());
     all.extend(rows(resource::listed()));

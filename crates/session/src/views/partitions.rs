@@ -30,9 +30,10 @@ fn functions(cx: &Context) -> SqlResult<Vec<Function>> {
     Ok(snapshot.partition_functions.values().cloned().collect())
 }
 
-pub const PARTITION_FUNCTIONS: View = View::new("partition_functions", COLUMNS, |cx, _| {
-    Ok(functions(cx)?.iter().map(row).collect())
-});
+pub const PARTITION_FUNCTIONS: View =
+    View::new("partition_functions", VISIBLE, COLUMNS, |cx, _| {
+        Ok(functions(cx)?.iter().map(row).collect())
+    });
 
 pub use parameters::PARTITION_PARAMETERS;
 
@@ -53,9 +54,10 @@ mod parameters {
         "user_type_id", T::INT, NOT_NULL, |f| int(f.ty.id.xtype());
     }
 
-    pub const PARTITION_PARAMETERS: View = View::new("partition_parameters", COLUMNS, |cx, _| {
-        Ok(functions(cx)?.iter().map(row).collect())
-    });
+    pub const PARTITION_PARAMETERS: View =
+        View::new("partition_parameters", VISIBLE, COLUMNS, |cx, _| {
+            Ok(functions(cx)?.iter().map(row).collect())
+        });
 }
 
 pub use values::PARTITION_RANGE_VALUES;
@@ -79,7 +81,7 @@ mod values {
     }
 
     pub const PARTITION_RANGE_VALUES: View =
-        View::new("partition_range_values", COLUMNS, |cx, _| {
+        View::new("partition_range_values", VISIBLE, COLUMNS, |cx, _| {
             let mut rows = Vec::new();
             for function in functions(cx)? {
                 for at in 0..function.boundaries.len() {
@@ -108,10 +110,11 @@ mod schemes {
         "function_id", T::INT, NOT_NULL, |s| int(s.function);
     }
 
-    pub const PARTITION_SCHEMES: View = View::new("partition_schemes", COLUMNS, |cx, _| {
-        let snapshot = snapshot(cx)?;
-        Ok(snapshot.partition_schemes.values().map(row).collect())
-    });
+    pub const PARTITION_SCHEMES: View =
+        View::new("partition_schemes", VISIBLE, COLUMNS, |cx, _| {
+            let snapshot = snapshot(cx)?;
+            Ok(snapshot.partition_schemes.values().map(row).collect())
+        });
 
     pub use destinations::DESTINATION_DATA_SPACES;
 
@@ -132,7 +135,7 @@ mod schemes {
 
         /// NEXT USED is one more than there are partitions.
         pub const DESTINATION_DATA_SPACES: View =
-            View::new("destination_data_spaces", COLUMNS, |cx, _| {
+            View::new("destination_data_spaces", VISIBLE, COLUMNS, |cx, _| {
                 let mut rows = Vec::new();
                 for s in snapshot(cx)?.partition_schemes.values() {
                     let all = s.destinations.iter().chain(&s.next_used);

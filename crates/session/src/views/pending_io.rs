@@ -33,17 +33,22 @@ columns! { Source;
     "io_handle_path", T::nvarchar(256), NULL, |s| text_or_null(s.path.as_deref());
 }
 
-pub const VIEW: View = View::new("dm_io_pending_io_requests", COLUMNS, |cx, _| {
-    let mut rows = Vec::new();
-    for d in cx.instance.databases.all() {
-        let entry = d.entry.read();
-        for io in d.db.file_io().iter().flat_map(|io| io.pending()) {
-            let file = entry.files.iter().find(|f| f.file_id == io.file.0);
-            rows.push(row(&Source {
-                path: file.map(|f| f.path.clone()),
-                io,
-            }));
+pub const VIEW: View = View::new(
+    "dm_io_pending_io_requests",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, _| {
+        let mut rows = Vec::new();
+        for d in cx.instance.databases.all() {
+            let entry = d.entry.read();
+            for io in d.db.file_io().iter().flat_map(|io| io.pending()) {
+                let file = entry.files.iter().find(|f| f.file_id == io.file.0);
+                rows.push(row(&Source {
+                    path: file.map(|f| f.path.clone()),
+                    io,
+                }));
+            }
         }
-    }
-    Ok(rows)
-});
+        Ok(rows)
+    },
+);

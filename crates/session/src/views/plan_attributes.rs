@@ -92,12 +92,17 @@ fn attributes(cx: &Context, cached: &Cached) -> Vec<Attribute> {
     all
 }
 
-pub const VIEW: View = View::new("dm_exec_plan_attributes", COLUMNS, |cx, args| {
-    let Some(id) = args.first().and_then(program_of) else {
-        return Ok(Vec::new());
-    };
-    let found = allowed(cx)?.into_iter().find(|c| c.program.stats.id == id);
-    Ok(found.map_or(Vec::new(), |cached| {
-        attributes(cx, &cached).iter().map(row).collect()
-    }))
-});
+pub const VIEW: View = View::new(
+    "dm_exec_plan_attributes",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, args| {
+        let Some(id) = args.first().and_then(program_of) else {
+            return Ok(Vec::new());
+        };
+        let found = allowed(cx)?.into_iter().find(|c| c.program.stats.id == id);
+        Ok(found.map_or(Vec::new(), |cached| {
+            attributes(cx, &cached).iter().map(row).collect()
+        }))
+    },
+);

@@ -10,21 +10,19 @@ use duramen_types::{DateTime, SqlType as T, Value};
 use super::View;
 use super::column::*;
 use crate::host::Context;
-use crate::security::{DB_OWNER, DBO, GUEST, permission_name};
+use crate::security::{DB_OWNER, DBO, GUEST, Right, visible_logins};
 
 const SID: T = T::varbinary(85);
 const LAST_FIXED_ROLE: i32 = 16_399;
 
 fn logins(cx: &Context) -> SqlResult<Arc<Security>> {
     let master = cx.instance.databases.master()?;
-    Ok(master.catalog.snapshot()?.security.clone())
+    let all = master.catalog.snapshot()?.security.clone();
+    Ok(visible_logins(&cx.who, &all))
 }
 
 fn here(cx: &Context) -> SqlResult<Arc<Security>> {
-    match cx.instance.databases.find(&cx.database) {
-        Some(db) => Ok(db.catalog.snapshot()?.security.clone()),
-        None => Ok(Arc::default()),
-    }
+    Ok(cx.visible()?.snapshot.security.clone())
 }
 
 /// A login, or a fixed role of the server.
@@ -111,7 +109,7 @@ mod of_server {
         "tenant_id", T::GUID, NULL, |_| Value::Null;
     }
 
-    pub const VIEW: View = View::new("server_principals", COLUMNS, |cx, _| {
+    pub const VIEW: View = View::new("server_principals", VISIBLE, COLUMNS, |cx, _| {
         Ok(servers(&*logins(cx)?).iter().map(|s| row(s)).collect())
     });
 }
@@ -141,7 +139,7 @@ mod sql_logins {
         };
     }
 
-    pub const VIEW: View = View::new("sql_logins", COLUMNS, |cx, _| {
+    pub const VIEW: View = View::new("sql_logins", VISIBLE, COLUMNS, |cx, _| {
         let security = logins(cx)?;
         let shown = cx.who.sysadmin;
         let all = security.logins.values();
@@ -158,11 +156,11 @@ mod members {
         "member_principal_id", T::INT, NOT_NULL, |m| int(m.1);
     }
 
-    pub const SERVER: View = View::new("server_role_members", COLUMNS, |cx, _| {
+    pub const SERVER: View = View::new("server_role_members", VISIBLE, COLUMNS, |cx, _| {
         Ok(logins(cx)?.server_members.iter().map(row).collect())
     });
 
-    pub const DATABASE: View = View::new("database_role_members", COLUMNS, |cx, _| {
+    pub const DATABASE: View = View::new("database_role_members", VISIBLE, COLUMNS, |cx, _| {
         Ok(here(cx)?.members.iter().map(row).collect())
     });
 }
@@ -202,7 +200,7 @@ mod users {
         "allow_encrypted_value_modifications", T::BIT, NOT_NULL, |_| bit(false);
     }
 
-    pub const VIEW: View = View::new("database_principals", COLUMNS, |cx, _| {
+    pub const VIEW: View = View::new("database_principals", VISIBLE, COLUMNS, |cx, _| {
         Ok(here(cx)?.users.values().map(row).collect())
     });
 }
@@ -236,7 +234,7 @@ mod permissions {
         "grantee_principal_id", T::INT, NOT_NULL, |p| int(p.grantee);
         "grantor_principal_id", T::INT, NOT_NULL, |p| int(p.grantor);
         "type", T::char(4), NOT_NULL, |p| Value::varchar(&format!("{:4}", p.kind));
-        "permission_name", T::nvarchar(128), NULL, |p| text(permission_name(&p.kind, p.class == 100));
+        "permission_name", T::nvarchar(128), NULL, |p| text(Right::of_code(&p.kind, p.class == 100).map_or("", Right::name));
         "state", T::char(1), NOT_NULL, |p| Value::varchar(&char::from(p.state).to_string());
         "state_desc", DESC, NULL, |p| text(state(p));
     }
@@ -277,7 +275,7 @@ mod permissions {
         if class == 100 { "COSQ" } else { "CO" }
     }
 
-    pub const DATABASE: View = View::new("database_permissions", COLUMNS, |cx, _| {
+    pub const DATABASE: View = View::new("database_permissions", VISIBLE, COLUMNS, |cx, _| {
         let security = here(cx)?;
         let users = security.users.values();
         let users = users.filter(|u| !u.role && (u.id == DBO || u.id > 4));
@@ -285,7 +283,7 @@ mod permissions {
         Ok(rows(users, 0, &security, |p| p.class < 100))
     });
 
-    pub const SERVER: View = View::new("server_permissions", COLUMNS, |cx, _| {
+    pub const SERVER: View = View::new("server_permissions", VISIBLE, COLUMNS, |cx, _| {
         let security = logins(cx)?;
         let of = security.logins.keys().copied().collect();
         Ok(rows(of, 100, &security, |p| p.class == 100))

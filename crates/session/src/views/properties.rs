@@ -25,6 +25,6 @@ columns! { PropertyDef;
     "value", T::VARIANT, NULL, |p| p.value.clone();
 }
 
-pub const VIEW: View = View::new("extended_properties", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("extended_properties", VISIBLE, COLUMNS, |cx, _| {
     Ok(snapshot(cx)?.properties.iter().map(row).collect())
 });

@@ -18,6 +18,7 @@ use crate::instance::Instance;
 use crate::plan_cache::Cached;
 use crate::plan_xml::{self, Planned};
 use crate::program::Program;
+use crate::security::Right;
 use crate::statement_stats::StatementStats;
 
 const HANDLE: T = T::varbinary(64);
@@ -327,29 +328,30 @@ mod statements {
         "max_spills", T::BIGINT, NULL, |_| Value::Null;
     }
 
-    pub const QUERY_STATS: View = View::new("dm_exec_query_stats", COLUMNS, |cx, _| {
-        let mut out = Vec::new();
-        for cached in allowed(cx)? {
-            let origin = Origin::of(&cx.instance, &cached.key);
-            for (at, stats) in cached.program.stats.statements() {
-                let span = cached.program.steps.get(at).map_or((0, 0), |s| s.span);
-                out.push(row(&Source {
-                    program: &cached.program,
-                    origin: &origin,
-                    stats,
-                    at,
-                    span,
-                    plan: plan_hash(cx, Some(&cached.key), &cached.program, at),
-                }));
+    pub const QUERY_STATS: View =
+        View::new("dm_exec_query_stats", SERVER_STATE, COLUMNS, |cx, _| {
+            let mut out = Vec::new();
+            for cached in allowed(cx)? {
+                let origin = Origin::of(&cx.instance, &cached.key);
+                for (at, stats) in cached.program.stats.statements() {
+                    let span = cached.program.steps.get(at).map_or((0, 0), |s| s.span);
+                    out.push(row(&Source {
+                        program: &cached.program,
+                        origin: &origin,
+                        stats,
+                        at,
+                        span,
+                        plan: plan_hash(cx, Some(&cached.key), &cached.program, at),
+                    }));
+                }
             }
-        }
-        Ok(out)
-    });
+            Ok(out)
+        });
 }
 
-/// What is in the cache, for who has VIEW SERVER STATE: 300 for others.
+/// What is in the cache, for who may see the state of the server.
 pub(super) fn allowed(cx: &Context) -> SqlResult<Vec<Cached>> {
-    match cx.who.server_may(&cx.instance, "VWSS")? {
+    match cx.who.server_may(Right::ViewServerState) {
         true => Ok(cx.instance.plans.all()),
         false => Ok(Vec::new()),
     }
@@ -432,15 +434,17 @@ mod procedures {
         Ok(allowed(cx)?.into_iter().filter_map(source))
     }
 
-    pub const PROCEDURE_STATS: View = View::new("dm_exec_procedure_stats", COLUMNS, |cx, _| {
-        Ok(sources(cx, ObjectKind::PROCEDURE)?
-            .map(|s| row(&s))
-            .collect())
-    });
+    pub const PROCEDURE_STATS: View =
+        View::new("dm_exec_procedure_stats", SERVER_STATE, COLUMNS, |cx, _| {
+            Ok(sources(cx, ObjectKind::PROCEDURE)?
+                .map(|s| row(&s))
+                .collect())
+        });
 
-    pub const TRIGGER_STATS: View = View::new("dm_exec_trigger_stats", COLUMNS, |cx, _| {
-        Ok(sources(cx, ObjectKind::TRIGGER)?.map(|s| row(&s)).collect())
-    });
+    pub const TRIGGER_STATS: View =
+        View::new("dm_exec_trigger_stats", SERVER_STATE, COLUMNS, |cx, _| {
+            Ok(sources(cx, ObjectKind::TRIGGER)?.map(|s| row(&s)).collect())
+        });
 
     /// Of a function it is not told what it spilled.
     const SPILLS: usize = 4;
@@ -448,6 +452,7 @@ mod procedures {
     /// Scalar functions.
     pub const FUNCTION_STATS: View = View::new(
         "dm_exec_function_stats",
+        SERVER_STATE,
         COLUMNS.split_at(COLUMNS.len() - SPILLS).0,
         |cx, _| {
             let short = |s| {
@@ -489,17 +494,18 @@ mod plans {
         "parent_plan_handle", HANDLE, NULL, |_| Value::Null;
     }
 
-    pub const CACHED_PLANS: View = View::new("dm_exec_cached_plans", COLUMNS, |cx, _| {
-        let source = |cached: Cached| {
-            let origin = Origin::of(&cx.instance, &cached.key);
-            row(&Source {
-                kind: origin.kind(cx),
-                origin,
-                cached,
-            })
-        };
-        Ok(allowed(cx)?.into_iter().map(source).collect())
-    });
+    pub const CACHED_PLANS: View =
+        View::new("dm_exec_cached_plans", SERVER_STATE, COLUMNS, |cx, _| {
+            let source = |cached: Cached| {
+                let origin = Origin::of(&cx.instance, &cached.key);
+                row(&Source {
+                    kind: origin.kind(cx),
+                    origin,
+                    cached,
+                })
+            };
+            Ok(allowed(cx)?.into_iter().map(source).collect())
+        });
 }
 
 pub use texts::{PLAN, PLAN_TEXT, SQL_TEXT};
@@ -521,7 +527,7 @@ mod texts {
         if let Some(found) = cached.into_iter().find(|c| c.program.stats.id == id) {
             return Ok(Some(Source {
                 origin: Some(Origin::of(&cx.instance, &found.key)),
-                text: found.program.text.clone(),
+                text: found.program.shown_text().into_owned(),
                 plan: None,
             }));
         }
@@ -532,7 +538,7 @@ mod texts {
             .find(|p| p.stats.id == id);
         Ok(found.map(|p| Source {
             origin: None,
-            text: p.text.clone(),
+            text: p.shown_text().into_owned(),
             plan: None,
         }))
     }
@@ -619,7 +625,7 @@ mod texts {
         "text", TEXT, NULL, |s| text(&s.text);
     }
 
-    pub const SQL_TEXT: View = View::new("dm_exec_sql_text", COLUMNS, |cx, args| {
+    pub const SQL_TEXT: View = View::new("dm_exec_sql_text", SERVER_STATE, COLUMNS, |cx, args| {
         Ok(find(cx, args)?.iter().map(row).collect())
     });
 
@@ -639,9 +645,12 @@ mod texts {
         }
     }
 
-    pub const PLAN: View = View::new("dm_exec_query_plan", plan::COLUMNS, |cx, args| {
-        Ok(find_plan(cx, args)?.iter().map(plan::row).collect())
-    });
+    pub const PLAN: View = View::new(
+        "dm_exec_query_plan",
+        SERVER_STATE,
+        plan::COLUMNS,
+        |cx, args| Ok(find_plan(cx, args)?.iter().map(plan::row).collect()),
+    );
 
     mod plan_text {
         use super::*;
@@ -655,10 +664,12 @@ mod texts {
         }
     }
 
-    pub const PLAN_TEXT: View =
-        View::new("dm_exec_text_query_plan", plan_text::COLUMNS, |cx, args| {
-            Ok(find_plan(cx, args)?.iter().map(plan_text::row).collect())
-        });
+    pub const PLAN_TEXT: View = View::new(
+        "dm_exec_text_query_plan",
+        SERVER_STATE,
+        plan_text::COLUMNS,
+        |cx, args| Ok(find_plan(cx, args)?.iter().map(plan_text::row).collect()),
+    );
 }
 
 /// The handle of the text that a request runs: `sys.dm_exec_requests.sql_handle`.

@@ -28,7 +28,7 @@ columns! { Source;
     "fork_point_lsn", LSN, NULL, |_| Value::Null;
 }
 
-pub const VIEW: View = View::new("database_recovery_status", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("database_recovery_status", VISIBLE, COLUMNS, |cx, _| {
     let all = cx.instance.databases.all();
     let source = |d: &std::sync::Arc<crate::databases::OpenDb>| Source {
         database: d.db.id.0,

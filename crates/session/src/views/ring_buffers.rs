@@ -13,6 +13,6 @@ columns! { Record;
     "record", T::nvarchar(3072), NULL, |r| text(&r.xml());
 }
 
-pub const VIEW: View = View::new("dm_os_ring_buffers", COLUMNS, |cx, _| {
+pub const VIEW: View = View::new("dm_os_ring_buffers", SERVER_STATE, COLUMNS, |cx, _| {
     Ok(cx.instance.xe.health.records().iter().map(row).collect())
 });

@@ -17,7 +17,7 @@ columns! { Entry;
     }));
 }
 
-pub const REGISTRY: View = View::new("dm_server_registry", COLUMNS, |cx, _| {
+pub const REGISTRY: View = View::new("dm_server_registry", SERVER_STATE, COLUMNS, |cx, _| {
     Ok(of_instance(&cx.instance).iter().map(row).collect())
 });
 
@@ -39,7 +39,8 @@ mod listeners {
         "start_time", T::DATETIME, NOT_NULL, |l| unix_time(l.since.unix_nanos());
     }
 
-    pub const LISTENERS: View = View::new("dm_tcp_listener_states", COLUMNS, |cx, _| {
-        Ok(cx.instance.listener().iter().map(row).collect())
-    });
+    pub const LISTENERS: View =
+        View::new("dm_tcp_listener_states", SERVER_STATE, COLUMNS, |cx, _| {
+            Ok(cx.instance.listener().iter().map(row).collect())
+        });
 }

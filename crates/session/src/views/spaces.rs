@@ -44,7 +44,7 @@ fn sources(cx: &Context) -> Vec<Source> {
     groups.into_iter().map(source).collect()
 }
 
-pub const DATA_SPACES: View = View::new("data_spaces", COLUMNS, |cx, _| {
+pub const DATA_SPACES: View = View::new("data_spaces", VISIBLE, COLUMNS, |cx, _| {
     let scheme = |s: &Arc<PartitionSchemeDef>| Source {
         name: s.name.clone(),
         id: s.id,
@@ -75,7 +75,7 @@ mod groups {
         "is_autogrow_all_files", T::BIT, NULL, |s| bit(s.all_files);
     }
 
-    pub const FILEGROUPS: View = View::new("filegroups", COLUMNS, |cx, _| {
+    pub const FILEGROUPS: View = View::new("filegroups", VISIBLE, COLUMNS, |cx, _| {
         Ok(sources(cx).iter().map(row).collect())
     });
 }

@@ -124,7 +124,7 @@ fn stats(cx: &Context, _: &[Value]) -> SqlResult<Vec<Vec<Value>>> {
     Ok(all.map(|s| row(&s)).collect())
 }
 
-pub const STATS: View = View::new("stats", COLUMNS, stats);
+pub const STATS: View = View::new("stats", VISIBLE, COLUMNS, stats);
 
 pub use columns::STATS_COLUMNS;
 
@@ -163,5 +163,5 @@ mod columns {
         Ok(rows)
     }
 
-    pub const STATS_COLUMNS: View = View::new("stats_columns", COLUMNS, members);
+    pub const STATS_COLUMNS: View = View::new("stats_columns", VISIBLE, COLUMNS, members);
 }

@@ -89,9 +89,12 @@ mod properties {
         };
     }
 
-    pub const PROPERTIES: View = View::new("dm_db_stats_properties", COLUMNS, |cx, args| {
-        Ok(find(cx, args)?.iter().map(row).collect())
-    });
+    pub const PROPERTIES: View = View::new(
+        "dm_db_stats_properties",
+        READS_OBJECT,
+        COLUMNS,
+        |cx, args| Ok(find(cx, args)?.iter().map(row).collect()),
+    );
 }
 
 pub use histogram::HISTOGRAM;
@@ -156,5 +159,5 @@ mod histogram {
         Ok(shown.collect())
     }
 
-    pub const HISTOGRAM: View = View::new("dm_db_stats_histogram", COLUMNS, steps);
+    pub const HISTOGRAM: View = View::new("dm_db_stats_histogram", READS_OBJECT, COLUMNS, steps);
 }

@@ -42,7 +42,7 @@ columns! { Task;
     };
 }
 
-pub const TASKS: View = View::new("dm_os_tasks", COLUMNS, |cx, _| {
+pub const TASKS: View = View::new("dm_os_tasks", SERVER_STATE, COLUMNS, |cx, _| {
     let mut waits = duramen_observe::waiting_tasks();
     waits.extend(
         duramen_observe::background_tasks()

@@ -32,7 +32,7 @@ columns! { TraceState;
     "dropped_event_count", T::INT, NOT_NULL, |t| int(t.dropped as i64);
 }
 
-pub const TRACES: View = View::new("traces", COLUMNS, |cx, _| {
+pub const TRACES: View = View::new("traces", TRACE, COLUMNS, |cx, _| {
     let running = cx.instance.default_trace();
     Ok(running.map(|t| row(&t.state())).into_iter().collect())
 });
@@ -61,7 +61,7 @@ const TABLE_COLUMNS: [(&str, T, bool); classes::COLUMNS.len()] = {
 };
 
 /// `fn_trace_gettable(filename, number_files)`: DEFAULT and -1 mean all files that follow.
-pub const TABLE: View = View::new("fn_trace_gettable", &TABLE_COLUMNS, |cx, args| {
+pub const TABLE: View = View::new("fn_trace_gettable", TRACE, &TABLE_COLUMNS, |cx, args| {
     let path = args.first().and_then(Value::as_text).unwrap_or_default();
     let files = match args.get(1).and_then(Value::as_i64) {
         None | Some(-1) => None,
@@ -102,7 +102,7 @@ mod info {
 }
 
 /// `fn_trace_getinfo(trace_id)`: options, file, size in MB, time to stop, status.
-pub const INFO: View = View::new("fn_trace_getinfo", info::COLUMNS, |cx, args| {
+pub const INFO: View = View::new("fn_trace_getinfo", TRACE, info::COLUMNS, |cx, args| {
     let asked = args.first().and_then(Value::as_i64).unwrap_or(0);
     let running = cx
         .instance
@@ -132,7 +132,7 @@ mod events {
     }
 }
 
-pub const EVENTS: View = View::new("trace_events", events::COLUMNS, |_, _| {
+pub const EVENTS: View = View::new("trace_events", FACTS, events::COLUMNS, |_, _| {
     Ok(classes::CLASSES.iter().map(events::row).collect())
 });
 
@@ -147,7 +147,7 @@ mod categories {
     }
 }
 
-pub const CATEGORIES: View = View::new("trace_categories", categories::COLUMNS, |_, _| {
+pub const CATEGORIES: View = View::new("trace_categories", FACTS, categories::COLUMNS, |_, _| {
     Ok(classes::CATEGORIES.iter().map(categories::row).collect())
 });
 
@@ -177,7 +177,7 @@ mod fields {
     }
 }
 
-pub const FIELDS: View = View::new("trace_columns", fields::COLUMNS, |_, _| {
+pub const FIELDS: View = View::new("trace_columns", FACTS, fields::COLUMNS, |_, _| {
     Ok(classes::COLUMNS.iter().map(fields::row).collect())
 });
 
@@ -192,6 +192,9 @@ mod subclasses {
     }
 }
 
-pub const SUBCLASSES: View = View::new("trace_subclass_values", subclasses::COLUMNS, |_, _| {
-    Ok(classes::SUBCLASSES.iter().map(subclasses::row).collect())
-});
+pub const SUBCLASSES: View = View::new(
+    "trace_subclass_values",
+    FACTS,
+    subclasses::COLUMNS,
+    |_, _| Ok(classes::SUBCLASSES.iter().map(subclasses::row).collect()),
+);

@@ -51,9 +51,12 @@ columns! { Source;
     "filestream_transaction_id", T::varbinary(128), NULL, |_| Value::Null;
 }
 
-pub const ACTIVE: View = View::new("dm_tran_active_transactions", COLUMNS, |cx, _| {
-    Ok(sources(cx).iter().map(row).collect())
-});
+pub const ACTIVE: View = View::new(
+    "dm_tran_active_transactions",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, _| Ok(sources(cx).iter().map(row).collect()),
+);
 
 pub use sessions::SESSIONS;
 
@@ -72,9 +75,12 @@ mod sessions {
         "open_transaction_count", T::INT, NOT_NULL, |s| int(s.tx.nesting());
     }
 
-    pub const SESSIONS: View = View::new("dm_tran_session_transactions", COLUMNS, |cx, _| {
-        Ok(sources(cx).iter().map(row).collect())
-    });
+    pub const SESSIONS: View = View::new(
+        "dm_tran_session_transactions",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| Ok(sources(cx).iter().map(row).collect()),
+    );
 }
 
 pub use databases::DATABASES;
@@ -144,27 +150,32 @@ mod databases {
         })
     }
 
-    pub const DATABASES: View = View::new("dm_tran_database_transactions", COLUMNS, |cx, _| {
-        let mut rows = Vec::new();
-        for s in sources(cx) {
-            let parts = s.tx.parts();
-            if parts.is_empty() {
-                rows.push(row(&Part {
-                    tx: s.tx.clone(),
-                    database: s.who.database(),
-                    part: None,
-                    began: Value::Null,
-                }));
+    pub const DATABASES: View = View::new(
+        "dm_tran_database_transactions",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
+            let mut rows = Vec::new();
+            for s in sources(cx) {
+                let parts = s.tx.parts();
+                if parts.is_empty() {
+                    rows.push(row(&Part {
+                        tx: s.tx.clone(),
+                        database: s.who.database(),
+                        part: None,
+                        began: Value::Null,
+                    }));
+                }
+                for part in parts {
+                    rows.push(row(&Part {
+                        tx: s.tx.clone(),
+                        database: part.db.0,
+                        began: began(cx, &part),
+                        part: Some(part),
+                    }));
+                }
             }
-            for part in parts {
-                rows.push(row(&Part {
-                    tx: s.tx.clone(),
-                    database: part.db.0,
-                    began: began(cx, &part),
-                    part: Some(part),
-                }));
-            }
-        }
-        Ok(rows)
-    });
+            Ok(rows)
+        },
+    );
 }

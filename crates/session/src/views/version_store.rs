@@ -27,18 +27,23 @@ columns! { Usage;
     "reserved_space_kb", T::BIGINT, NULL, |u| big(u.bytes.div_ceil(1024));
 }
 
-pub const VIEW: View = View::new("dm_tran_version_store_space_usage", COLUMNS, |cx, _| {
-    let held = cx.instance.databases.engine.versions.usage();
-    let all = cx.instance.databases.all();
-    Ok(all
-        .iter()
-        .map(|d| Usage {
-            db: d.db.id,
-            bytes: held.get(&d.db.id).copied().unwrap_or(0),
-        })
-        .map(|u| row(&u))
-        .collect())
-});
+pub const VIEW: View = View::new(
+    "dm_tran_version_store_space_usage",
+    SERVER_STATE,
+    COLUMNS,
+    |cx, _| {
+        let held = cx.instance.databases.engine.versions.usage();
+        let all = cx.instance.databases.all();
+        Ok(all
+            .iter()
+            .map(|d| Usage {
+                db: d.db.id,
+                bytes: held.get(&d.db.id).copied().unwrap_or(0),
+            })
+            .map(|u| row(&u))
+            .collect())
+    },
+);
 
 pub use rows::VERSIONS;
 
@@ -86,10 +91,11 @@ mod rows {
         };
     }
 
-    pub const VERSIONS: View = View::new("dm_tran_version_store", COLUMNS, |cx, _| {
-        let versions = cx.instance.databases.engine.versions.rows();
-        Ok(versions.iter().map(row).collect())
-    });
+    pub const VERSIONS: View =
+        View::new("dm_tran_version_store", SERVER_STATE, COLUMNS, |cx, _| {
+            let versions = cx.instance.databases.engine.versions.rows();
+            Ok(versions.iter().map(row).collect())
+        });
 }
 
 /// The writers that had begun and not ended when a snapshot was taken, in order.
@@ -146,6 +152,7 @@ mod transactions {
 
     pub const ACTIVE: View = View::new(
         "dm_tran_active_snapshot_database_transactions",
+        SERVER_STATE,
         COLUMNS,
         |cx, _| {
             let sources = cx.instance.sessions().into_iter().filter_map(|who| {
@@ -171,9 +178,14 @@ mod current {
         "transaction_sequence_num", T::BIGINT, NULL, |n| big(*n);
     }
 
-    pub const CURRENT: View = View::new("dm_tran_current_snapshot", COLUMNS, |cx, _| {
-        let own = cx.transaction.as_ref().and_then(|t| t.view());
-        let active = own.map_or_else(Vec::new, |v| active_at(cx, v.snapshot()));
-        Ok(active.iter().map(row).collect())
-    });
+    pub const CURRENT: View = View::new(
+        "dm_tran_current_snapshot",
+        SERVER_STATE,
+        COLUMNS,
+        |cx, _| {
+            let own = cx.transaction.as_ref().and_then(|t| t.view());
+            let active = own.map_or_else(Vec::new, |v| active_at(cx, v.snapshot()));
+            Ok(active.iter().map(row).collect())
+        },
+    );
 }

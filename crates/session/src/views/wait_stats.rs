@@ -14,7 +14,7 @@ columns! { WaitStat;
     "signal_wait_time_ms", T::BIGINT, NOT_NULL, |s| big(s.signal_wait_time_ms);
 }
 
-pub const WAIT_STATS: View = View::new("dm_os_wait_stats", COLUMNS, |_, _| {
+pub const WAIT_STATS: View = View::new("dm_os_wait_stats", SERVER_STATE, COLUMNS, |_, _| {
     Ok(duramen_observe::wait_stats().iter().map(row).collect())
 });
 
@@ -32,15 +32,19 @@ mod sessions {
 }
 
 /// What open sessions have waited for since they were opened or reset by a pool; those that the caller may see.
-pub const SESSION_WAIT_STATS: View =
-    View::new("dm_exec_session_wait_stats", sessions::COLUMNS, |cx, _| {
+pub const SESSION_WAIT_STATS: View = View::new(
+    "dm_exec_session_wait_stats",
+    OWN_SESSIONS,
+    sessions::COLUMNS,
+    |cx, _| {
         let mut rows = Vec::new();
         for session in super::exec::visible_sessions(cx) {
             let of = |stat| sessions::row(&(session.spid.0, stat));
             rows.extend(session.waits.stats().into_iter().map(of));
         }
         Ok(rows)
-    });
+    },
+);
 
 mod latches {
     use super::*;
@@ -53,12 +57,17 @@ mod latches {
     }
 }
 
-pub const LATCH_STATS: View = View::new("dm_os_latch_stats", latches::COLUMNS, |_, _| {
-    Ok(duramen_observe::latch_stats()
-        .iter()
-        .map(latches::row)
-        .collect())
-});
+pub const LATCH_STATS: View = View::new(
+    "dm_os_latch_stats",
+    SERVER_STATE,
+    latches::COLUMNS,
+    |_, _| {
+        Ok(duramen_observe::latch_stats()
+            .iter()
+            .map(latches::row)
+            .collect())
+    },
+);
 
 mod tasks {
     use duramen_observe::WaitingTask;
@@ -94,9 +103,14 @@ mod tasks {
     }
 }
 
-pub const WAITING_TASKS: View = View::new("dm_os_waiting_tasks", tasks::COLUMNS, |_, _| {
-    let mut all = duramen_observe::waiting_tasks();
-    let own = duramen_observe::background_tasks();
-    all.extend(own.iter().filter_map(super::exec::background_wait));
-    Ok(all.iter().map(tasks::row).collect())
-});
+pub const WAITING_TASKS: View = View::new(
+    "dm_os_waiting_tasks",
+    SERVER_STATE,
+    tasks::COLUMNS,
+    |_, _| {
+        let mut all = duramen_observe::waiting_tasks();
+        let own = duramen_observe::background_tasks();
+        all.extend(own.iter().filter_map(super::exec::background_wait));
+        Ok(all.iter().map(tasks::row).collect())
+    },
+);

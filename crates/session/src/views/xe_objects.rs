@@ -28,7 +28,7 @@ mod packages {
     }
 }
 
-pub const PACKAGES: View = View::new("dm_xe_packages", packages::COLUMNS, |_, _| {
+pub const PACKAGES: View = View::new("dm_xe_packages", SERVER_STATE, packages::COLUMNS, |_, _| {
     Ok(objects::PACKAGES.iter().map(packages::row).collect())
 });
 
@@ -173,7 +173,7 @@ fn every_object() -> Vec<all::Object> {
     out
 }
 
-pub const OBJECTS: View = View::new("dm_xe_objects", all::COLUMNS, |_, _| {
+pub const OBJECTS: View = View::new("dm_xe_objects", SERVER_STATE, all::COLUMNS, |_, _| {
     Ok(every_object().iter().map(all::row).collect())
 });
 
@@ -261,9 +261,12 @@ fn every_field() -> Vec<fields::Field> {
     out
 }
 
-pub const COLUMNS: View = View::new("dm_xe_object_columns", fields::COLUMNS, |_, _| {
-    Ok(every_field().iter().map(fields::row).collect())
-});
+pub const COLUMNS: View = View::new(
+    "dm_xe_object_columns",
+    SERVER_STATE,
+    fields::COLUMNS,
+    |_, _| Ok(every_field().iter().map(fields::row).collect()),
+);
 
 mod values {
     use super::*;
@@ -276,12 +279,13 @@ mod values {
     }
 }
 
-pub const MAP_VALUES: View = View::new("dm_xe_map_values", values::COLUMNS, |_, _| {
-    let all = objects::maps().into_iter();
-    let rows = all.flat_map(|(name, package, entries)| {
-        entries
-            .into_iter()
-            .map(move |(key, value)| values::row(&(name, package, key, value)))
+pub const MAP_VALUES: View =
+    View::new("dm_xe_map_values", SERVER_STATE, values::COLUMNS, |_, _| {
+        let all = objects::maps().into_iter();
+        let rows = all.flat_map(|(name, package, entries)| {
+            entries
+                .into_iter()
+                .map(move |(key, value)| values::row(&(name, package, key, value)))
+        });
+        Ok(rows.collect())
     });
-    Ok(rows.collect())
-});

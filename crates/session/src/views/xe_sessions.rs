@@ -57,13 +57,18 @@ mod sessions {
     }
 }
 
-pub const SESSIONS: View = View::new("dm_xe_sessions", sessions::COLUMNS, |cx, _| {
-    let row = |r: Arc<Running>| {
-        let tally = r.tally();
-        sessions::row(&(r, tally))
-    };
-    Ok(cx.instance.xe.running().into_iter().map(row).collect())
-});
+pub const SESSIONS: View = View::new(
+    "dm_xe_sessions",
+    SERVER_STATE,
+    sessions::COLUMNS,
+    |cx, _| {
+        let row = |r: Arc<Running>| {
+            let tally = r.tally();
+            sessions::row(&(r, tally))
+        };
+        Ok(cx.instance.xe.running().into_iter().map(row).collect())
+    },
+);
 
 mod targets {
     use super::*;
@@ -79,16 +84,21 @@ mod targets {
     }
 }
 
-pub const TARGETS: View = View::new("dm_xe_session_targets", targets::COLUMNS, |cx, _| {
-    let xe = &cx.instance.xe;
-    let of = |r: Arc<Running>| -> Vec<Row> {
-        // Whoever looks at a target sees what has happened before.
-        xe.feed(&r);
-        let row = |t: TargetData| targets::row(&(r.id, t));
-        r.target_data().into_iter().map(row).collect()
-    };
-    Ok(xe.running().into_iter().flat_map(of).collect())
-});
+pub const TARGETS: View = View::new(
+    "dm_xe_session_targets",
+    SERVER_STATE,
+    targets::COLUMNS,
+    |cx, _| {
+        let xe = &cx.instance.xe;
+        let of = |r: Arc<Running>| -> Vec<Row> {
+            // Whoever looks at a target sees what has happened before.
+            xe.feed(&r);
+            let row = |t: TargetData| targets::row(&(r.id, t));
+            r.target_data().into_iter().map(row).collect()
+        };
+        Ok(xe.running().into_iter().flat_map(of).collect())
+    },
+);
 
 mod events {
     use super::*;
@@ -103,13 +113,18 @@ mod events {
     }
 }
 
-pub const EVENTS: View = View::new("dm_xe_session_events", events::COLUMNS, |cx, _| {
-    let of = |r: Arc<Running>| -> Vec<Row> {
-        let row = |e: &EventDef| events::row(&(r.id, e.clone()));
-        r.definition.events.iter().map(row).collect()
-    };
-    Ok(cx.instance.xe.running().into_iter().flat_map(of).collect())
-});
+pub const EVENTS: View = View::new(
+    "dm_xe_session_events",
+    SERVER_STATE,
+    events::COLUMNS,
+    |cx, _| {
+        let of = |r: Arc<Running>| -> Vec<Row> {
+            let row = |e: &EventDef| events::row(&(r.id, e.clone()));
+            r.definition.events.iter().map(row).collect()
+        };
+        Ok(cx.instance.xe.running().into_iter().flat_map(of).collect())
+    },
+);
 
 mod actions {
     use super::*;
@@ -126,15 +141,20 @@ mod actions {
     }
 }
 
-pub const ACTIONS: View = View::new("dm_xe_session_event_actions", actions::COLUMNS, |cx, _| {
-    let of = |r: Arc<Running>| -> Vec<Row> {
-        let all = r.definition.events.iter();
-        let all = all.flat_map(|e| e.actions.iter().map(move |a| (e.id.name(), *a)));
-        all.map(|(event, a)| actions::row(&(r.id, event, a)))
-            .collect()
-    };
-    Ok(cx.instance.xe.running().into_iter().flat_map(of).collect())
-});
+pub const ACTIONS: View = View::new(
+    "dm_xe_session_event_actions",
+    SERVER_STATE,
+    actions::COLUMNS,
+    |cx, _| {
+        let of = |r: Arc<Running>| -> Vec<Row> {
+            let all = r.definition.events.iter();
+            let all = all.flat_map(|e| e.actions.iter().map(move |a| (e.id.name(), *a)));
+            all.map(|(event, a)| actions::row(&(r.id, event, a)))
+                .collect()
+        };
+        Ok(cx.instance.xe.running().into_iter().flat_map(of).collect())
+    },
+);
 
 mod columns_of_objects {
     use super::*;
@@ -162,6 +182,7 @@ mod columns_of_objects {
 
 pub const COLUMNS: View = View::new(
     "dm_xe_session_object_columns",
+    SERVER_STATE,
     columns_of_objects::COLUMNS,
     |cx, _| {
         let of = |r: Arc<Running>| settings_of(&r);

@@ -38,6 +38,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("views.md", view_page()),
         ("dbcc.md", dbcc_page()),
         ("functions.md", function_page()),
+        ("permissions.md", permission_page()),
     ]
 }
 
@@ -115,6 +116,30 @@ fn dbcc_page() -> String {
         format!("DBCC {name} | {}", all.join(", "))
     };
     page("DBCC", "statement | WITH", reference::dbcc().map(row))
+}
+
+fn permission_page() -> String {
+    let right = |(name, code, on): (&str, &str, &str)| format!("{name} | {code} | {on}");
+    let mut out = page(
+        "Permissions",
+        "permission | code | given on",
+        reference::rights().map(right),
+    );
+    out += "\nWhat each thing needs of a login that is not sysadmin. Of several rights one is enough. A database that the login \
+            has no user in refuses everything in it with 916.\n";
+    let mut last = "";
+    let mut all = reference::permissions();
+    let order = ["statement", "SET", "DBCC", "procedure", "function", "view"];
+    let place = |kind: &str| order.iter().position(|k| *k == kind);
+    all.sort_by(|a, b| (place(a.kind), &a.name).cmp(&(place(b.kind), &b.name)));
+    for p in all {
+        if p.kind != last {
+            last = p.kind;
+            let _ = write!(out, "\n## {last}\n\n| name | right | of |\n|---|---|---|\n");
+        }
+        let _ = writeln!(out, "| {} | {} | {} |", p.name, p.right, p.of);
+    }
+    out
 }
 
 fn function_page() -> String {
