@@ -97,6 +97,7 @@ impl Ratio {
     }
 
     /// The other way round.
+    #[cfg(test)]
     pub fn inverse(self) -> Ratio {
         let Spread {
             median,
