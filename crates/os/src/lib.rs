@@ -26,6 +26,7 @@ mod pages;
 pub mod random;
 mod real;
 pub mod sim;
+pub mod stack;
 pub mod sync;
 pub mod thread;
 pub mod time;

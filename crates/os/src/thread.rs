@@ -69,7 +69,9 @@ pub fn try_spawn<T: Send + 'static>(
     name: &str,
     f: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, IoError> {
-    let builder = std::thread::Builder::new().name(name.to_owned());
+    let builder = std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(crate::stack::OF_THREAD);
     let owner = owner();
     let f = move || {
         OWNER.set(owner);

@@ -44,6 +44,7 @@ mod stream;
 mod vector;
 
 use duramen_base::SqlResult;
+use duramen_os::stack;
 use duramen_types::batch::Batch;
 
 use crate::cx::Cx;
@@ -131,7 +132,9 @@ pub fn open<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<B
     if !suits(plan, false) {
         return source::from_rows(plan, needed, cx);
     }
-    counted(plan, cx, |cx| open_uncounted(plan, needed, cx))
+    counted(plan, cx, |cx| {
+        stack::deep(|| open_uncounted(plan, needed, cx))
+    })
 }
 
 fn open_uncounted<'p>(plan: &'p Plan, needed: &[bool], cx: &mut Cx<'_>) -> SqlResult<Boxed<'p>> {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::stack;
 use duramen_types::Value;
 
 use crate::aggregate::Groups;
@@ -96,12 +97,12 @@ pub fn open_rows<'p>(plan: &'p Plan, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>>
 
 fn open_rows_for<'p>(plan: &'p Plan, goal: bool, cx: &mut Cx<'_>) -> SqlResult<Operator<'p>> {
     let Some(profile) = cx.profile.clone() else {
-        return open_uncounted(plan, goal, cx);
+        return stack::deep(|| open_uncounted(plan, goal, cx));
     };
     let place = profile::place(plan);
     profile.note(place, cx, |counts| counts.executions += 1);
     let watch = profile::Watch::start();
-    let input = open_uncounted(plan, goal, cx);
+    let input = stack::deep(|| open_uncounted(plan, goal, cx));
     profile.note(place, cx, |counts| watch.add_to(counts));
     Ok(Operator::Counted(Box::new(input?), place))
 }
@@ -336,6 +337,10 @@ impl Operator<'_> {
     /// The next batch, never empty; `None` at the end.
     pub fn next(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         cx.check_cancelled()?;
+        stack::deep(|| self.next_of_kind(cx))
+    }
+
+    fn next_of_kind(&mut self, cx: &mut Cx<'_>) -> SqlResult<Option<Vec<Row>>> {
         match self {
             Operator::Stream(rows) => {
                 let batch: Vec<Row> = rows.take(BATCH_ROWS).collect::<SqlResult<_>>()?;

@@ -50,6 +50,7 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::ObjectKind;
+use duramen_os::stack;
 use duramen_query::dml;
 use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
@@ -182,6 +183,10 @@ impl<'r> Run<'r> {
 
     /// Runs the program to its end.
     fn execute(&mut self) -> Ended {
+        stack::deep(|| self.steps())
+    }
+
+    fn steps(&mut self) -> Ended {
         if self.is_shown() {
             return self.show();
         }

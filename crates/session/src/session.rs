@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use duramen_base::{SessionId, SqlError, SqlResult, messages};
 use duramen_observe::{Counter, SessionWaits, count};
+use duramen_os::stack;
 use duramen_txn::gate::SessionDeps;
 use duramen_txn::{LockOwner, Transaction, TxnKind};
 
@@ -208,7 +209,7 @@ impl Session {
             self.owner.set_attention(cancel.0.clone());
             // A login that cannot be read any more goes on with what it had.
             let _ = self.recognise();
-            let result = work(self, sink);
+            let result = stack::deep(|| work(self, sink));
             self.state.reset_by = None;
             let (rows, open) = (self.state.rowcount, self.transaction.clone());
             if self.activity.end(open.as_ref(), rows, &self.options) {

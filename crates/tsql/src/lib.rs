@@ -19,5 +19,6 @@ pub use parser::{
 };
 pub use shape::shape_hash;
 
-/// How high a tree may grow: deeper text is refused with error 191, so that recursive walks cannot exhaust the stack.
-pub const MAX_HEIGHT: usize = 400;
+/// How high a tree may grow: deeper text is refused with error 191, so that recursive walks find enough stack
+/// ([`duramen_os::stack::RESERVE`] is made for this height).
+pub const MAX_HEIGHT: usize = 2000;

@@ -450,6 +450,7 @@ messages! {
     NO_QUERY_PLAN = 8623, 16, "The query processor ran out of internal resources and could not produce a query plan. This is a rare event and only expected for extremely complex queries or queries that reference a very large number of tables or partitions. Please simplify the query. If you believe you have received this message in error, contact Customer Support Services for more information.";
     INTERNAL_QUERY_ERROR = 8624, 16, "Internal Query Processor Error: The query processor could not produce a query plan. For more information, contact Customer Support Services.";
     INTERNAL_QUERY_EXECUTION = 8630, 16, "Internal Query Processor Error: The query processor encountered an unexpected error during execution (HRESULT = 0x%x).";
+    STACK_LIMIT = 8631, 17, "Internal error: Server stack limit has been reached. Please look for potentially deep nesting in your query, and try to simplify it.";
     MERGE_ROW_TWICE = 8672, 16, "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.";
     LAG_OFFSET_NEGATIVE = 8730, 16, "Offset parameter for Lag and Lead functions cannot be a negative value.";
     CHECK_EXTENT_FREE_AND_MIXED = 8903, 16, "Extent %S_PGID in database ID %d is allocated in both GAM %S_PGID and SGAM %S_PGID.";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::stack;
 use duramen_tsql::ast::{self, ExprKind, UnaryOp};
 use duramen_types::{BinaryOp, CollationId, SqlType, Value};
 
@@ -20,8 +21,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         agg: &mut Aggregates<'_>,
     ) -> SqlResult<Expr> {
-        self.expr_kind(e, scope, agg)
-            .map_err(|err| err.at_line(e.line as i32))
+        stack::deep(|| self.expr_kind(e, scope, agg)).map_err(|err| err.at_line(e.line as i32))
     }
 
     pub(super) fn boxed(

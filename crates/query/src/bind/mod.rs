@@ -5,6 +5,7 @@ mod collation;
 mod condition;
 mod exists;
 mod expr;
+mod extent;
 mod groups;
 mod hints;
 mod literal;
@@ -90,6 +91,8 @@ pub struct Binder<'h> {
     windows: window::Windows,
     /// How many views and functions are around the query at hand.
     nesting: u32,
+    /// How much the statement has become so far.
+    size: extent::Extent,
     /// The WINDOW clause of the query at hand.
     window_names: Vec<(String, ast::Over)>,
     recursions: Vec<recursive::Recursion>,
@@ -109,6 +112,7 @@ impl<'h> Binder<'h> {
             located_target: None,
             windows: window::Windows::Forbidden,
             nesting: 0,
+            size: extent::Extent::default(),
             window_names: Vec::new(),
             recursions: Vec::new(),
             max_recursion: recursive::DEFAULT_MAX_RECURSION,

@@ -62,8 +62,11 @@ impl Binder<'_> {
         let host: &dyn Host = other.as_deref().unwrap_or(self.host);
         let mut inner = Binder::new(host);
         inner.nesting = self.nesting + 1;
+        inner.size = self.size;
         // Lines of a module are not lines of the statement.
-        bind(&mut inner).map_err(|e| SqlError { line: 0, ..e })
+        let bound = bind(&mut inner).map_err(|e| SqlError { line: 0, ..e });
+        self.size = inner.size;
+        bound
     }
 
     /// A view gives the columns that it had when it was made. Columns that its tables have got since are left out; one

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::stack;
 use duramen_tsql::ast::{self, QueryExpr, SelectItem, SetOp};
 use duramen_types::{SqlType, Value};
 
@@ -45,7 +46,7 @@ impl Binder<'_> {
         // The target of an UPDATE is a source of its own FROM, not of a query in it.
         let locate = self.locate.take();
         self.ctes.extend(stmt.ctes.iter().cloned());
-        let plan = self.query_body(stmt, parent);
+        let plan = self.deeper(|b| b.query_body(stmt, parent));
         self.ctes.truncate(ctes);
         self.locate = locate;
         plan.map_err(|e| e.at_line(line))
@@ -93,8 +94,8 @@ impl Binder<'_> {
                 left,
                 right,
             } => {
-                let left = self.body(left, parent)?;
-                let right = self.body(right, parent)?;
+                let left = stack::deep(|| self.body(left, parent))?;
+                let right = stack::deep(|| self.body(right, parent))?;
                 self.set_operation(*op, *all, left, right)
             }
         }
@@ -191,7 +192,7 @@ impl Binder<'_> {
         }
         let keep_common = op == SetOp::Intersect;
         let node = match op {
-            SetOp::Union => Node::Concat(vec![left, right]),
+            SetOp::Union => Node::Concat(beside(left, right)),
             _ => Node::SetOperation {
                 left: Box::new(left),
                 right: Box::new(right),
@@ -572,6 +573,17 @@ impl Binder<'_> {
             });
         }
         Ok(sorted(plan, keys))
+    }
+}
+
+/// The inputs of a UNION: a long chain of them is one list, not a tower.
+fn beside(left: Plan, right: Plan) -> Vec<Plan> {
+    match left.node {
+        Node::Concat(mut inputs) => {
+            inputs.push(right);
+            inputs
+        }
+        node => vec![Plan { node, ..left }, right],
     }
 }
 

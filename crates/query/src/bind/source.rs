@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::stack;
 use duramen_tsql::ast;
 
 use super::hints::scan_hint;
@@ -34,6 +35,16 @@ impl Binder<'_> {
 
     /// One source, added to `scope`. What it computes sees `outer`: enclosing queries, and the left side of an APPLY.
     fn table_source(
+        &mut self,
+        source: &ast::TableSource,
+        scope: &mut Scope<'_>,
+        outer: Option<&Scope<'_>>,
+    ) -> SqlResult<Plan> {
+        self.another_source()?;
+        stack::deep(|| self.source_of_kind(source, scope, outer))
+    }
+
+    fn source_of_kind(
         &mut self,
         source: &ast::TableSource,
         scope: &mut Scope<'_>,

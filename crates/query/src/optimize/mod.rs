@@ -34,6 +34,7 @@ pub use sizes::Sizes;
 
 use std::cell::Cell;
 
+use duramen_os::stack;
 use duramen_types::Value;
 
 use self::access::Want;
@@ -126,7 +127,11 @@ fn sub(plan: Plan, hints: &Hints) -> Plan {
 }
 
 /// The best plan for `plan` under a condition in parts, over its columns.
-fn push(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Plan {
+fn push(plan: Plan, condition: Vec<Expr>, want: &Want, hints: &Hints) -> Plan {
+    stack::deep(|| push_into(plan, condition, want, hints))
+}
+
+fn push_into(plan: Plan, mut condition: Vec<Expr>, want: &Want, hints: &Hints) -> Plan {
     for e in &mut condition {
         simplify::simplify(e);
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use duramen_os::stack;
+
 use super::columns::{outer_of, read_by};
 use crate::children::{each_expr, each_input_mut};
 use crate::plan::{Node, Plan};
@@ -10,6 +12,10 @@ type Columns = BTreeSet<usize>;
 
 /// Notes at every scan what is read of it, when `wanted` of the plan's columns are.
 pub fn note(plan: &mut Plan, wanted: &Columns) {
+    stack::deep(|| note_into(plan, wanted));
+}
+
+fn note_into(plan: &mut Plan, wanted: &Columns) {
     let mut own = Columns::new();
     let mut below = wanted.clone();
     each_expr(plan, &mut |e| read_by(e, &mut own));

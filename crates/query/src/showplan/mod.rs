@@ -20,6 +20,8 @@ pub use xml::{PlannedStatement, Took, Waited, document};
 
 use std::sync::Arc;
 
+use duramen_os::stack;
+
 use crate::children::each_subquery;
 use crate::expr::{Expr, Kind};
 use crate::host::{Parallelism, Table, TableSource};
@@ -304,7 +306,7 @@ impl<'v> Tree<'v> {
     /// Adds the lines of a plan that runs `times` times; the names of its columns.
     pub fn plan(&mut self, plan: &Plan, parent: Option<usize>, times: f64) -> Vec<String> {
         let first = self.lines.len();
-        let columns = self.operators(plan, parent, times);
+        let columns = stack::deep(|| self.operators(plan, parent, times));
         // A plan without a line of its own is told of by the line below it.
         if let Some(line) = self.lines.get_mut(first).filter(|l| l.place == 0) {
             line.place = place(plan);

@@ -1,5 +1,6 @@
 //! Batches over an instance, results as text.
 
+mod absurd;
 mod alter_table;
 mod article_log;
 mod attach;

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Every recursion goes through [`Parser::nested`], which bounds both how deep this code recurses and how high the
-//!    tree grows (error 191), whatever the text.
+//!    tree grows (error 191), whatever the text; the stack for it is there (`duramen_os::stack`).
 //! 2. Every loop consumes a token per round, so parsing is linear but for bounded lookahead.
 //! 3. The first error ends the batch: nothing of it runs.
 
@@ -28,13 +28,14 @@ mod session;
 mod table;
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_os::stack;
 
 use crate::MAX_HEIGHT;
 use crate::ast::{Batch, ObjectName, Span};
 use crate::lexer::{Tok, Token, tokenize};
 
-/// How deep the parser may recurse: what keeps it within a small thread's stack.
-const MAX_DEPTH: usize = 80;
+/// How deep the parser may recurse: parentheses, subqueries, calls, blocks within each other.
+const MAX_DEPTH: usize = 500;
 
 /// The session settings that change how text reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,12 +132,12 @@ impl<'a> Parser<'a> {
 
     /// Runs one level of recursion within the bounds of invariant 1.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || stack::is_spent() {
             return Err(self.too_deep());
         }
         self.depth += 1;
         let outside = std::mem::replace(&mut self.height, 0);
-        let result = parse(self);
+        let result = stack::deep(|| parse(self));
         self.depth -= 1;
         self.height = outside.max(self.height + 1);
         if self.height > MAX_HEIGHT {
