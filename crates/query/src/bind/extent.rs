@@ -10,7 +10,7 @@ use super::Binder;
 const QUERIES_MAX: usize = 400;
 
 /// Sources of FROM, each as often as it is read: 8623 beyond.
-const SOURCES_MAX: usize = 8192;
+const SOURCES_MAX: usize = 4096;
 
 /// Counted while a statement is bound.
 #[derive(Clone, Copy, Default)]

@@ -192,7 +192,7 @@ impl Binder<'_> {
         }
         let keep_common = op == SetOp::Intersect;
         let node = match op {
-            SetOp::Union => Node::Concat(beside(left, right)),
+            SetOp::Union => Node::Concat(beside(left, right, all)),
             _ => Node::SetOperation {
                 left: Box::new(left),
                 right: Box::new(right),
@@ -576,8 +576,13 @@ impl Binder<'_> {
     }
 }
 
-/// The inputs of a UNION: a long chain of them is one list, not a tower.
-fn beside(left: Plan, right: Plan) -> Vec<Plan> {
+/// The inputs of a UNION: a long chain of them is one list, not a tower. What UNION without ALL leaves out once, it need
+/// not leave out before.
+fn beside(left: Plan, right: Plan, all: bool) -> Vec<Plan> {
+    let left = match left.node {
+        Node::Distinct { input } if !all && matches!(input.node, Node::Concat(_)) => *input,
+        node => Plan { node, ..left },
+    };
     match left.node {
         Node::Concat(mut inputs) => {
             inputs.push(right);

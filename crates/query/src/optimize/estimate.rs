@@ -1,5 +1,6 @@
 //! How many rows an operator is expected to give out, and what its tree costs.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use duramen_types::Value;
@@ -200,6 +201,13 @@ pub fn shares(plan: &Plan, parts: &[&Expr]) -> Vec<f64> {
     };
     let low = |op| matches!(op, CompareOp::Gt | CompareOp::Ge);
     let high = |op| matches!(op, CompareOp::Lt | CompareOp::Le);
+    // The bounds of each column from below and from above, those that have not been passed.
+    let mut bounds: BTreeMap<(usize, bool), VecDeque<usize>> = BTreeMap::new();
+    for (i, part) in parts.iter().enumerate() {
+        if let Some((column, op)) = bound(part).filter(|(_, op)| low(*op) || high(*op)) {
+            bounds.entry((column, low(op))).or_default().push_back(i);
+        }
+    }
     let mut taken = vec![false; parts.len()];
     let mut out = Vec::new();
     for (i, part) in parts.iter().enumerate() {
@@ -208,10 +216,12 @@ pub fn shares(plan: &Plan, parts: &[&Expr]) -> Vec<f64> {
         }
         let own = share(plan, part);
         let other = bound(part).and_then(|(column, op)| {
-            let fits = |o| low(op) && high(o) || high(op) && low(o);
-            let later = (i + 1..parts.len()).find(|j| {
-                !taken[*j] && bound(parts[*j]).is_some_and(|(c, o)| c == column && fits(o))
-            });
+            let opposite = (column, high(op));
+            let waiting = bounds.get_mut(&opposite).filter(|_| low(op) || high(op))?;
+            while waiting.front().is_some_and(|j| *j < i || taken[*j]) {
+                waiting.pop_front();
+            }
+            let later = waiting.front().copied();
             later.filter(|_| statistics_of(plan, &Expr::column(column, part.ty, true)).is_some())
         });
         out.push(match other {

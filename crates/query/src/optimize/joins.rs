@@ -24,9 +24,26 @@ struct Input {
     width: usize,
     /// The parts of the condition that read it alone, over its own row.
     own: Vec<Expr>,
+    /// Its plan is the best one already.
+    done: bool,
     rows: f64,
     cost: f64,
     bytes: f64,
+}
+
+impl Input {
+    fn new(plan: Plan, start: usize) -> Input {
+        Input {
+            width: plan.columns.len(),
+            plan,
+            start,
+            own: Vec::new(),
+            done: false,
+            rows: 0.0,
+            cost: 0.0,
+            bytes: 0.0,
+        }
+    }
 }
 
 /// A condition between inputs, over the block's rows.
@@ -101,6 +118,9 @@ fn raised(mut e: Expr, offset: usize) -> Expr {
     e
 }
 
+/// As many inputs as a set of them can name.
+const SET_MAX: usize = 63;
+
 /// The best plan for a tree of inner joins under a condition given in parts.
 pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
     let columns = plan.columns.clone();
@@ -111,23 +131,44 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
     parts.extend(condition);
     let mut inputs: Vec<Input> = found
         .into_iter()
-        .map(|(plan, start)| Input {
-            width: plan.columns.len(),
-            plan,
-            start,
-            own: Vec::new(),
-            rows: 0.0,
-            cost: 0.0,
-            bytes: 0.0,
-        })
+        .map(|(plan, start)| Input::new(plan, start))
         .collect();
-    if inputs.len() > 63 {
-        // More than a set of inputs can name: as written, without keys to merge by.
-        if hints.method == Some(Method::Merge) {
-            hints.impossible.set(true);
-        }
-        return as_written(inputs, parts, columns, correlated);
+    while inputs.len() > SET_MAX {
+        (inputs, parts) = first_joined(inputs, parts, &columns, hints);
     }
+    let mut plan = best_of(inputs, parts, &columns, hints);
+    plan.correlated = correlated;
+    plan
+}
+
+/// More inputs than the search can hold: the first of them, joined by what is asked of them alone, are one from now on.
+fn first_joined(
+    mut inputs: Vec<Input>,
+    parts: Vec<Expr>,
+    columns: &Columns,
+    hints: &Hints,
+) -> (Vec<Input>, Vec<Expr>) {
+    let rest = inputs.split_off(SET_MAX);
+    let width = rest.first().map_or(columns.len(), |i| i.start);
+    let own = |e: &Expr| {
+        let mut own = is_movable(e);
+        each_read(e, &mut |c| own &= c < width);
+        own
+    };
+    let (own, parts): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(own);
+    let correlated = inputs.iter().any(|i| i.plan.correlated);
+    let columns: Columns = columns[..width].into();
+    let mut plan = best_of(inputs, own, &columns, hints);
+    plan.correlated = correlated;
+    let first = Input {
+        done: true,
+        ..Input::new(plan, 0)
+    };
+    (std::iter::once(first).chain(rest).collect(), parts)
+}
+
+/// The best plan for at most [`SET_MAX`] inputs.
+fn best_of(mut inputs: Vec<Input>, mut parts: Vec<Expr>, columns: &Columns, hints: &Hints) -> Plan {
     spread(&mut parts);
     let mut above = Vec::new();
     let mut between = Vec::new();
@@ -149,7 +190,11 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
     }
     for input in &mut inputs {
         let raw = std::mem::replace(&mut input.plan, Plan::one_row());
-        input.plan = push(raw, input.own.clone(), &Want::default(), hints);
+        let own = input.own.clone();
+        input.plan = match input.done {
+            true => filtered(raw, own),
+            false => push(raw, own, &Want::default(), hints),
+        };
         let e = estimate(&input.plan);
         (input.rows, input.cost, input.bytes) = (e.rows.max(1.0), e.cost, e.bytes);
     }
@@ -157,20 +202,8 @@ pub fn block(plan: Plan, condition: Vec<Expr>, hints: &Hints) -> Plan {
         b.share = share_of(&b.e, &inputs);
     }
     let order = search(&inputs, &between, hints);
-    let joined = build(inputs, between, &order, &columns, hints);
-    let mut plan = restored(joined, &columns);
-    plan.correlated = correlated;
-    filtered(plan, above)
-}
-
-/// More inputs than the search can hold: joined from left to right.
-fn as_written(inputs: Vec<Input>, parts: Vec<Expr>, columns: Columns, correlated: bool) -> Plan {
-    let plans = inputs.into_iter().map(|i| i.plan);
-    let joined = plans.reduce(|l, r| crate::bind::join(l, r, JoinKind::Inner, None, false));
-    let mut plan = joined.unwrap_or_else(Plan::one_row);
-    plan.columns = columns;
-    plan.correlated = correlated;
-    filtered(plan, parts)
+    let joined = build(inputs, between, &order, columns, hints);
+    filtered(restored(joined, columns), above)
 }
 
 /// The inputs that an expression reads.
@@ -183,8 +216,14 @@ fn set_of(inputs: &[Input], e: &Expr) -> u64 {
     set
 }
 
+/// Of more conditions none is made from two others: each would be held against each.
+const SPREAD_MAX: usize = 200;
+
 /// `a = b AND b = 5`: then `a = 5` too, which a key of a's table may answer.
 fn spread(parts: &mut Vec<Expr>) {
+    if parts.len() > SPREAD_MAX {
+        return;
+    }
     let column = |e: &Expr| match e.kind {
         Kind::Column { depth: 0, index } => Some(index),
         _ => None,

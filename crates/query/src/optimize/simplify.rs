@@ -1,5 +1,6 @@
 //! Conditions made simpler before they are placed: constants computed, columns freed of conversions, contradictions found.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use duramen_types::{SqlType, TypeId, Value};
@@ -129,14 +130,12 @@ fn contradict(parts: &[Expr]) -> bool {
         },
         _ => None,
     };
-    let known: Vec<_> = parts.iter().filter_map(fixed).collect();
-    known.iter().enumerate().any(|(i, (c, ty, v))| {
-        known[..i].iter().any(|(d, _, w)| {
-            c == d
-                && !v.is_null()
-                && !w.is_null()
-                && duramen_types::compare(v, w, ty.collation).is_ne()
-        })
+    let mut first: BTreeMap<usize, Value> = BTreeMap::new();
+    let known = parts.iter().filter_map(fixed).filter(|k| !k.2.is_null());
+    // Values of one column: if any two differ, one differs from the first.
+    known.into_iter().any(|(column, ty, v)| {
+        let first = first.entry(column).or_insert_with(|| v.clone());
+        duramen_types::compare(&v, first, ty.collation).is_ne()
     })
 }
 
