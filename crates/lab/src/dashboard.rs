@@ -12,6 +12,7 @@ mod look;
 mod page;
 mod visits;
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,6 +23,8 @@ use visits::Visits;
 
 /// Requests answered at once; one more is told to come back.
 const REQUESTS_MAX: usize = 32;
+/// Connections that have not sent their request yet; one more, and the oldest goes.
+const COMING_MAX: usize = 64;
 const COOKIE: &str = "duramen";
 
 /// A dashboard that is being served; it ends with [`Dashboard::stop`].
@@ -66,8 +69,37 @@ impl Dashboard {
     }
 }
 
+/// Connections whose request is still coming, oldest first. Whoever opens many and sends nothing loses the oldest of them;
+/// a request that comes at once is never among those for long.
+#[derive(Default)]
+struct Coming {
+    streams: std::sync::Mutex<VecDeque<(u64, TcpStream)>>,
+}
+
+impl Coming {
+    fn add(&self, id: u64, stream: &TcpStream) {
+        let (Ok(mut all), Ok(own)) = (self.streams.lock(), stream.try_clone()) else {
+            return;
+        };
+        all.push_back((id, own));
+        if all.len() > COMING_MAX
+            && let Some((_, oldest)) = all.pop_front()
+        {
+            let _ = oldest.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn remove(&self, id: u64) {
+        if let Ok(mut all) = self.streams.lock() {
+            all.retain(|(known, _)| *known != id);
+        }
+    }
+}
+
 fn accept(listener: &TcpListener, stop: &AtomicBool, visits: &Arc<Visits>) {
     let running = Arc::new(AtomicUsize::new(0));
+    let coming = Arc::new(Coming::default());
+    let mut last = 0;
     for stream in listener.incoming() {
         if stop.load(Ordering::SeqCst) {
             return;
@@ -77,26 +109,30 @@ fn accept(listener: &TcpListener, stop: &AtomicBool, visits: &Arc<Visits>) {
             std::thread::sleep(std::time::Duration::from_millis(50));
             continue;
         };
-        if running.fetch_add(1, Ordering::SeqCst) >= REQUESTS_MAX {
-            running.fetch_sub(1, Ordering::SeqCst);
-            http::send(&stream, Response::text(503, "Too many requests at once."));
-            continue;
-        }
-        let (visits, running_now) = (Arc::clone(visits), Arc::clone(&running));
+        last += 1;
+        let id = last;
+        coming.add(id, &stream);
+        let (visits, running) = (Arc::clone(visits), Arc::clone(&running));
+        let of_request = Arc::clone(&coming);
         let spawned = std::thread::Builder::new()
             .name("dashboard request".to_owned())
             .spawn(move || {
-                serve(&stream, &visits);
-                running_now.fetch_sub(1, Ordering::SeqCst);
+                let request = http::read(&stream);
+                of_request.remove(id);
+                match running.fetch_add(1, Ordering::SeqCst) >= REQUESTS_MAX {
+                    true => http::send(&stream, Response::text(503, "Too many requests at once.")),
+                    false => serve(&stream, request, &visits),
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
             });
         if spawned.is_err() {
-            running.fetch_sub(1, Ordering::SeqCst);
+            coming.remove(id);
         }
     }
 }
 
-fn serve(stream: &TcpStream, visits: &Arc<Visits>) {
-    let response = match http::read(stream) {
+fn serve(stream: &TcpStream, request: Result<Request, http::Refused>, visits: &Arc<Visits>) {
+    let response = match request {
         Ok(request) => answer(&request, visits),
         Err(http::Refused::Gone) => return,
         Err(http::Refused::With(status, why)) => Response::text(status, why),

@@ -283,7 +283,7 @@ fn park(connection: &Arc<Connection>, work: Work) {
 impl Work {
     fn run(self, connection: &Arc<Connection>) {
         match self {
-            Work::Login(asked, encrypted) => login::run(connection, &asked, encrypted),
+            Work::Login(asked, encrypted) => login::run(connection, asked, encrypted),
             Work::Request(message) => request::run(connection, message),
         }
     }

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod brake;
 mod bulk;
 pub mod client;
 mod connection;

@@ -13,18 +13,50 @@ use duramen_tds::token::{
 use duramen_types::CollationId;
 
 use crate::backend::{BackendSession, LoginRequest};
+use crate::brake::Turn;
 use crate::connection::Connection;
 use crate::request;
 
 const PROGRAM: &str = "Microsoft SQL Server";
 
-pub fn run(connection: &Arc<Connection>, asked: &Login, encrypted: bool) {
+/// Runs a login when it has its turn: see [`crate::brake`].
+pub fn run(connection: &Arc<Connection>, asked: Box<Login>, encrypted: bool) {
+    let shared = &connection.shared;
+    match shared.brake.turn(connection.peer.ip(), &asked.user) {
+        Turn::Now => attempt(connection, &asked, encrypted),
+        Turn::In(wait) => {
+            let later = Arc::clone(connection);
+            shared.later(wait, move || attempt(&later, &asked, encrypted));
+        }
+        Turn::Never => {
+            let guard = request::CloseOnPanic(connection);
+            refuse(connection, &[failed(&asked)]);
+            request::finish_login(connection, guard);
+        }
+    }
+}
+
+fn attempt(connection: &Arc<Connection>, asked: &Login, encrypted: bool) {
     let guard = request::CloseOnPanic(connection);
+    let (brake, peer) = (&connection.shared.brake, connection.peer.ip());
     match open(connection, asked, encrypted) {
-        Ok(session) => accept(connection, asked, session),
-        Err(errors) => refuse(connection, &errors),
+        Ok(session) => {
+            brake.succeeded(peer, &asked.user);
+            accept(connection, asked, session);
+        }
+        Err(errors) => {
+            let wrong = messages::LOGIN_FAILED.number;
+            if matches!(&errors[..], [only] if only.number == wrong) {
+                brake.failed(peer, &asked.user);
+            }
+            refuse(connection, &errors);
+        }
     }
     request::finish_login(connection, guard);
+}
+
+fn failed(asked: &Login) -> SqlError {
+    SqlError::new(&messages::LOGIN_FAILED, &[&asked.user, &"", &""])
 }
 
 fn open(
@@ -32,7 +64,7 @@ fn open(
     asked: &Login,
     encrypted: bool,
 ) -> Result<Box<dyn BackendSession>, Vec<SqlError>> {
-    let failed = || SqlError::new(&messages::LOGIN_FAILED, &[&asked.user, &"", &""]);
+    let failed = || failed(asked);
     if asked.integrated_security() || asked.asks_feature(FEATURE_FED_AUTH) {
         return Err(vec![
             SqlError::new(

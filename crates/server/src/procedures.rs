@@ -18,6 +18,8 @@ use crate::reply::Reply;
 
 /// A client that never unprepares is refused beyond this.
 const MAX_PREPARED: usize = 16_384;
+/// Parameters of one call at most, the statement of sp_executesql and its kin among them.
+const PARAMETERS_MAX: usize = 2100;
 
 #[derive(Clone)]
 struct Statement {
@@ -107,6 +109,10 @@ fn one(
         Procedure::Name(name) => ProcId::from_name(name),
     };
     let parameters = &call.parameters[..];
+    if parameters.len() > PARAMETERS_MAX {
+        let most: [&dyn std::fmt::Display; 1] = [&PARAMETERS_MAX];
+        return Err(SqlError::new(&messages::REQUEST_TOO_MANY_PARAMETERS, &most));
+    }
     let prepared = &connection.prepared;
     let cancel = &connection.cancel;
     match known {

@@ -203,6 +203,10 @@ fn answer(
         // The client gave up while sending: an answer is due, nothing runs.
         return Ok(());
     }
+    if message.too_large {
+        reply.error(&SqlError::new(&messages::OUT_OF_MEMORY, &[&"default"]).with_state(123));
+        return Ok(());
+    }
     if message.reset || message.reset_keep_transaction {
         count(Counter::ConnectionResets, 1);
         let old = session.database();

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::backend::{Backend, Cancel, Delivery};
+use crate::brake::Brake;
 use crate::connection::{self, Connection, Inbound};
 use crate::farewell::Farewell;
 use crate::feed::Feed;
@@ -107,6 +108,8 @@ pub struct Shared {
     pub force_encryption: bool,
     pub max_message_bytes: usize,
     pub login_timeout: Duration,
+    pub brake: Brake,
+    timer: tokio::runtime::Handle,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
     /// Connections with packets that the gate has released, for one worker to write them all.
     released: Mutex<Vec<Arc<Connection>>>,
@@ -124,6 +127,15 @@ impl Shared {
 
     fn pools(&self) -> impl Iterator<Item = &Pool> {
         std::iter::once(&self.pool).chain(&self.admin_pool)
+    }
+
+    /// Has a worker run something after a while; nobody waits for it.
+    pub fn later(self: &Arc<Shared>, wait: Duration, job: impl FnOnce() + Send + 'static) {
+        let shared = Arc::clone(self);
+        self.timer.spawn(async move {
+            tokio::time::sleep(wait).await;
+            shared.pool.run(job);
+        });
     }
 
     /// A connection has ended.
@@ -228,6 +240,8 @@ impl Server {
             force_encryption: config.force_encryption,
             max_message_bytes: config.max_message_bytes,
             login_timeout: config.login_timeout,
+            brake: Brake::default(),
+            timer: runtime.handle().clone(),
             connections: Mutex::new(BTreeMap::new()),
             released: Mutex::default(),
             next_id: AtomicU64::new(1),

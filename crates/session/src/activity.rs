@@ -66,6 +66,8 @@ pub struct Activity {
     progress: AtomicU32,
     /// When what the progress is of began; 0: with the statement.
     progress_began: AtomicI64,
+    /// The rollback that runs.
+    rollback: Mutex<Option<Rollback>>,
     /// DBCC TRACEON without -1.
     pub trace: TraceFlags,
     started: AtomicI64,
@@ -104,10 +106,46 @@ impl Frame {
     }
 }
 
+/// A rollback at work: of so many bytes of log, of which so many are undone.
+#[derive(Debug)]
+struct Rollback {
+    bytes: u64,
+    undone: Arc<AtomicU64>,
+    /// What the transaction had undone before.
+    before: u64,
+    began: i64,
+}
+
+impl Rollback {
+    fn percent(&self) -> f32 {
+        let undone = self.undone.load(Relaxed).saturating_sub(self.before);
+        (undone as f32 * 100.0 / self.bytes.max(1) as f32).min(100.0)
+    }
+}
+
+/// How far a rollback is.
+#[derive(Clone, Copy, Debug)]
+pub struct RollbackProgress {
+    pub percent: f32,
+    /// Milliseconds, if it goes on as it went.
+    pub remaining: u64,
+}
+
+/// While it lives, its session is shown as one that rolls back.
+pub struct RollingBack<'a>(&'a Activity);
+
+impl Drop for RollingBack<'_> {
+    fn drop(&mut self) {
+        *self.0.rollback.lock() = None;
+    }
+}
+
 /// What [`Activity`] says at a moment.
 #[derive(Clone, Debug)]
 pub struct Glance {
     pub running: bool,
+    /// It rolls back, by its own will or because it was killed.
+    pub rolling_back: bool,
     pub database: u16,
     pub command: &'static str,
     pub percent: f32,
@@ -166,6 +204,16 @@ const COMMANDS: &[&str] = &[
     "RESTORE REWINDONLY",
 ];
 
+/// Milliseconds to the end of what is so many hundredths of a percent done, if it goes on as it went.
+fn left(percent: u32, began: i64) -> u64 {
+    let took = now() - began;
+    if percent == 0 || percent >= 10_000 || took <= 0 {
+        return 0;
+    }
+    let left = i128::from(took) * i128::from(10_000 - percent) / i128::from(percent);
+    u64::try_from(left / 1_000_000).unwrap_or(0)
+}
+
 fn now() -> i64 {
     duramen_os::time::wall().unix_nanos() as i64
 }
@@ -198,6 +246,7 @@ impl Activity {
             step: AtomicU64::new(NOWHERE),
             progress: AtomicU32::new(0),
             progress_began: AtomicI64::new(0),
+            rollback: Mutex::new(None),
             trace: TraceFlags::default(),
             started: AtomicI64::new(now),
             ended: AtomicI64::new(0),
@@ -343,6 +392,33 @@ impl Activity {
         None
     }
 
+    /// A transaction of the session is being undone from now on.
+    pub fn roll_back(&self, t: &Transaction) -> RollingBack<'_> {
+        let undone = t.undone();
+        *self.rollback.lock() = Some(Rollback {
+            bytes: t.log_bytes(),
+            before: undone.load(Relaxed),
+            undone,
+            began: now(),
+        });
+        RollingBack(self)
+    }
+
+    /// How far the rollback is; `None`: none runs.
+    pub fn rollback(&self) -> Option<RollbackProgress> {
+        let rollback = self.rollback.lock();
+        let of = rollback.as_ref()?;
+        let percent = of.percent();
+        Some(RollbackProgress {
+            percent,
+            remaining: left((percent * 100.0) as u32, of.began),
+        })
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Acquire)
+    }
+
     pub fn is_dead(&self) -> bool {
         self.state.load(Acquire) == DEAD
     }
@@ -475,12 +551,7 @@ impl Activity {
     /// Milliseconds to the end, if it goes on as it went.
     fn remaining(&self) -> u64 {
         let percent = self.progress.load(Relaxed);
-        let took = now() - self.progress_began.load(Relaxed);
-        if percent == 0 || percent >= 10_000 || took <= 0 {
-            return 0;
-        }
-        let left = i128::from(took) * i128::from(10_000 - percent) / i128::from(percent);
-        u64::try_from(left / 1_000_000).unwrap_or(0)
+        left(percent, self.progress_began.load(Relaxed))
     }
 
     /// The running DBCC is at this part of a check, and this far.
@@ -491,12 +562,19 @@ impl Activity {
 
     pub fn glance(&self) -> Glance {
         let command = usize::from(self.command.load(Relaxed));
+        let rollback = self.rollback();
+        let command = match rollback.is_some() && self.is_killed() {
+            true => "KILLED/ROLLBACK",
+            false => COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
+        };
+        let progress = self.progress.load(Relaxed) as f32 / 100.0;
         Glance {
-            running: self.state.load(Acquire) == RUNNING,
+            running: self.state.load(Acquire) == RUNNING || rollback.is_some(),
+            rolling_back: rollback.is_some(),
             database: self.database(),
-            command: COMMANDS.get(command).copied().unwrap_or(COMMANDS[0]),
-            percent: self.progress.load(Relaxed) as f32 / 100.0,
-            remaining: self.remaining(),
+            command,
+            percent: rollback.map_or(progress, |r| r.percent),
+            remaining: rollback.map_or_else(|| self.remaining(), |r| r.remaining),
             started: self.started.load(Relaxed),
             ended: self.ended.load(Relaxed),
             open_transactions: self.open_transactions.load(Relaxed),

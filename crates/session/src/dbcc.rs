@@ -380,7 +380,12 @@ impl Call<'_> {
             ),
             Some(Arg::Binary(_)) => return Err(incorrect()),
         };
-        found.ok_or(error)
+        found.ok_or_else(|| match self.args.first() {
+            Some(Arg::Text(name)) => databases
+                .find_unavailable(name)
+                .map_or(error, |u| u.error.clone()),
+            _ => error,
+        })
     }
 }
 

@@ -426,7 +426,8 @@ impl<'a> Ddl<'a> {
                         .with_state(0)
                         .at_line(c.line as i32));
                 }
-                let keys = keys(columns, &column_names(new), c.line)?;
+                let of = (c.name.as_deref().unwrap_or(""), new.name.as_str());
+                let keys = keys(columns, &column_names(new), of, c.line)?;
                 new.indexes.push(NewIndex {
                     name: c.name.clone(),
                     unique: true,
@@ -461,7 +462,12 @@ impl<'a> Ddl<'a> {
             clustered: stmt.clustered == Some(true),
             primary_key: false,
             unique_constraint: false,
-            keys: keys(&stmt.columns, columns, stmt.line)?,
+            keys: keys(
+                &stmt.columns,
+                columns,
+                (&stmt.name, stmt.table.as_ref().map_or("", |t| t.name())),
+                stmt.line,
+            )?,
             includes,
             options,
             place: self.place(stmt.on.as_ref(), columns, stmt.line)?,
@@ -716,7 +722,27 @@ fn position(name: &str, columns: &[String], line: u32) -> SqlResult<usize> {
     })
 }
 
-fn keys(columns: &[ast::IndexColumn], names: &[String], line: u32) -> SqlResult<Vec<KeyColumn>> {
+/// Key columns of an index or a constraint at most.
+const KEYS_MAX: usize = 32;
+
+/// The key of an index, which has this name on a table of that one.
+fn keys(
+    columns: &[ast::IndexColumn],
+    names: &[String],
+    (index, table): (&str, &str),
+    line: u32,
+) -> SqlResult<Vec<KeyColumn>> {
+    if columns.len() > KEYS_MAX {
+        let args: [&dyn std::fmt::Display; 6] = [
+            &"index",
+            &index,
+            &table,
+            &columns.len(),
+            &"index",
+            &KEYS_MAX,
+        ];
+        return Err(SqlError::new(&messages::TOO_MANY_KEY_COLUMNS, &args).at_line(line as i32));
+    }
     let mut out: Vec<KeyColumn> = Vec::new();
     for c in columns {
         let column = position(&c.name, names, line)?;

@@ -461,7 +461,15 @@ impl Instance {
 
     /// Undoes back to `point`, or everything and gives the locks back. What the catalogs remember may be undone too:
     /// they forget it before others get at the tables.
+    ///
+    /// The session whose thread this is, is shown as one that rolls back.
     pub(crate) fn rollback(&self, t: &Transaction, point: Option<&SavePoint>) -> SqlResult<()> {
+        let activity = crate::origin::current();
+        let _rolling = activity.as_ref().map(|a| a.roll_back(t));
+        self.rolled_back(t, point)
+    }
+
+    pub(crate) fn rolled_back(&self, t: &Transaction, point: Option<&SavePoint>) -> SqlResult<()> {
         let forget = || {
             if t.has_defined() {
                 for d in self.databases.all() {

@@ -28,6 +28,29 @@ impl Instance {
         }
     }
 
+    /// KILL `spid` WITH STATUSONLY: what it says, or 6120.
+    pub(crate) fn kill_status(&self, spid: i64) -> SqlResult<SqlError> {
+        let found = self.sessions().into_iter();
+        let found = found.filter(|a| i64::from(a.spid.0) == spid && a.is_killed());
+        let Some(progress) = found.filter_map(|a| a.rollback()).next() else {
+            return Err(SqlError::new(&messages::KILL_ROLLBACK_STATUS, &[&spid]));
+        };
+        let text = format!(
+            "SPID {spid}: Transaction rollback in progress. Estimated rollback completion: {}%. Estimated time left: {} seconds.",
+            progress.percent as u32,
+            progress.remaining / 1000
+        );
+        // *Assumed*: a line without a number, as PRINT gives.
+        Ok(SqlError {
+            number: 0,
+            severity: 0,
+            state: 1,
+            message: text,
+            procedure: None,
+            line: 0,
+        })
+    }
+
     /// Ends a session. An idle one is gone when this returns: its transaction undone, its locks released. A running
     /// one is told, woken when it waits for a lock, and undoes its own work.
     pub(crate) fn end(&self, activity: &Activity) -> SqlResult<()> {
@@ -37,7 +60,8 @@ impl Instance {
         };
         let mut result = Ok(());
         if let Some(transaction) = open {
-            result = self.rollback(&transaction, None);
+            let _rolling = activity.roll_back(&transaction);
+            result = self.rolled_back(&transaction, None);
             for d in self.databases.all() {
                 d.catalog.invalidate();
             }

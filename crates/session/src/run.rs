@@ -596,11 +596,16 @@ impl<'r> Run<'r> {
                 session,
                 status_only,
             } => {
-                if *status_only {
-                    return Err(not_supported("KILL WITH STATUSONLY"));
-                }
                 let spid = self.constant(session)?.as_i64().unwrap_or(0);
-                self.outside_transaction("KILL")?;
+                if *status_only {
+                    let status = self.session.instance.kill_status(spid)?;
+                    self.sink.info(&status);
+                    self.done(None, command::OTHER, false);
+                    return Ok(());
+                }
+                if self.session.in_transaction() {
+                    return Err(SqlError::new(&messages::KILL_IN_TRANSACTION, &[]));
+                }
                 self.session.instance.kill(spid, self.session.spid)?;
                 let host = &self.session.login.host;
                 let args: [&dyn std::fmt::Display; 3] =

@@ -665,13 +665,5 @@ impl Database {
 }
 
 pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
-    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(|| SqlError {
-        // An attention: the session knows it by this number and sends no error of its own.
-        number: 0,
-        severity: 11,
-        state: 1,
-        message: "The operation was cancelled by the user.".to_owned(),
-        procedure: None,
-        line: 0,
-    })
+    duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(duramen_txn::errors::given_up)
 }

@@ -46,6 +46,7 @@ impl Database {
                 self.undo_record(tx, at, &view, next)?;
             }
             boot |= view.context() == Lcx::BOOT_PAGE;
+            tx.note_undone(view.length() as u64);
             at = next;
             if self.store.recovering.load(SeqCst)
                 && let Some(progress) = self.store.progress.get()

@@ -122,6 +122,8 @@ pub struct Message {
     pub reset_keep_transaction: bool,
     /// The client gave up while sending: answer, but run nothing.
     pub ignore: bool,
+    /// It was longer than a message may be: its body is not here.
+    pub too_large: bool,
     pub body: Vec<u8>,
 }
 
@@ -138,6 +140,8 @@ pub struct Assembler {
     packets: u64,
     max_packet: usize,
     max_message: usize,
+    /// Longer messages are read to their end and not kept.
+    discards: bool,
 }
 
 fn message_of(kind: PacketType) -> Message {
@@ -148,6 +152,7 @@ fn message_of(kind: PacketType) -> Message {
         reset: false,
         reset_keep_transaction: false,
         ignore: false,
+        too_large: false,
         body: Vec::new(),
     }
 }
@@ -163,6 +168,7 @@ impl Assembler {
             packets: 0,
             max_packet,
             max_message,
+            discards: false,
         }
     }
 
@@ -171,9 +177,12 @@ impl Assembler {
         std::mem::take(&mut self.packets)
     }
 
+    /// New limits. From now on a message that is too large is read to its end without being kept, and said to be so: whoever
+    /// sends it is still sending when it could first be answered.
     pub fn set_limits(&mut self, max_packet: usize, max_message: usize) {
         self.max_packet = max_packet;
         self.max_message = max_message;
+        self.discards = true;
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -226,9 +235,15 @@ impl Assembler {
                 message.reset_keep_transaction = header.status & STATUS_RESET_KEEP_TRAN != 0;
             }
             if message.body.len() + body.len() > self.max_message {
-                return Err(TdsError::TooLarge("message"));
+                if !self.discards {
+                    return Err(TdsError::TooLarge("message"));
+                }
+                message.too_large = true;
+                message.body = Vec::new();
             }
-            if first {
+            if message.too_large {
+                // To its end, after which the stream goes on.
+            } else if first {
                 message.body = body;
             } else {
                 message.body.extend_from_slice(&body);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, O
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use duramen_base::{DbId, Lsn, SessionId, XdesId};
+use duramen_base::{DbId, Lsn, SessionId, SqlResult, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, WallTime};
 
@@ -152,6 +152,8 @@ pub struct Transaction {
     points: AtomicU64,
     /// Milliseconds; -1 waits for ever.
     lock_timeout: AtomicI64,
+    /// Bytes of its log that have been undone, when somebody wants to know.
+    undone: OnceLock<Arc<AtomicU64>>,
     /// See [`Transaction::unreserved`].
     pub(crate) unreserved: bool,
     pub(crate) state: Mutex<State>,
@@ -189,6 +191,7 @@ impl Transaction {
             waits: AtomicBool::new(false),
             points: AtomicU64::new(0),
             lock_timeout: AtomicI64::new(-1),
+            undone: OnceLock::new(),
             unreserved: false,
             state: Mutex::new(State::default()),
         }
@@ -348,6 +351,27 @@ impl Transaction {
     /// Bytes of log in all databases.
     pub fn log_bytes(&self) -> u64 {
         self.state.lock().parts.iter().map(|p| p.bytes).sum()
+    }
+
+    /// Between two steps of long work forward: an error that no client sees when the request has been given up. Never
+    /// asked while something is undone.
+    pub fn check_given_up(&self) -> SqlResult<()> {
+        match self.owner.is_given_up() {
+            false => Ok(()),
+            true => Err(crate::errors::given_up()),
+        }
+    }
+
+    /// What a rollback from now on adds up: the bytes of log that it has undone.
+    pub fn undone(&self) -> Arc<AtomicU64> {
+        Arc::clone(self.undone.get_or_init(Default::default))
+    }
+
+    /// A record of so many bytes is undone.
+    pub fn note_undone(&self, bytes: u64) {
+        if let Some(undone) = self.undone.get() {
+            undone.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Current rows of this database were read under the transaction.

@@ -55,6 +55,7 @@ messages! {
     DATEFORMAT_INVALID = 2741, 16, "SET DATEFORMAT date order '%.*ls' is invalid.";
     DATEFIRST_OUT_OF_RANGE = 2742, 16, "SET DATEFIRST %d is out of range.";
     SECOND_IDENTITY = 2744, 16, "Multiple identity columns specified for table '%.*ls'. Only one identity column per table is allowed.";
+    PROCESS_RAISED_FATAL = 2745, 16, "Process ID %d has raised user error %d, severity %d. SQL Server is terminating this process.";
     RAISERROR_TOO_MANY_PARAMETERS = 2747, 16, "Too many substitution parameters for RAISERROR. Cannot exceed %d substitution parameters.";
     RAISERROR_PARAMETER_TYPE = 2748, 16, "Cannot specify %ls data type (parameter %d) as a substitution parameter.";
     IDENTITY_COLUMN_TYPE = 2749, 16, "Identity column '%.*ls' must be of data type int, bigint, smallint, tinyint, or decimal or numeric with a scale of 0, unencrypted, and constrained to be nonnullable.";
@@ -351,9 +352,12 @@ messages! {
     KILL_OWN_PROCESS = 6104, 16, "Cannot use KILL to kill your own process.";
     KILL_NOT_ACTIVE = 6106, 16, "Process ID %d is not an active process ID.";
     KILL_SYSTEM_PROCESS = 6107, 14, "Only user processes can be killed.";
+    KILL_IN_TRANSACTION = 6115, 16, "KILL command cannot be used inside user transactions.";
+    KILL_ROLLBACK_STATUS = 6120, 16, "Status report cannot be obtained. Rollback operation for Process ID %d is not in progress.";
     XML_TOO_DEEP = 6335, 16, "XML datatype instance has too many levels of nested nodes. Maximum allowed depth is %d levels.";
     XML_DTD = 6359, 16, "Parsing XML with internal subset DTDs not allowed. Use CONVERT with style option 2 to enable limited internal subset DTD support.";
     ROLLBACK_NAME_NOT_FOUND = 6401, 16, "Cannot roll back %.*ls. No transaction or savepoint of that name was found.";
+    LOB_TOO_LARGE = 7119, 16, "Attempting to grow LOB beyond maximum allowed size of %I64d bytes.";
     PARTITION_NO_PARAMETERS = 7702, 16, "Empty Partition function type-parameter-list is not allowed when defining a partition function.";
     PARTITION_MANY_PARAMETERS = 7703, 16, "Can not create RANGE partition function with multiple parameter types.";
     PARTITION_TYPE_INVALID = 7704, 16, "The type '%.*ls' is not valid for this operation.";
@@ -437,6 +441,7 @@ messages! {
     INSERT_EXEC_NESTED = 8164, 16, "An INSERT EXEC statement cannot be nested.";
     GUID_CONVERSION_FAILED = 8169, 16, "Conversion failed when converting from a character string to uniqueidentifier.";
     GUID_RESULT_SPACE = 8170, 16, "Insufficient result space to convert uniqueidentifier value to char.";
+    HINT_DATABASE_MISSING = 8171, 16, "Hint '%.*ls' on object '%.*ls' is invalid.";
     XML_ARGUMENT_LITERAL = 8172, 16, "The argument %d of the XML data type method \"%ls\" must be a string literal.";
     QUERY_PARAMETER_NOT_SUPPLIED = 8178, 16, "The parameterized query '%.*ls' expects the parameter '%.*ls', which was not supplied.";
     PREPARED_HANDLE_NOT_FOUND = 8179, 16, "Could not find prepared statement with handle %d.";
@@ -451,6 +456,8 @@ messages! {
     INTERNAL_QUERY_ERROR = 8624, 16, "Internal Query Processor Error: The query processor could not produce a query plan. For more information, contact Customer Support Services.";
     INTERNAL_QUERY_EXECUTION = 8630, 16, "Internal Query Processor Error: The query processor encountered an unexpected error during execution (HRESULT = 0x%x).";
     STACK_LIMIT = 8631, 17, "Internal error: Server stack limit has been reached. Please look for potentially deep nesting in your query, and try to simplify it.";
+    GRANT_TIMEOUT = 8645, 17, "A timeout occurred while waiting for memory resources to execute the query in resource pool '%ls' (%ld). Rerun the query.";
+    GRANT_TOO_LARGE = 8657, 17, "Could not get the memory grant of %I64d KB because it exceeds the maximum configuration limit in workload group '%ls' (%ld) and resource pool '%ls' (%ld).  Contact the server administrator to increase the memory usage limit.";
     MERGE_ROW_TWICE = 8672, 16, "The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.";
     LAG_OFFSET_NEGATIVE = 8730, 16, "Offset parameter for Lag and Lead functions cannot be a negative value.";
     CHECK_EXTENT_FREE_AND_MIXED = 8903, 16, "Extent %S_PGID in database ID %d is allocated in both GAM %S_PGID and SGAM %S_PGID.";

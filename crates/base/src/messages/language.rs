@@ -219,6 +219,7 @@ messages! {
     SUBQUERY_NOT_ALLOWED = 1046, 15, "Subqueries are not allowed in this context. Only scalar expressions are allowed.";
     CONFLICTING_LOCK_HINTS = 1047, 15, "Conflicting locking hints specified.";
     STAR_IN_SCHEMA_BOUND = 1054, 15, "Syntax '*' is not allowed in schema-bound objects.";
+    TOO_MANY_ITEMS = 1056, 15, "The number of elements in the select list exceeds the maximum allowed number of %d elements.";
     TOP_NOT_INTEGER = 1060, 15, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
     TIES_WITHOUT_ORDER_BY = 1062, 15, "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
     NOLOCK_ON_TARGET = 1065, 15, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.";

@@ -93,6 +93,7 @@ impl CatalogDb {
         for source in sources {
             let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
             while let Some((at, row)) = cursor.next(tx)? {
+                tx.check_given_up()?;
                 let to = index.partitioned.as_ref().map_or(0, |p| p.number_of(&row));
                 if let Some(load) = loads.get_mut(to) {
                     load.add(tx, index.entry(&row, &at)).map_err(fail)?;
@@ -137,6 +138,7 @@ impl CatalogDb {
         for source in sources {
             let mut cursor = source.scan(tx, ScanSpec::all(LockHint::None))?;
             while let Some((_, mut row)) = cursor.next(tx)? {
+                tx.check_given_up()?;
                 row.truncate(old.columns.len());
                 if let Some(change) = &mut change {
                     row = change(row)?;

@@ -5,6 +5,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::stack;
 
 use super::Binder;
+use crate::cx::cancelled;
 
 /// Queries within each other, however they came there: 8631 beyond. Walks over plans find enough stack for it.
 const QUERIES_MAX: usize = 400;
@@ -38,6 +39,9 @@ impl Binder<'_> {
     /// One more source is bound.
     pub(super) fn another_source(&mut self) -> SqlResult<()> {
         self.size.sources += 1;
+        if self.host.cancelled() {
+            return Err(cancelled());
+        }
         match self.size.sources > SOURCES_MAX {
             true => Err(SqlError::new(&messages::NO_QUERY_PLAN, &[])),
             false => Ok(()),

@@ -13,6 +13,9 @@ use super::{Aggregates, Binder, Scope, literal, same_name, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Columns, Node, OutColumn, Plan, SortKey};
 
+/// Elements of a select list at most, as many as a result has columns.
+const ITEMS_MAX: usize = 4096;
+
 /// A select list, bound.
 struct Item {
     expr: Expr,
@@ -412,6 +415,9 @@ impl Binder<'_> {
     ) -> SqlResult<Vec<Item>> {
         let mut items = Vec::with_capacity(list.len());
         for item in list {
+            if items.len() > ITEMS_MAX {
+                break;
+            }
             match item {
                 SelectItem::Star { qualifier, line } => {
                     let before = items.len();
@@ -498,6 +504,9 @@ impl Binder<'_> {
                     });
                 }
             }
+        }
+        if items.len() > ITEMS_MAX {
+            return Err(SqlError::new(&messages::TOO_MANY_ITEMS, &[&ITEMS_MAX]));
         }
         Ok(items)
     }

@@ -236,7 +236,8 @@ impl Ddl<'_> {
                     return Err(error.at_line(line));
                 }
                 let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
-                let keys = keys(columns, &names, c.line)?;
+                let of = (c.name.as_deref().unwrap_or(""), table.name.as_str());
+                let keys = keys(columns, &names, of, c.line)?;
                 if keys.iter().any(|k| !table.columns[k.column].is_stored()) {
                     return Err(refuse(super::ABSENT_IN_INDEX, c.line));
                 }

@@ -94,6 +94,7 @@ impl Source {
         match (self.now.running, &self.wait) {
             _ if self.background => "background",
             (false, _) => "sleeping",
+            _ if self.now.rolling_back => "rollback",
             (true, Some(_)) => "suspended",
             (true, None) => "running",
         }

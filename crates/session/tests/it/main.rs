@@ -12,6 +12,7 @@ mod backups_altered;
 mod backups_damaged;
 mod bulk_logged;
 mod bulk_rows;
+mod cancels;
 mod check_database;
 mod check_planted;
 mod commit_wait;

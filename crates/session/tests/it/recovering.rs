@@ -85,7 +85,12 @@ fn users_come_in_while_a_database_is_recovered() {
                   WHERE name = 'late'";
     let told = run(&mut s, states);
     assert_eq!(told[1], "2 | RECOVERING | RECOVERING");
-    for sql in ["USE late", "SELECT * FROM late.dbo.t", "DROP DATABASE late"] {
+    for sql in [
+        "USE late",
+        "SELECT * FROM late.dbo.t",
+        "DROP DATABASE late",
+        "DBCC CHECKDB (late)",
+    ] {
         let told = run(&mut s, sql);
         let text = "Msg 922, Level 14, State 1, Line 1: Database 'late' is being recovered. \
                     Waiting until recovery is finished.";

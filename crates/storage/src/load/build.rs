@@ -141,6 +141,7 @@ impl Build {
                 for source in &sources {
                     let mut cursor = source.scan(&own, ScanSpec::all(LockHint::None))?;
                     loop {
+                        own.check_given_up()?;
                         let mut read = Read::empty(&target);
                         let mut more = 1;
                         while read.rows < ROWS && more > 0 {
@@ -205,6 +206,7 @@ fn write(
     columns: &[Arc<Column>],
     rows: usize,
 ) -> Result<(), Box<BuildError>> {
+    tx.check_given_up()?;
     let written = load.add_columns(tx, columns, rows, false);
     let failed = |e: LoadError| {
         Box::new(BuildError {
@@ -354,6 +356,7 @@ impl Task {
             let mut cursor = self.sources[*source].scan_part(tx, spec, part);
             let mut read = Read::empty(&self.target);
             loop {
+                tx.check_given_up()?;
                 let more = cursor.fill(tx, &self.wanted, &mut read.columns)?;
                 if more == 0 {
                     break;

@@ -1,11 +1,14 @@
 //! Procedures, functions, views, triggers. Bodies are parsed with the definition, so that their syntax errors show at
 //! once; the text is what the catalog keeps.
 
-use duramen_base::SqlResult;
+use duramen_base::{SqlResult, messages};
 
 use super::Parser;
 use crate::ast::*;
 use crate::lexer::Tok;
+
+/// Parameters of a module at most.
+const PARAMETERS_MAX: usize = 2100;
 
 impl Parser<'_> {
     /// At PROC, VIEW, FUNCTION or TRIGGER.
@@ -72,7 +75,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn parameters(&mut self) -> SqlResult<Vec<Parameter>> {
+        let mut count = 0;
         self.list(|p| {
+            count += 1;
+            if count > PARAMETERS_MAX {
+                let args: [&dyn std::fmt::Display; 2] = [&"CREATE PROCEDURE", &PARAMETERS_MAX];
+                return Err(p.raise(&messages::TOO_MANY_PARAMETERS, &args));
+            }
             let line = p.line();
             let name = p.variable()?;
             p.eat_word("AS");

@@ -265,6 +265,14 @@ impl LockOwner {
         *self.0.attention.lock() = Some(flag);
     }
 
+    /// Whether the running request has been given up: work that waits for no lock looks here between its steps.
+    pub fn is_given_up(&self) -> bool {
+        let attention = self.0.attention.lock();
+        attention
+            .as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// A new request begins: an attention of the previous one no longer counts.
     pub fn clear_cancel(&self) {
         self.0.cancelled.store(false, Ordering::SeqCst);
