@@ -18,6 +18,8 @@ pub enum IoError {
     NoSpace,
     /// The read ends beyond the end of the file.
     Eof,
+    /// Whoever asked for it has given it up between two steps.
+    GivenUp,
     /// Anything else: the operating system's error number and the call that gave it.
     Os { code: i32, call: &'static str },
 }
@@ -33,6 +35,8 @@ impl IoError {
             IoError::NoSpace => 28,
             // Windows' ERROR_HANDLE_EOF, which SQL Server's messages print for a short read.
             IoError::Eof => 38,
+            // Windows' ERROR_OPERATION_ABORTED.
+            IoError::GivenUp => 995,
             IoError::Os { code, .. } => *code,
         }
     }
@@ -75,6 +79,7 @@ impl fmt::Display for IoError {
             IoError::ReadOnly => f.write_str("read-only file or file system"),
             IoError::NoSpace => f.write_str("no space left on the disk"),
             IoError::Eof => f.write_str("read beyond the end of the file"),
+            IoError::GivenUp => f.write_str("given up by whoever asked for it"),
             IoError::Os { code, call } => write!(f, "{call} failed: operating system error {code}"),
         }
     }

@@ -1,7 +1,8 @@
 //! Threads: the system's, or a simulation's when the caller is part of one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::IoError;
@@ -9,6 +10,40 @@ use crate::sim::sched::{self, Here, Wait};
 
 thread_local! {
     static OWNER: Cell<u64> = const { Cell::new(0) };
+    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// While it lives, the thread works on something that may be given up; dropping it restores what was before.
+#[must_use = "the thread forgets the flag when this is dropped"]
+#[derive(Debug)]
+pub struct Listening {
+    before: Option<Arc<AtomicBool>>,
+}
+
+/// From now on the calling thread works on something that is given up when `flag` is set.
+pub fn listen_to(flag: Arc<AtomicBool>) -> Listening {
+    Listening {
+        before: GIVEN_UP.replace(Some(flag)),
+    }
+}
+
+/// Whether what the calling thread works on has been given up. Asked between two steps of work forward that takes long and
+/// has no better way to know; never while anything is undone.
+pub fn is_given_up() -> bool {
+    let set = |flag: &RefCell<Option<Arc<AtomicBool>>>| {
+        flag.borrow()
+            .as_ref()
+            .is_some_and(|f| f.load(Ordering::Relaxed))
+    };
+    GIVEN_UP.try_with(set).unwrap_or(false)
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // An error means that the thread is ending.
+        let _ = GIVEN_UP.try_with(|flag| flag.replace(before));
+    }
 }
 
 /// Whose thread the calling one is: a number that the program gives to each of its instances, 0 for none. Threads that it

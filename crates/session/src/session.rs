@@ -207,6 +207,7 @@ impl Session {
             let _attached = duramen_observe::attach(&self.activity.waits, 0);
             self.owner.clear_cancel();
             self.owner.set_attention(cancel.0.clone());
+            let _listening = duramen_os::thread::listen_to(cancel.0.clone());
             // A login that cannot be read any more goes on with what it had.
             let _ = self.recognise();
             let result = stack::deep(|| work(self, sink));

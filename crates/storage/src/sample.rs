@@ -36,6 +36,9 @@ impl Rowset {
             whole: step == 1,
         };
         for id in all.into_iter().step_by(step) {
+            if duramen_os::thread::is_given_up() {
+                return Err(duramen_txn::errors::given_up());
+            }
             let page = db.read_page(id)?;
             let p = page.page();
             if p.alloc_unit() != self.def().au || p.level() != 0 {

@@ -63,3 +63,20 @@ fn a_request_that_is_none_is_refused() {
     );
     dashboard.stop();
 }
+
+#[test]
+fn half_open_requests_do_not_keep_others_out() {
+    let dashboard = alone();
+    let half: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(dashboard.address()).expect("it listens");
+            let _ = stream.write_all(b"GET / HT");
+            stream
+        })
+        .collect();
+    for _ in 0..10 {
+        assert!(ask(&dashboard, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+    }
+    drop(half);
+    dashboard.stop();
+}

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use duramen_os::time;
 use duramen_server::client::{ConnectOptions, Stream, Trust, connect};
 use duramen_server::{Server, ServerConfig, TlsSetup};
 use duramen_tds::client::{Client, ClientError};
@@ -183,6 +184,31 @@ fn a_wrong_password_is_told_before_the_end() {
             other => panic!("{:?}", other.err()),
         }
     }
+    fixture.server.stop();
+}
+
+#[test]
+fn wrong_passwords_are_slowed_down_and_right_ones_of_others_are_not() {
+    let fixture = start();
+    let attempt = |user: &str, password: &str| {
+        let mut options = fixture.options(Trust::NoEncryption);
+        (options.user, options.password) = (user.into(), password.into());
+        let began = time::now();
+        let told = connect(&options).err();
+        (began.elapsed(), told.is_none())
+    };
+    let took: Vec<Duration> = (0..6).map(|_| attempt("sa", "wrong").0).collect();
+    // 100, 200 and 400 ms after the third one.
+    assert!(took[4] + took[5] >= Duration::from_millis(300), "{took:?}");
+    let (other, in_time) = attempt("other", "right");
+    assert!(
+        in_time && other < took[5] + Duration::from_secs(2),
+        "{other:?}"
+    );
+    // The right password has its turn, too, and ends it.
+    assert!(attempt("sa", "right").1);
+    let (again, in_time) = attempt("sa", "right");
+    assert!(in_time && again < Duration::from_secs(5), "{again:?}");
     fixture.server.stop();
 }
 

@@ -123,11 +123,27 @@ fn a_login_that_takes_too_long_is_hung_up_on() {
 }
 
 #[test]
-fn a_message_beyond_the_limit_is_told_and_ends_the_connection() {
+fn a_message_beyond_the_limit_is_answered_and_the_connection_lives() {
+    let fixture = start();
+    let mut client = fixture.connect();
+    for kind in [PacketType::SqlBatch, PacketType::Rpc] {
+        // The limit of a message is 1 MB here; all of it is sent before anybody listens for the answer.
+        client.send(kind, &vec![0; 20 << 20]).unwrap();
+        let told = events(&mut client);
+        let Some(Token::Error(error)) = told.first() else {
+            panic!("{told:?}");
+        };
+        assert_eq!((error.number, error.class), (701, 17));
+        assert_eq!(dones(&told).len(), 1);
+        assert_eq!(dones(&run(&mut client, "rows 3"))[0].rows, 3);
+    }
+    fixture.server.stop();
+}
+
+#[test]
+fn what_is_no_message_is_told_and_ends_the_connection() {
     let fixture = start();
     for bad in [
-        // The limit of a message is 1 MB here.
-        to_packets(PacketType::SqlBatch, &vec![0; 2 << 20], 4096, 0, 0),
         // A packet larger than agreed.
         vec![1, 1, 0x7F, 0xFF, 0, 0, 1, 0],
         // No request at all.

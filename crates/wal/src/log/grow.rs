@@ -23,7 +23,7 @@ use duramen_os::sync::MutexGuard;
 use duramen_os::{DiskFile, IoError, time};
 
 use super::Log;
-use super::open::{make_file, write_vlfs};
+use super::open::{go_on, make_file, write_vlfs};
 use super::state::{State, Vlf};
 use crate::config::{LogError, LogFileSpec, LogGrowth};
 use crate::vlf::{FORMAT_VERSION, HEADER_BYTES, LogProfile, VlfHeader, split_growth};
@@ -202,6 +202,7 @@ impl Log {
         let started = time::now();
         let added: u64 = plan.vlfs.iter().map(|v| v.header.size).sum();
         let result = self.write_growth(&spec, &file, &plan, added, !unwritten);
+        let event_path = spec.path.clone();
         let event = LogGrowth {
             file_id: spec.file_id,
             old_bytes: plan.old_bytes,
@@ -212,7 +213,9 @@ impl Log {
         };
         let mut s = self.lock();
         s.growing = false;
-        if let Err(e) = &result {
+        if let Err(e) = &result
+            && *e != IoError::GivenUp
+        {
             s.note_failure(plan.file, e);
         }
         if plan.background {
@@ -240,6 +243,10 @@ impl Log {
                     reason: s.reuse_reason,
                 })
             }
+            Err(cause @ IoError::GivenUp) => Err(LogError::Io {
+                path: event_path,
+                cause,
+            }),
             Err(cause) => {
                 self.poison(&mut s, cause.clone());
                 Err(LogError::Poisoned {
@@ -304,6 +311,8 @@ impl Log {
                 if plan.background {
                     self.keep_rate(since, bytes);
                 }
+                // What the log needs by itself is not the statement's to give up: its undoing needs it as well.
+                go_on(!plan.automatic && !plan.background)
             };
             write_vlfs(&**file, &plan.vlfs, stamp, &mut pace)
         });
@@ -312,10 +321,10 @@ impl Log {
                 let _wait = wait(WaitType::PREEMPTIVE_OS_FLUSHFILEBUFFERS);
                 file.sync()
             }
-            Err(IoError::NoSpace) => {
+            Err(e @ (IoError::NoSpace | IoError::GivenUp)) => {
                 // The half that was made is of no use; if it cannot be given back, the next open cuts it off.
                 let _ = file.set_len(plan.old_bytes);
-                Err(IoError::NoSpace)
+                Err(e)
             }
             Err(e) => Err(e),
         }

@@ -210,7 +210,11 @@ pub(super) fn make_file(
     file.write_at(header_page, 0).map_err(&fail)?;
     let filled = if cfg.volatile { HEADER_BYTES } else { offset };
     let told = duramen_observe::Zeroing::begin(&spec.path, HEADER_BYTES, filled);
-    write_vlfs(&*file, &vlfs, !cfg.volatile, &mut |done| told.at(done)).map_err(&fail)?;
+    let mut pace = |done| {
+        told.at(done);
+        go_on(true)
+    };
+    write_vlfs(&*file, &vlfs, !cfg.volatile, &mut pace).map_err(&fail)?;
     file.sync().map_err(&fail)?;
     if let (Some(dir), false) = (spec.path.parent(), cfg.volatile) {
         env.disk.sync_dir(dir).map_err(&fail)?;
@@ -225,13 +229,21 @@ pub(super) fn make_file(
     Ok((state, vlfs))
 }
 
+/// Between two writes of a growth that somebody has asked for (`asked`): whether they still want it.
+pub(super) fn go_on(asked: bool) -> Result<(), IoError> {
+    match asked && duramen_os::thread::is_given_up() {
+        false => Ok(()),
+        true => Err(IoError::GivenUp),
+    }
+}
+
 /// Writes the headers of new VLFs and, with `stamp`, fills them. Not yet durable. `pace` is told after each write how many
-/// bytes have been written; it may sleep.
+/// bytes have been written; it may sleep, and an error of it ends the writing.
 pub(super) fn write_vlfs(
     file: &dyn DiskFile,
     vlfs: &[Vlf],
     stamp: bool,
-    pace: &mut dyn FnMut(u64),
+    pace: &mut dyn FnMut(u64) -> Result<(), IoError>,
 ) -> Result<(), IoError> {
     let mut done = 0;
     let mut buf = AlignedBuf::zeroed(STAMP_BYTES as usize);
@@ -249,7 +261,7 @@ pub(super) fn write_vlfs(
             let n = (h.size - at).min(STAMP_BYTES);
             file.write_at(&buf[..n as usize], h.offset + at)?;
             done += n;
-            pace(done);
+            pace(done)?;
             buf[..HEADER_BYTES as usize].fill(STAMP);
             at += n;
         }
