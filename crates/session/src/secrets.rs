@@ -77,9 +77,28 @@ fn equals_at(text: &[u8], mut at: usize) -> bool {
     }
 }
 
+/// Whether any of the words stands in a text at all: most have none, and one look at each byte tells.
+fn may_hold(text: &[u8]) -> bool {
+    let begins = |at: usize| {
+        let mut words = CALLS.iter().chain(OPTIONS);
+        words.any(|w| {
+            let part = text.get(at..at + w.len());
+            part.is_some_and(|p| p.eq_ignore_ascii_case(w.as_bytes()))
+        })
+    };
+    let last = text.len().saturating_sub(1);
+    (0..last).any(|at| {
+        let pair = [text[at] | 0x20, text[at + 1] | 0x20];
+        matches!(&pair, b"pa" | b"pw" | b"se" | b"en" | b"de" | [b's', b'p']) && begins(at)
+    })
+}
+
 /// What a text is about that holds a secret.
 fn secret(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
+    if !may_hold(bytes) {
+        return None;
+    }
     if let Some(call) = CALLS.iter().find(|c| says(bytes, c)) {
         return Some(call);
     }

@@ -10,7 +10,7 @@ use duramen_types::{SqlType, Value, to_display};
 use super::{Run, command, not_supported};
 use crate::backup::{FilePart, Given, Options, Statement, parse_pages};
 use crate::dbcc::Columns;
-use crate::security::{On, Right};
+use crate::security::{DBO, On, Right};
 use crate::sink::ColumnMeta;
 
 impl Run<'_> {
@@ -121,14 +121,15 @@ impl Run<'_> {
         Err(denied())
     }
 
-    /// 3110, or 262 for who only looks, unless the session may make databases; its owner may restore a database.
+    /// 3110, or 262 for who only looks, unless the session may make databases. A database's owner may restore
+    /// it, members of db_owner may not: what they are is in the database.
     fn may_restore(&self, kind: RestoreKind, name: &str) -> SqlResult<()> {
         if self.session.server_may(Right::CreateAnyDatabase) {
             return Ok(());
         }
         if matches!(kind, RestoreKind::Database | RestoreKind::Log) {
             let owned = match self.session.instance.databases.find(name) {
-                Some(db) => self.session.owns(&db)?,
+                Some(db) => self.session.user_in(&db)? == Some(DBO),
                 None => false,
             };
             return match owned {

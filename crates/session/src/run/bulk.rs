@@ -351,7 +351,7 @@ impl Run<'_> {
         if self.session.state.nesting > 0 {
             return Err(not_supported("INSERT BULK inside a procedure or string"));
         }
-        let table = match self.with_host(None, |h| h.source(&stmt.table))? {
+        let table = match self.with_host(None, |h| h.target(&stmt.table))? {
             Some(Source::Table(table)) => table,
             Some(_) => return Err(not_supported("INSERT BULK into a view")),
             None => {

@@ -521,6 +521,10 @@ impl Run<'_> {
             return Ok(None);
         };
         let database = db.db.name.clone();
+        // One of the system's looks at the database that its name says.
+        if module.id.0 <= 0 {
+            self.session.may_enter(&db)?;
+        }
         if module.id.0 > 0 {
             // A synonym in the same database opens what it stands for.
             let own = |m: &super::Meaning| !m.elsewhere;

@@ -11,11 +11,14 @@ use crate::security::statements::of_option;
 use crate::sink::EnvChange;
 
 impl Run<'_> {
-    /// What an option needs, which its row says; one without a row is refused, whoever asks.
-    fn may_set(&self, name: &str) -> SqlResult<()> {
+    /// What an option needs to be on, which its row says; one without a row is refused, whoever asks.
+    fn may_set(&self, name: &str, on: bool) -> SqlResult<()> {
         let Some(needs) = of_option(name) else {
             return Err(not_supported(&format!("SET {name}")));
         };
+        if !on {
+            return Ok(());
+        }
         self.session.caller().require(&needs, &[], |first| {
             let right = first.map_or("", |(need, _)| need.right.name());
             let args: [&dyn std::fmt::Display; 2] = [&right, &self.session.database];
@@ -25,14 +28,14 @@ impl Run<'_> {
 
     pub(super) fn set_option(&mut self, at: usize, option: &ast::SetOption) -> SqlResult<()> {
         match option {
-            ast::SetOption::OnOff { names, .. } => {
-                names.iter().try_for_each(|n| self.may_set(n))?;
+            ast::SetOption::OnOff { names, on } => {
+                names.iter().try_for_each(|n| self.may_set(n, *on))?;
             }
-            ast::SetOption::Statistics { names, .. } => {
+            ast::SetOption::Statistics { names, on } => {
                 let all = names.iter().map(|n| format!("STATISTICS {n}"));
-                all.into_iter().try_for_each(|n| self.may_set(&n))?;
+                all.into_iter().try_for_each(|n| self.may_set(&n, *on))?;
             }
-            ast::SetOption::Value { name, .. } => self.may_set(name)?,
+            ast::SetOption::Value { name, .. } => self.may_set(name, true)?,
             // 1088, and not a permission, is what refuses it.
             ast::SetOption::IdentityInsert { table, .. } if !self.session.who.sysadmin => {
                 self.may_alter(table)?;
@@ -73,7 +76,7 @@ impl Run<'_> {
 
     /// One table of the session may take explicit identity values.
     fn identity_insert(&mut self, name: &ast::ObjectName, on: bool) -> SqlResult<()> {
-        let found = self.with_host(None, |h| h.source(name))?;
+        let found = self.with_host(None, |h| h.target(name))?;
         let Some(Source::Table(table)) = found else {
             let error = SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]);
             return Err(error);

@@ -375,6 +375,10 @@ impl Run<'_> {
             DropKind::Schema => {
                 let name = name.name();
                 let refused = || super::principals::cannot("drop", "schema", name);
+                let any = self.in_current(Right::AlterAnySchema, &|_| refused());
+                if any.is_ok() {
+                    return any;
+                }
                 return self.may_in_schema(name, right, &refused);
             }
             DropKind::Type => {

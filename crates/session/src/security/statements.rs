@@ -64,7 +64,7 @@ rows! {
     DROP_TRIGGER "DROP TRIGGER" any!(Alter Object);
     CREATE_SCHEMA "CREATE SCHEMA" any!(CreateSchema CurrentDatabase);
     ALTER_SCHEMA "ALTER SCHEMA" any!(Control Object);
-    DROP_SCHEMA "DROP SCHEMA" any!(Control Schema);
+    DROP_SCHEMA "DROP SCHEMA" any!(Control Schema, AlterAnySchema CurrentDatabase);
     CREATE_TYPE "CREATE TYPE" any!(CreateType NewObject);
     DROP_TYPE "DROP TYPE" any!(Alter Schema);
     CREATE_SYNONYM "CREATE SYNONYM" any!(CreateSynonym NewObject);
@@ -103,7 +103,7 @@ rows! {
         any!(AlterAnyScopedConfiguration CurrentDatabase);
     BACKUP_DATABASE "BACKUP DATABASE" any!(BackupDatabase NamedDatabase);
     BACKUP_LOG "BACKUP LOG" any!(BackupLog NamedDatabase);
-    RESTORE "RESTORE" any!(CreateAnyDatabase Server, Control NamedDatabase);
+    RESTORE "RESTORE" any!(CreateAnyDatabase Server);
     RESTORE_SHOWS "RESTORE HEADERONLY, FILELISTONLY, LABELONLY, VERIFYONLY, REWINDONLY"
         any!(CreateAnyDatabase Server);
     CHECKPOINT "CHECKPOINT" any!(Checkpoint CurrentDatabase);

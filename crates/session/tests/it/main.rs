@@ -41,6 +41,8 @@ mod query_stats;
 mod recovering;
 mod reference;
 mod restored_growth;
+mod rights;
+mod rights_search;
 mod samples;
 mod settings;
 mod simple_log;
