@@ -42,9 +42,7 @@ impl<'a> Beside<'a> {
     pub fn write(&self, work: &dyn Fn(&Base<'_>) -> SqlResult<()>) -> SqlResult<bool> {
         let db = self.catalog.database();
         if self.locked {
-            let inner = self.tx.system(self.name);
-            work(&Base { db, tx: &inner })?;
-            duramen_txn::txlog::commit(&inner, None)?;
+            db.system(self.tx, self.name, |inner| work(&Base { db, tx: inner }))?;
             return Ok(true);
         }
         let own = system_transaction(db, self.name);

@@ -102,7 +102,6 @@ impl CatalogDb {
         self.version.store(state.version, Ordering::Release);
         self.db.engine.definitions_changed(self.db.id);
         state.snapshot = None;
-        self.identities.lock().clear();
     }
 
     /// The version that the next snapshot has, at least.

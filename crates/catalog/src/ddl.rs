@@ -335,6 +335,13 @@ impl CatalogDb {
                 .set("idtval", Value::Binary(encode_idtval(&state)));
         }
         base.insert(row)?;
+        if let Some(identity) = c.identity {
+            let state = IdentityState {
+                identity,
+                last: None,
+            };
+            self.place_identity(base.tx, table.id, state);
+        }
         Ok(ColumnDef {
             id: column_id,
             name: c.name.clone(),
@@ -368,8 +375,8 @@ impl CatalogDb {
         let key = [Value::Int(table.id.0)];
         base.delete(id::IDXSTATS, &key, |_| true)?;
         base.delete(id::ISCOLS, &key, |_| true)?;
+        self.settle_identity(tx, table)?;
         base.delete(id::COLPARS, &key, |_| true)?;
-        self.forget_identity(table.id);
         self.delete_object(&base, table.id)
     }
 

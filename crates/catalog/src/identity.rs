@@ -3,12 +3,18 @@
 //! `syscolpars.idtval` of an identity column holds (ours; the real layout is not public): seed, increment, the last
 //! value reserved, each an i64, and one byte that says whether any value was reserved. Values are reserved in blocks by a
 //! transaction of their own, which a rollback does not take back; a crash loses at most a block.
+//!
+//! What makes a column or empties its table writes the state in the user's own transaction, and its rollback puts back what
+//! was there: the block in memory goes with it, and that alone ([`CatalogDb::undone`]). Before such a write the row says
+//! exactly which value was given out last, so that nothing is skipped afterwards.
+//!
+//! [`CatalogDb::undone`]: crate::CatalogDb::undone
 
 mod given;
 
 use std::collections::BTreeMap;
 
-use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_base::{Lsn, ObjectId, SqlError, SqlResult, messages};
 use duramen_types::{SqlType, TypeId, Value};
 
 use crate::def::{Identity, TableDef};
@@ -28,18 +34,28 @@ pub(crate) struct Block {
     pub state: IdentityState,
     /// The last value that `idtval` covers.
     pub reserved: i64,
+    /// The transaction that has written the state itself, and its record: undone with it.
+    by: Option<(u64, Lsn)>,
 }
 
 impl Block {
     /// As it is stored: nothing is reserved beyond what was given out.
     fn of(state: IdentityState) -> Block {
         let reserved = state.last.unwrap_or(state.identity.seed);
-        Block { state, reserved }
+        Block {
+            state,
+            reserved,
+            by: None,
+        }
     }
 
     /// `last` was given out last; what was reserved is not any more.
     fn set(&mut self, last: Option<i64>) {
-        *self = Block::of(IdentityState { last, ..self.state });
+        let stored = Block::of(IdentityState { last, ..self.state });
+        *self = Block {
+            by: self.by,
+            ..stored
+        };
     }
 }
 

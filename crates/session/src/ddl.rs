@@ -583,10 +583,7 @@ impl<'a> Ddl<'a> {
         for rowset in table.all_rowsets() {
             self.db.db.rowset(rowset).truncate(self.tx)?;
         }
-        if table.identity_column().is_some() {
-            self.db.catalog.set_identity(self.tx, &table, None)?;
-        }
-        Ok(())
+        self.db.catalog.restart_identity(self.tx, &table)
     }
 
     /// `missing`: what is said, and in which state, when there is no such table.

@@ -474,6 +474,7 @@ impl Instance {
             if t.has_defined() {
                 for d in self.databases.all() {
                     d.catalog.invalidate();
+                    d.catalog.undone(t, point);
                 }
             }
         };

@@ -42,6 +42,7 @@ impl Database {
             before: &[old],
             after: &[value],
             key: &[],
+            fields: &[],
         };
         self.change(sys, id, &mut p, &op, Lcx::PFS, Role::Normal)?;
         Ok(())
@@ -266,6 +267,7 @@ impl Database {
             before: &[0; 6],
             after: &page.to_bytes(),
             key: &[],
+            fields: &[],
         };
         self.change(sys, iam, &mut p, &op, Lcx::IAM, Role::Normal)?;
         count(Counter::PagesAllocated, 1);

@@ -8,7 +8,7 @@ use duramen_base::{AllocUnitId, PageId, SqlResult};
 use duramen_txn::Transaction;
 use duramen_wal::record::Lcx;
 
-use crate::change::{PageOp, Role, difference};
+use crate::change::{PageOp, Role};
 use crate::engine::{Database, Storage, StorageRoots};
 use crate::format::page::is_ghost;
 
@@ -24,15 +24,6 @@ fn auid_of(row: &[u8]) -> Option<AllocUnitId> {
     let mut w = [0; 8];
     w.copy_from_slice(b);
     Some(AllocUnitId(i64::from_le_bytes(w)))
-}
-
-/// Whether `row` is `own` but for what storage alone writes there, in changes that do not go with the transaction that
-/// inserted the row: the three pages and, at a close, the counts of pages. Every other byte must be as it was.
-pub(crate) fn same_unit(own: &[u8], row: &[u8]) -> bool {
-    own.len() == row.len()
-        && own.len() >= ROW_BYTES
-        && own[..PAGES_AT] == row[..PAGES_AT]
-        && own[ROW_BYTES..] == row[ROW_BYTES..]
 }
 
 fn roots_of(row: &[u8]) -> Option<StorageRoots> {
@@ -96,20 +87,20 @@ impl Database {
         if old.len() < ROW_BYTES {
             return Ok(());
         }
-        let mut new = old.clone();
-        new[PAGES_AT..PAGES_AT + 6].copy_from_slice(&roots.first.to_bytes());
-        new[PAGES_AT + 6..PAGES_AT + 12].copy_from_slice(&roots.root.to_bytes());
-        new[PAGES_AT + 12..PAGES_AT + 18].copy_from_slice(&roots.first_iam.to_bytes());
-        let (offset, before, after) = difference(&old, &new);
-        if after.is_empty() {
+        let before = &old[PAGES_AT..PAGES_AT + 18];
+        let pages = [roots.first, roots.root, roots.first_iam];
+        let after = pages.map(PageId::to_bytes).concat();
+        if before == after {
             return Ok(());
         }
+        // All of the three fields: what undo puts back are fields, whatever others have written there since.
         let op = PageOp::Modify {
             slot,
-            offset,
+            offset: PAGES_AT as u16,
             before,
-            after,
+            after: &after,
             key: &identity(au),
+            fields: &[],
         };
         self.change(tx, id, &mut page, &op, Lcx::CLUSTERED, Role::Logical)?;
         Ok(())
@@ -140,6 +131,11 @@ impl Database {
     }
 }
 
+/// The key of a row that was inserted by a version whose records did not name it.
+pub(crate) fn key_of(row: &[u8]) -> Option<Vec<u8>> {
+    auid_of(row).map(identity)
+}
+
 /// The key of a row, as undo looks for it (see `KeyInfo::identity`): an 8-byte column at offset 4, first null bit.
 fn identity(au: AllocUnitId) -> Vec<u8> {
     let mut out = Vec::with_capacity(18);
@@ -151,6 +147,3 @@ fn identity(au: AllocUnitId) -> Vec<u8> {
     out.extend(au.0.to_le_bytes());
     out
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,6 +11,7 @@
 //! 5. A row never moves to the left: undo looks for it from its old page to the right.
 
 mod change;
+pub(crate) mod fields;
 pub(crate) mod keys;
 mod split;
 
@@ -278,10 +279,12 @@ impl Rowset {
         }
         self.refuse_conflict(tx, || self.key_place(key))?;
         self.keep_version(tx, || self.key_place(key), None)?;
+        let named = self.named_key(id, row)?;
         let op = PageOp::Insert {
             slot,
             rows: vec![row],
             lock: &lock_info(self.def.object.0, &resource),
+            key: &named,
         };
         if p.next_page().is_null() && slot == p.slot_count() && !at_edge {
             self.storage.set_hint(id);

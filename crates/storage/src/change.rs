@@ -18,7 +18,9 @@
 //! | DeleteSplit | rows come back from the split's new page |
 //!
 //! `row_flags` bit 0 says that the undo is physical (same page, same slot): system transactions, heaps, maps. Rows of
-//! B-trees are undone logically: a split may have moved them to the right (`undo`).
+//! B-trees are undone logically: a split may have moved them to the right (`undo`). Records of base tables' rows name the
+//! row's key and the fields that changed, since others than the transaction may have changed the row meanwhile
+//! (`btree::fields`).
 
 use duramen_base::{AllocUnitId, Lsn, PageId};
 use duramen_wal::record::{
@@ -52,6 +54,8 @@ pub(crate) enum PageOp<'a> {
         slot: u16,
         rows: Vec<&'a [u8]>,
         lock: &'a [u8],
+        /// The row's key (`KeyInfo::identity`), where others than its transaction may change the row; else empty.
+        key: &'a [u8],
     },
     /// Neighbouring rows go; a compensation, which is never undone and so does not say what they were.
     Remove {
@@ -66,6 +70,8 @@ pub(crate) enum PageOp<'a> {
         slot: u16,
         row: &'a [u8],
         lock: &'a [u8],
+        /// As in Insert.
+        key: &'a [u8],
     },
     Unghost {
         slot: u16,
@@ -77,6 +83,9 @@ pub(crate) enum PageOp<'a> {
         before: &'a [u8],
         after: &'a [u8],
         key: &'a [u8],
+        /// What the changed fields held (`btree::fields`), where others than its transaction may change the row; else empty:
+        /// the bytes are put back.
+        fields: &'a [u8],
     },
     Links {
         at: u16,
@@ -180,12 +189,17 @@ impl<'a> PageOp<'a> {
                 fields.modify_size = *count;
                 start(Lop::DELETE_ROWS, context).page(&fields).finish(&[])
             }
-            PageOp::Insert { slot, rows, lock } => {
+            PageOp::Insert {
+                slot,
+                rows,
+                lock,
+                key,
+            } => {
                 fields.slot = *slot;
                 fields.modify_size = rows.len() as u16;
                 let b = start(Lop::INSERT_ROWS, context).page(&fields);
                 match rows.as_slice() {
-                    [row] if !lock.is_empty() => b.finish(&[row, &[], lock]),
+                    [row] if !lock.is_empty() => b.finish(&[row, key, lock]),
                     rows => b.finish(rows),
                 }
             }
@@ -201,11 +215,18 @@ impl<'a> PageOp<'a> {
                 };
                 start(lop, context).page(&fields).finish(&[row])
             }
-            PageOp::Ghost { slot, row, lock } => {
+            PageOp::Ghost {
+                slot,
+                row,
+                lock,
+                key,
+            } => {
                 fields.slot = *slot;
-                start(Lop::DELETE_ROWS, Lcx::MARK_AS_GHOST)
-                    .page(&fields)
-                    .finish(&[row, lock])
+                let b = start(Lop::DELETE_ROWS, Lcx::MARK_AS_GHOST).page(&fields);
+                match key.is_empty() {
+                    true => b.finish(&[row, lock]),
+                    false => b.finish(&[row, lock, key]),
+                }
             }
             PageOp::Unghost { slot, row } => {
                 fields.slot = *slot;
@@ -219,6 +240,7 @@ impl<'a> PageOp<'a> {
                 before,
                 after,
                 key,
+                fields: changed,
             } => {
                 fields.slot = *slot;
                 fields.offset_in_row = *offset;
@@ -229,10 +251,10 @@ impl<'a> PageOp<'a> {
                     Lop::MODIFY_ROW
                 };
                 let b = start(lop, context).page(&fields);
-                if key.is_empty() {
-                    b.finish(&[before, after])
-                } else {
-                    b.finish(&[before, after, key])
+                match (key.is_empty(), changed.is_empty()) {
+                    (true, _) => b.finish(&[before, after]),
+                    (_, true) => b.finish(&[before, after, key]),
+                    _ => b.finish(&[before, after, key, changed]),
                 }
             }
             PageOp::Links { at, before, after } => {
@@ -369,11 +391,16 @@ impl<'a> PageOp<'a> {
                     .take(usize::from(f.modify_size.max(1)))
                     .collect(),
                 lock: &[],
+                key: match f.modify_size {
+                    0 | 1 => view.element(1).unwrap_or(&[]),
+                    _ => &[],
+                },
             },
             Lop::DELETE_ROWS if ghost => PageOp::Ghost {
                 slot: f.slot,
                 row: element(0)?,
                 lock: &[],
+                key: view.element(2).unwrap_or(&[]),
             },
             Lop::DELETE_ROWS if view.element(0).is_none() => PageOp::Remove {
                 slot: f.slot,
@@ -389,6 +416,7 @@ impl<'a> PageOp<'a> {
                 before: element(0)?,
                 after: element(1)?,
                 key: view.element(2).unwrap_or(&[]),
+                fields: view.element(3).unwrap_or(&[]),
             },
             Lop::MODIFY_HEADER => PageOp::Links {
                 at: f.offset_in_row,

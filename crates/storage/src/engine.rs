@@ -489,7 +489,7 @@ impl Database {
     }
 
     /// Runs `work` as a system transaction under `tx`: committed on its own, or undone when it fails.
-    pub(crate) fn system<T>(
+    pub fn system<T>(
         &self,
         tx: &Transaction,
         name: &str,
@@ -574,6 +574,7 @@ impl Database {
             before,
             after,
             key: &[],
+            fields: &[],
         };
         self.change(tx, id, page, &op, context, Role::Normal)?;
         Ok(())

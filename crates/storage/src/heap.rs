@@ -101,6 +101,7 @@ impl Rowset {
                 slot,
                 rows: vec![row],
                 lock: &info[..20],
+                key: &[],
             };
             self.db
                 .change(tx, id, &mut page, &op, context, Role::Normal)?;

@@ -78,6 +78,7 @@ impl Database {
                     before,
                     after,
                     key: &[],
+                    fields: &[],
                 };
                 self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED, false)?;
             }

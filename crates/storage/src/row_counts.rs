@@ -423,6 +423,7 @@ impl Database {
                 before: &place.rows.to_le_bytes(),
                 after: &rows.to_le_bytes(),
                 key: &[],
+                fields: &[],
             };
             self.change_alone(place.page, &mut page, &op, Lcx::CLUSTERED, false)?;
             drop(page);

@@ -3,11 +3,16 @@
 //! Each undone record gets a compensation record whose previous LSN is the record to go on with, so undo that is cut
 //! short by a crash never undoes anything twice.
 //!
-//! Rows of B-trees are undone logically: the row is looked for from the page of its record to the right, since splits
-//! only move rows to the right and never away from their order. It is recognised by its bytes (a row that was inserted
-//! or deleted) or by the key bytes in the record (a row that was changed); no catalog is needed, so recovery can undo
-//! before anybody can read the catalog. Undo never needs room: deleted rows are still there as ghosts, bytes given up by
-//! a shrinking row are reserved, and what was inserted only has to go.
+//! 1. Rows of B-trees are undone logically: the row is looked for from the page of its record to the right, since splits
+//!    only move rows to the right and never away from their order. It is recognised by its key.
+//! 2. What was done to it is undone field by field, on the row as it is now: system transactions write into rows that a
+//!    user's transaction has made or changed (where units begin, blocks of identity values), and what they wrote stays.
+//! 3. So compensations say what the row is when they are made, never what it was: what they carry was read from the page.
+//! 4. The records themselves name keys and fields (`btree::fields`) where others than the transaction may change a row: in
+//!    base tables. In all other tables nobody else does while its lock is held, and a row is its own key. No catalog is
+//!    needed, so recovery can undo before anybody can read the catalog.
+//! 5. Undo never needs room: deleted rows are still there as ghosts, bytes given up by a shrinking row are reserved, and what
+//!    was inserted only has to go.
 
 mod brought;
 
@@ -18,8 +23,9 @@ use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
 use crate::alloc::DroppedChain;
-use crate::anchor::{SYSALLOCUNITS, same_unit};
-use crate::change::{PHYSICAL, PageOp, Role};
+use crate::anchor::{self, SYSALLOCUNITS};
+use crate::btree::fields;
+use crate::change::{PHYSICAL, PageOp, Role, difference};
 use crate::engine::{Database, StorageRoots};
 use crate::error::recovery_error;
 use crate::format::FormatResult;
@@ -187,6 +193,7 @@ impl Database {
                 slot: *slot,
                 rows: vec![row],
                 lock: &[],
+                key: &[],
             },
             PageOp::Modify {
                 slot,
@@ -200,6 +207,7 @@ impl Database {
                 before: after,
                 after: before,
                 key: &[],
+                fields: &[],
             },
             PageOp::Links { at, before, after } => PageOp::Links {
                 at: *at,
@@ -219,6 +227,7 @@ impl Database {
                 slot: *slot,
                 row,
                 lock: &[],
+                key: &[],
             },
         };
         self.change(tx, id, &mut page, &inverse, context, role)?;
@@ -244,20 +253,7 @@ impl Database {
         let storage = self.storage(au);
         let _shared = storage.latch.read();
         let hint = view.page().map_or(0, |f| f.slot);
-        let wanted = |row: &[u8], pminlen: u16| match op {
-            // What stays may have told there since then where a tree that has grown begins, or how many pages it has.
-            PageOp::Insert { rows, .. } if au == SYSALLOCUNITS => {
-                rows.first().is_some_and(|own| same_unit(own, row))
-            }
-            PageOp::Insert { rows, .. } => rows.first() == Some(&row),
-            PageOp::Ghost { row: image, .. } => {
-                is_ghost(row[0]) && row.len() == image.len() && row[1..] == image[1..]
-            }
-            PageOp::Modify { key, .. } => {
-                crate::btree::keys::matches_identity(row, pminlen, key).unwrap_or(false)
-            }
-            _ => false,
-        };
+        let wanted = |row: &[u8], pminlen: u16| is_row_of(op, au, row, pminlen);
         let Some((id, mut page, slot)) = self.find_right(au, start, hint, &wanted)? else {
             return Err(recovery_error(self.id, lsn, "the row to undo is not there"));
         };
@@ -266,34 +262,36 @@ impl Database {
             other => other,
         };
         let role = Role::Compensation(next);
-        match op {
-            PageOp::Insert { .. } => {
-                let found = page.page().expect_record(slot);
-                let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
-                let op = PageOp::Delete { slot, row: &row };
-                self.change(tx, id, &mut page, &op, context, role)?;
-            }
-            PageOp::Ghost { row, .. } => {
-                let op = PageOp::Unghost { slot, row };
-                self.change(tx, id, &mut page, &op, context, role)?;
-            }
+        let found = page.page().expect_record(slot);
+        let row = found.map_err(|e| self.corrupt(id, e))?.to_vec();
+        let restored;
+        let op = match op {
+            PageOp::Insert { .. } => PageOp::Delete { slot, row: &row },
+            PageOp::Ghost { .. } => PageOp::Unghost { slot, row: &row },
             PageOp::Modify {
                 offset,
                 before,
                 after,
+                fields,
+                ..
+            } if fields.is_empty() => modify(slot, *offset, after, before),
+            PageOp::Modify {
+                offset,
+                before,
+                fields,
                 ..
             } => {
-                let op = PageOp::Modify {
-                    slot,
-                    offset: *offset,
-                    before: after,
-                    after: before,
-                    key: &[],
-                };
-                self.change(tx, id, &mut page, &op, context, role)?;
+                // A change from the first byte on made a row of a ghost.
+                let status = before.first().copied().filter(|_| *offset == 0);
+                let pminlen = page.page().pminlen();
+                restored = fields::restored(&row, pminlen, fields, status)
+                    .map_err(|e| self.corrupt(id, e))?;
+                let (offset, before, after) = difference(&row, &restored);
+                modify(slot, offset, before, after)
             }
-            _ => {}
-        }
+            _ => return Ok(()),
+        };
+        self.change(tx, id, &mut page, &op, context, role)?;
         Ok(())
     }
 
@@ -322,5 +320,37 @@ impl Database {
             id = p.next_page();
         }
         Ok(None)
+    }
+}
+
+/// Whether a row of a B-tree is the one that a record is about.
+fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool {
+    let has = |key: &[u8]| fields::holds(row, pminlen, key).unwrap_or(false);
+    let ghost = row.first().is_some_and(|s| is_ghost(*s));
+    match op {
+        PageOp::Insert { key, rows, .. } if key.is_empty() => match rows.first() {
+            Some(own) if au == SYSALLOCUNITS => {
+                !ghost && anchor::key_of(own).is_some_and(|key| has(&key))
+            }
+            own => own == Some(&row),
+        },
+        PageOp::Insert { key, .. } => !ghost && has(key),
+        PageOp::Ghost {
+            key, row: image, ..
+        } if key.is_empty() => ghost && row.len() == image.len() && row[1..] == image[1..],
+        PageOp::Ghost { key, .. } => ghost && has(key),
+        PageOp::Modify { key, .. } => has(key),
+        _ => false,
+    }
+}
+
+fn modify<'a>(slot: u16, offset: u16, before: &'a [u8], after: &'a [u8]) -> PageOp<'a> {
+    PageOp::Modify {
+        slot,
+        offset,
+        before,
+        after,
+        key: &[],
+        fields: &[],
     }
 }

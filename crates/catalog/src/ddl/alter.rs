@@ -96,6 +96,9 @@ impl CatalogDb {
                 [&"statistics", &s.name, &"column", &column.name];
             return Err(SqlError::new(&messages::OBJECT_DEPENDS, &args));
         }
+        if column.identity.is_some() {
+            self.settle_identity(tx, table)?;
+        }
         base.delete(id::COLPARS, &column_key(table, column.id), |_| true)?;
         let of_objects = crate::properties::class::OBJECT;
         self.forget_properties(&base, of_objects, table.id.0, Some(column.id))?;
@@ -109,9 +112,6 @@ impl CatalogDb {
         }
         if let Some(d) = &column.default {
             self.delete_object(&base, d.id)?;
-        }
-        if column.identity.is_some() {
-            self.forget_identity(table.id);
         }
         self.rebuild_as(
             tx,

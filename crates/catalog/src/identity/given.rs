@@ -2,8 +2,8 @@
 
 use std::collections::btree_map::Entry;
 
-use duramen_base::{ObjectId, SqlError, SqlResult, messages};
-use duramen_txn::Transaction;
+use duramen_base::{Lsn, ObjectId, SqlError, SqlResult, messages};
+use duramen_txn::{SavePoint, Transaction};
 
 use super::{Block, Blocks, IdentityState, key_of, read, reserve, take, write};
 use crate::beside::Beside;
@@ -142,8 +142,55 @@ impl CatalogDb {
         }
     }
 
-    pub(crate) fn forget_identity(&self, table: ObjectId) {
-        self.identities.lock().remove(&table);
+    /// Sets a table's identity back to its seed, as TRUNCATE does: a rollback of `tx` takes it back. The table is locked
+    /// against everybody else.
+    pub fn restart_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<()> {
+        let Some(at) = table.identity_column() else {
+            return Ok(());
+        };
+        self.settle_identity(tx, table)?;
+        let db = self.database();
+        let stored = read(&Base { db, tx }, table)?.ok_or_else(|| no_identity(table))?;
+        let state = IdentityState {
+            last: None,
+            ..stored
+        };
+        Base { db, tx }.lock(id::COLPARS, &key_of(table, at))?;
+        write(&Base { db, tx }, table, &state)?;
+        self.place_identity(tx, table.id, state);
+        Ok(())
+    }
+
+    /// `tx` has written the state of an identity itself.
+    pub(crate) fn place_identity(&self, tx: &Transaction, table: ObjectId, state: IdentityState) {
+        tx.defines();
+        let part = tx.part(self.database().id);
+        let mut block = Block::of(state);
+        block.by = Some((tx.id, part.map_or(Lsn::NULL, |p| p.last_lsn)));
+        self.identities.lock().insert(table, block);
+    }
+
+    /// Writes down the value given out last, for good, and forgets the block: the column or its table is about to go, and
+    /// a rollback brings back the row as it is.
+    pub(crate) fn settle_identity(&self, tx: &Transaction, table: &TableDef) -> SqlResult<()> {
+        if table.identity_column().is_none() || !self.identities.lock().contains_key(&table.id) {
+            return Ok(());
+        }
+        self.change_block(tx, "IdentSet", table, |block| {
+            let ahead = block.state.last.is_some_and(|last| last != block.reserved);
+            block.set(block.state.last);
+            Ok(((), ahead.then_some(block.state)))
+        })?;
+        self.identities.lock().remove(&table.id);
+        Ok(())
+    }
+
+    /// `tx` was undone, or what it did after `point`: so are the states that it has written itself.
+    pub fn undone(&self, tx: &Transaction, point: Option<&SavePoint>) {
+        let keep = point.map(|p| p.lsn(self.database().id));
+        let is_undone = |(by, lsn): (u64, Lsn)| by == tx.id && keep.is_none_or(|k| lsn > k);
+        let mut blocks = self.identities.lock();
+        blocks.retain(|_, block| !block.by.is_some_and(is_undone));
     }
 
     /// Writes the values given out last back, so that a clean shutdown leaves no gaps.
@@ -154,12 +201,17 @@ impl CatalogDb {
         }
         let db = self.database();
         let tx = system_transaction(db, "IdentFlush");
+        // Who holds a row is still open: what it reserved stays reserved.
+        tx.set_lock_timeout(0);
         let snapshot = self.snapshot()?;
         for (id, block) in &blocks {
             if let Some(table) = snapshot.table(*id)
                 && block.state.last.is_some()
             {
-                write(&Base { db, tx: &tx }, table, &block.state)?;
+                match write(&Base { db, tx: &tx }, table, &block.state) {
+                    Err(e) if e.number != messages::LOCK_TIMEOUT.number => return Err(e),
+                    _ => {}
+                }
             }
         }
         db.engine.commit(&tx, None)?;

@@ -9,6 +9,7 @@ fn block(seed: i64, increment: i64) -> Block {
             last: None,
         },
         reserved: seed,
+        by: None,
     }
 }
 

@@ -43,6 +43,7 @@ mod reference;
 mod restored_growth;
 mod rights;
 mod rights_search;
+mod rollbacks;
 mod samples;
 mod settings;
 mod simple_log;

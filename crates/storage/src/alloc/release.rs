@@ -309,6 +309,7 @@ impl Database {
             before: &old,
             after: &new,
             key: &[],
+            fields: &[],
         };
         self.change(sys, id, &mut p, &op, Lcx::PFS, Role::Normal)?;
         Ok(())

@@ -8,7 +8,7 @@ use duramen_observe::events::PageSplitKind;
 use duramen_txn::{LockDuration, LockMode, Resource, Transaction};
 use duramen_types::Value;
 
-use super::{Step, lock_info};
+use super::{Step, fields, lock_info};
 use crate::change::{PageOp, Role, difference};
 use crate::format::page::PageRef;
 use crate::pool::PageWrite;
@@ -50,10 +50,12 @@ impl Rowset {
                 .map_err(|e| self.db.corrupt(id, e))?
                 .to_vec();
             self.keep_version(tx, || self.key_place(key), Some(&row))?;
+            let named = self.named_key(id, &row)?;
             let op = PageOp::Ghost {
                 slot,
                 row: &row,
                 lock: &lock_info(self.def.object.0, &resource),
+                key: &named,
             };
             self.change(tx, id, &mut page, &op, self.leaf_context(), Role::Logical)?;
             break row;
@@ -164,6 +166,16 @@ impl Rowset {
         p.set_xdes(youngest);
     }
 
+    /// The key of a row on `page` as its log records name it: of a base table's, which others may change meanwhile. A row of
+    /// any other table is as its transaction has left it, and is known by all its bytes.
+    pub(crate) fn named_key(&self, page: PageId, row: &[u8]) -> SqlResult<Vec<u8>> {
+        if !self.is_system() {
+            return Ok(Vec::new());
+        }
+        let named = self.keys().identity(&self.def.layout, row);
+        named.map_err(|e| self.db.corrupt(page, e))
+    }
+
     /// Logs and makes the change from `old` to `new` of the row at `slot`; the room has been checked.
     pub(crate) fn modify_row(
         &self,
@@ -178,16 +190,20 @@ impl Rowset {
         if before.is_empty() && after.is_empty() {
             return Ok(());
         }
-        let identity = self
-            .keys()
-            .identity(&self.def.layout, new)
-            .map_err(|e| self.db.corrupt(id, e))?;
+        let layout = &self.def.layout;
+        let identity = self.keys().identity(layout, new);
+        let identity = identity.map_err(|e| self.db.corrupt(id, e))?;
+        let changed = match self.is_system() {
+            true => fields::changed(layout, old, new).map_err(|e| self.db.corrupt(id, e))?,
+            false => Vec::new(),
+        };
         let op = PageOp::Modify {
             slot,
             offset,
             before,
             after,
             key: &identity,
+            fields: &changed,
         };
         self.change(tx, id, page, &op, self.leaf_context(), Role::Logical)?;
         let shrunk = old.len().saturating_sub(new.len());

@@ -8,14 +8,14 @@ use std::cmp::Ordering;
 use std::hash::Hasher;
 
 use duramen_base::{PageId, SqlResult};
-use duramen_types::{CollationId, SqlType, TypeId, Value, compare};
+use duramen_types::{CollationId, TypeId, Value, compare};
 
+use super::fields;
 use crate::def::RowsetDef;
+use crate::format::FormatResult;
 use crate::format::layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for};
-use crate::format::page::{kind_of, record_kind};
-use crate::format::row::{Field, decode_field};
+use crate::format::row::decode_field;
 use crate::format::values::{encode_node_row, value_of};
-use crate::format::{FormatError, FormatResult, u16_at};
 
 /// A B-tree's key as seen on its pages.
 #[derive(Debug, Clone)]
@@ -222,85 +222,18 @@ impl KeyInfo {
     }
 
     /// The bytes by which undo finds a row without knowing its index: for every key column its place in the row, its
-    /// null bit, and what it holds.
+    /// null bit, and what it holds (`fields`).
     pub fn identity(&self, layout: &RowLayout, row: &[u8]) -> FormatResult<Vec<u8>> {
         let mut out = Vec::with_capacity(24 * self.len());
         for (i, _) in &self.columns {
-            let c = &layout.columns[*i];
-            let fixed = if c.leaf_offset > 0 {
-                c.ty.fixed_bytes() as u16
-            } else {
-                0
-            };
-            out.extend(c.leaf_offset.to_le_bytes());
-            out.extend(c.nullbit.to_le_bytes());
-            out.extend(fixed.to_le_bytes());
-            out.extend([u8::from(c.ty.id == TypeId::Bit), c.bitpos]);
-            match decode_field(layout, row, *i)? {
-                Field::Null => out.extend(u16::MAX.to_le_bytes()),
-                Field::Inline(b) | Field::Complex(b) => {
-                    out.extend((b.len() as u16).to_le_bytes());
-                    out.extend_from_slice(&b);
-                }
-            }
+            fields::put(
+                &mut out,
+                &layout.columns[*i],
+                &decode_field(layout, row, *i)?,
+            );
         }
         Ok(out)
     }
-}
-
-/// Whether a leaf row holds what `identity` says. `pminlen` is its page's.
-pub(crate) fn matches_identity(row: &[u8], pminlen: u16, identity: &[u8]) -> FormatResult<bool> {
-    let kind = match kind_of(*row.first().ok_or(FormatError::Corrupt("row (empty)"))?) {
-        record_kind::INDEX | record_kind::GHOST_INDEX => RowKind::IndexLeaf,
-        _ => RowKind::Data,
-    };
-    let mut at = 0;
-    while at < identity.len() {
-        let leaf_offset = u16_at(identity, at)? as i16;
-        let fixed = u16_at(identity, at + 4)?;
-        let bit = identity.get(at + 6).copied() == Some(1);
-        let bitpos = identity.get(at + 7).copied().unwrap_or(0);
-        let len = u16_at(identity, at + 8)?;
-        let column = ColumnLayout {
-            ty: match (bit, leaf_offset > 0) {
-                (true, _) => SqlType::BIT,
-                (false, true) => SqlType::binary(fixed),
-                (false, false) => SqlType::varbinary(8000),
-            },
-            leaf_offset,
-            nullbit: u16_at(identity, at + 2)?,
-            bitpos,
-            nullable: true,
-            uniquifier: false,
-        };
-        let layout = RowLayout {
-            kind,
-            columns: vec![column],
-            pminlen,
-            null_bits: 0,
-            variable_columns: 0,
-        };
-        at += 10;
-        let have = decode_field(&layout, row, 0)?;
-        if len == u16::MAX {
-            if have != Field::Null {
-                return Ok(false);
-            }
-            continue;
-        }
-        let wanted = identity
-            .get(at..at + usize::from(len))
-            .ok_or(FormatError::Corrupt("key in a log record"))?;
-        at += usize::from(len);
-        let equal = match &have {
-            Field::Null => false,
-            Field::Inline(b) | Field::Complex(b) => &b[..] == wanted,
-        };
-        if !equal {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 fn compare_key(c: &ColumnLayout, a: &Value, b: &Value) -> Ordering {

@@ -173,6 +173,7 @@ impl Rowset {
                     slot: 0,
                     rows: moved.clone(),
                     lock: &[],
+                    key: &[],
                 };
                 self.db
                     .change(sys, new, &mut right, &rows, context, Role::Normal)?;
@@ -266,6 +267,7 @@ impl Rowset {
                     slot,
                     rows: vec![&row],
                     lock: &[],
+                    key: &[],
                 };
                 self.db.change(
                     sys,
@@ -310,6 +312,7 @@ impl Rowset {
             slot: 0,
             rows: vec![&first, &second],
             lock: &[],
+            key: &[],
         };
         self.db
             .change(sys, id, &mut page, &rows, context, Role::Normal)?;

@@ -197,6 +197,7 @@ impl Database {
                     slot: page.page().slot_count(),
                     rows: vec![&bytes],
                     lock: &[],
+                    key: &[],
                 };
                 self.change(sys, id, &mut page, &op, Lcx::NULL, Role::Normal)?;
                 return Ok(());

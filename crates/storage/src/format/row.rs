@@ -103,7 +103,10 @@ pub fn encode_fields(
     Ok(row)
 }
 
-fn append_variable(row: &mut Vec<u8>, variable: &[Option<&Field<'_>>]) -> FormatResult<()> {
+pub(crate) fn append_variable(
+    row: &mut Vec<u8>,
+    variable: &[Option<&Field<'_>>],
+) -> FormatResult<()> {
     row.extend((variable.len() as u16).to_le_bytes());
     let mut end = row.len() + 2 * variable.len();
     for f in variable {
@@ -216,6 +219,25 @@ impl<'a> Parts<'a> {
     pub(crate) fn has(&self, c: &ColumnLayout) -> bool {
         self.columns
             .is_none_or(|n| c.nullbit > 0 && usize::from(c.nullbit) <= n)
+    }
+
+    /// Where the fixed part and the null bitmap end: the row without its variable columns.
+    pub(crate) fn fixed_end(&self) -> usize {
+        match self.row[0] & STATUS_VARIABLE != 0 {
+            true => self.ends_at - 2,
+            false => self.ends_at,
+        }
+    }
+
+    /// Where the null bitmap stands, and how many columns it counts.
+    pub(crate) fn nulls_at(&self) -> Option<(usize, usize)> {
+        let columns = self.columns?;
+        Some((self.fixed_end() - self.nulls.len(), columns))
+    }
+
+    /// The variable columns that the row has.
+    pub(crate) fn variable_fields(&self) -> FormatResult<Vec<Field<'a>>> {
+        (0..self.variable).map(|i| self.variable_field(i)).collect()
     }
 
     fn variable_field(&self, i: usize) -> FormatResult<Field<'a>> {
@@ -334,21 +356,13 @@ pub fn to_forwarded(
 ) -> FormatResult<Vec<u8>> {
     let status = *row.first().ok_or(FormatError::Corrupt("row (empty)"))?;
     let parts = Parts::read(layout, row)?;
-    let mut fields = Vec::with_capacity(parts.variable + 1);
-    for i in 0..parts.variable {
-        fields.push(parts.variable_field(i)?);
-    }
+    let mut fields = parts.variable_fields()?;
     let mut back = vec![0, 4];
     back.extend(page.to_bytes());
     back.extend(slot.to_le_bytes());
     fields.push(Field::Complex(Cow::Owned(back)));
-    let fixed_end = if status & STATUS_VARIABLE != 0 {
-        parts.ends_at - 2
-    } else {
-        parts.ends_at
-    };
     let mut out = row
-        .get(..fixed_end)
+        .get(..parts.fixed_end())
         .filter(|head| head.len() >= 4)
         .ok_or(FormatError::Corrupt("row (too short)"))?
         .to_vec();

@@ -367,5 +367,6 @@ fn pfs_change<'b>(extent: PageId, before: &'b [u8; 8], after: &'b [u8; 8]) -> Pa
         before,
         after,
         key: &[],
+        fields: &[],
     }
 }

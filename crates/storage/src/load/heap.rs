@@ -146,6 +146,7 @@ impl Rowset {
             slot: first,
             rows: batch.rows(rows.start..rows.start + n).collect(),
             lock: &[],
+            key: &[],
         };
         self.db
             .change(tx, id, &mut page, &op, Lcx::HEAP, Role::Normal)?;

@@ -327,6 +327,7 @@ impl Rowset {
                 slot,
                 rows: batch.rows(rows).collect(),
                 lock: &[],
+                key: &[],
             };
             self.db.change(tx, id, page, &op, context, Role::Logical)?;
             return Ok(());
@@ -337,6 +338,7 @@ impl Rowset {
                 slot,
                 rows: vec![batch.row(i)],
                 lock: &lock_info(self.def.object.0, &resource),
+                key: &[],
             };
             self.db.change(tx, id, page, &op, context, Role::Logical)?;
         }
@@ -455,6 +457,7 @@ impl Rowset {
             slot,
             rows: rows.iter().map(Vec::as_slice).collect(),
             lock: &[],
+            key: &[],
         };
         if !rows.is_empty() {
             let context = Lcx::INDEX_INTERIOR;
