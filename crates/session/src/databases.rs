@@ -4,6 +4,7 @@
 
 mod attach;
 mod lifecycle;
+mod restart;
 mod tempdb;
 
 use std::collections::BTreeMap;

@@ -192,6 +192,7 @@ impl Instance {
                 crate::xe::blocked::tell(report, databases, || instance.sessions());
             }
         }));
+        instance.restart_what_is_shut_down();
         instance.start_settings()?;
         instance.start_event_sessions()?;
         // Without an msdb that can be written there is no history, and everything else.

@@ -531,7 +531,9 @@ impl Drop for Session {
             return;
         }
         // A failed rollback keeps its locks; recovery will finish it.
-        let _ = self.rollback_all();
+        if let Err(e) = self.rollback_all() {
+            crate::outcome::tell(&e);
+        }
         self.drop_temporaries(0);
         self.instance.locks.release_session(&self.owner);
         self.instance.app_locks.forget(self.owner.id());

@@ -168,6 +168,22 @@ impl Databases {
         Ok((spec, entry))
     }
 
+    /// tempdb again, over its old files.
+    pub(crate) fn make_tempdb_again(&self, old: DatabaseEntry) -> SqlResult<()> {
+        let (spec, entry) = self.tempdb_spec(Some(&old))?;
+        match self.build_job(spec)() {
+            Ok((db, catalog)) => {
+                self.unavailable.write().remove(&entry.id);
+                self.admit(db, catalog, entry);
+                Ok(())
+            }
+            Err(e) => {
+                self.put_aside(old, e.clone());
+                Err(e)
+            }
+        }
+    }
+
     fn build_job(&self, spec: CreateDatabase) -> Job {
         let engine = self.engine.clone();
         Box::new(move || {

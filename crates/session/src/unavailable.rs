@@ -121,10 +121,27 @@ impl OpenDb {
 impl Databases {
     /// The server can be without this database; it is remembered as one that could not be opened.
     pub(crate) fn set_aside(&self, entry: DatabaseEntry, error: SqlError) -> SqlResult<()> {
-        if matches!(entry.id, DbId::MASTER | DbId::MODEL | DbId::TEMPDB) {
+        if matches!(entry.id, DbId::MASTER | DbId::MODEL | DbId::TEMPDB) && !self.opening.is_over()
+        {
             return Err(error);
         }
+        self.put_aside(entry, error);
+        Ok(())
+    }
+
+    /// Remembers a database as one that could not be opened; a recovery that failed is said in the server log.
+    pub(crate) fn put_aside(&self, entry: DatabaseEntry, error: SqlError) {
         let state = DatabaseState::after(&error);
+        if state == DatabaseState::Suspect {
+            let args: [&dyn fmt::Display; 3] = [&entry.name, &entry.id.0, &0];
+            let failed = SqlError::new(&messages::RECOVERY_ERROR, &args);
+            for e in [&error, &failed] {
+                let (number, severity, state) = (e.number, e.severity, e.state);
+                let head = format!("Error: {number}, Severity: {severity}, State: {state}.");
+                self.engine.notice(&head);
+                self.engine.notice(&e.message);
+            }
+        }
         let unavailable = Unavailable {
             entry,
             state,
@@ -132,7 +149,6 @@ impl Databases {
         };
         let id = unavailable.entry.id;
         self.unavailable.write().insert(id, Arc::new(unavailable));
-        Ok(())
     }
 
     /// Why a database that has been recovered cannot be used yet: a transaction over several databases is prepared in it

@@ -11,7 +11,7 @@ use duramen_os::Env;
 use duramen_os::sync::{Mutex, RwLock};
 use duramen_os::time;
 use duramen_txn::txlog::{self, TransactionLog};
-use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, SavePoint, Transaction, TxnKind};
+use duramen_txn::{CommitLsns, IsolationLevel, RecordLog, Transaction, TxnKind};
 use duramen_wal::{Log, LogConfig, LogFileSpec, LogProfile};
 
 use crate::backup::Backups;
@@ -345,48 +345,6 @@ impl Engine {
         self.locks.release_all(&tx.owner);
         Ok(lsns)
     }
-
-    /// Rolls back: everything, ending the transaction and releasing its locks, or what came after `to`. Where that fails
-    /// (a log that cannot be written any more, 9001) what it changed is still on the pages and nobody may see it: the
-    /// locks stay until the process ends, in all databases it wrote, and who waits for them gets the same error.
-    pub fn rollback(&self, tx: &Transaction, to: Option<&SavePoint>) -> SqlResult<()> {
-        self.rollback_then(tx, to, || ())
-    }
-
-    /// `rollback`, with something to be done when the changes are undone and before anybody gets a lock.
-    pub fn rollback_then(
-        &self,
-        tx: &Transaction,
-        to: Option<&SavePoint>,
-        undone: impl FnOnce(),
-    ) -> SqlResult<()> {
-        let mut failed = Ok(());
-        for part in tx.parts() {
-            let Some(db) = self.database(part.db) else {
-                continue;
-            };
-            let keep = to.map_or(Lsn::NULL, |p| p.lsn(part.db));
-            failed = failed.and(db.undo(tx, keep));
-        }
-        if let Err(e) = failed {
-            if to.is_none() && !planted::on(Bug::LostKeepsNoLocks) {
-                self.locks.keep_for_ever(&tx.owner, &e);
-            }
-            return Err(e);
-        }
-        match to {
-            Some(point) => {
-                tx.rolled_back_to(point);
-                undone();
-            }
-            None => {
-                txlog::abort(tx);
-                undone();
-                self.locks.release_all(&tx.owner);
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Database {
@@ -459,6 +417,7 @@ fn assemble(
         in_doubt: Mutex::new(Vec::new()),
         resolving: Mutex::new(()),
         closed: AtomicBool::new(false),
+        shut: AtomicBool::new(false),
         log: Some(log),
     });
     db.follow_configuration();

@@ -43,6 +43,9 @@ pub struct EngineConfig {
     pub doublewrite_path: PathBuf,
 }
 
+/// Takes a database that was shut down out of use and recovers it; must not wait for the caller.
+pub type ShutDownHook = Box<dyn Fn(DbId, &SqlError) + Send + Sync>;
+
 /// The buffer pool, the locks and the double-write file that all databases share.
 pub struct Engine {
     pub env: Env,
@@ -60,6 +63,8 @@ pub struct Engine {
     /// Dirty pages above which a recovery leaves its checkpoint to the background.
     pub(crate) checkpoint_debt: AtomicU32,
     pub(crate) suspects: crate::suspects::Shared,
+    /// Told of a database that was shut down, and why.
+    pub(crate) on_shut_down: OnceLock<ShutDownHook>,
     /// Changes of definitions in all catalogs, and of those the ones in tempdb's.
     definitions: [AtomicU64; 2],
 }
@@ -99,6 +104,7 @@ impl Engine {
             redo_speed: RedoSpeed::default(),
             recoveries: Arc::default(),
             suspects: Arc::default(),
+            on_shut_down: OnceLock::new(),
             checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }
@@ -354,6 +360,8 @@ pub struct Database {
     /// is left of them.
     pub(crate) resolving: Mutex<()>,
     pub(crate) closed: AtomicBool,
+    /// A rollback has failed: nothing more is done here.
+    pub(crate) shut: AtomicBool,
     pub(crate) log: Option<Arc<duramen_wal::Log>>,
 }
 
@@ -508,8 +516,7 @@ impl Database {
                 for storage in self.storages.read().values() {
                     storage.forget();
                 }
-                self.undo(&inner, Lsn::NULL)?;
-                duramen_txn::txlog::abort(&inner);
+                self.undo_inner(&inner)?;
                 Err(e)
             }
         }

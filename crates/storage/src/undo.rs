@@ -18,7 +18,7 @@ mod brought;
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use duramen_base::{AllocUnitId, Lsn, PageId, SqlResult, messages};
+use duramen_base::{AllocUnitId, Lsn, PageId, SqlError, SqlResult, messages};
 use duramen_txn::Transaction;
 use duramen_wal::record::{FLAG_COMPENSATION, Lcx, Lop, RecordBuilder, RecordView};
 
@@ -38,6 +38,9 @@ impl Database {
         let Some(part) = tx.part(self.id) else {
             return Ok(());
         };
+        if self.is_shut_down() {
+            return Err(SqlError::new(&messages::LOG_UNAVAILABLE, &[&self.name]));
+        }
         let mut at = part.last_lsn;
         let mut boot = false;
         while !at.is_null() && at > keep {
@@ -49,7 +52,9 @@ impl Database {
             }
             let next = view.prev_lsn();
             if !view.is_compensation() {
-                self.undo_record(tx, at, &view, next)?;
+                let page = view.page().map(|f| f.page).unwrap_or_default();
+                self.undo_record(tx, at, &view, next)
+                    .map_err(|e| self.undo_failed(at, page, e))?;
             }
             boot |= view.context() == Lcx::BOOT_PAGE;
             tx.note_undone(view.length() as u64);

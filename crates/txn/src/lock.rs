@@ -185,6 +185,8 @@ pub struct LockManager {
     searches: AtomicU64,
     /// Owners that sleep in the manager, by id.
     waiting: Mutex<BTreeMap<u64, LockOwner>>,
+    /// Who has left locks of databases that were shut down.
+    kept: Mutex<Vec<LockOwner>>,
     on_deadlock: OnceLock<DeadlockHook>,
     /// Milliseconds; 0: blocked requests are not reported.
     blocked_after: AtomicU64,
@@ -218,6 +220,7 @@ impl LockManager {
             intents: Intents::new(),
             searches: AtomicU64::new(0),
             waiting: Mutex::default(),
+            kept: Mutex::default(),
             on_deadlock: OnceLock::new(),
             blocked_after: AtomicU64::new(0),
             on_blocked: OnceLock::new(),

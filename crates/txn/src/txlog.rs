@@ -600,5 +600,20 @@ fn clear(state: &mut State) {
     state.reads.clear();
 }
 
+/// A database was shut down with what `tx` did in it, which its recovery undoes: its log gets no record, and nothing of it
+/// is let go of.
+pub fn lose(tx: &Transaction, db: DbId) {
+    let mut state = tx.state.lock();
+    let bytes: u64 = state
+        .parts
+        .iter()
+        .filter(|p| p.db == db)
+        .map(|p| p.bytes)
+        .sum();
+    state.parts.retain(|p| p.db != db);
+    tx.begun.store(0, Ordering::Relaxed);
+    tx.owner.sub_log_used(bytes);
+}
+
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (1205, TWO),
     (2533, "a finding of `duramen check`: tests of storage"),
     (2801, TWO),
+    (3314, DISK),
     (3406, START),
     (3407, START),
     (3408, START),

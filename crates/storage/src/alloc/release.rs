@@ -359,8 +359,7 @@ impl Database {
         let inner = tx.system("DeallocChain");
         let result = work(&inner);
         if let Err(e) = result {
-            self.undo(&inner, Lsn::NULL)?;
-            duramen_txn::txlog::abort(&inner);
+            self.undo_inner(&inner)?;
             return Err(e);
         }
         if inner.has_written() {

@@ -178,10 +178,25 @@ pub(super) struct OwnerState {
     /// Set and cleared only under the lock of the partition that holds the request.
     pub waiting: Mutex<Option<Waiting>>,
     pub before_wait: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// Why nothing of what is held is ever given back: the error of whoever asks for it.
-    pub for_ever: OnceLock<SqlError>,
+    /// What of the held locks is not given back, and the error of whoever asks for it.
+    pub for_ever: OnceLock<Kept>,
     /// Set by an attention; looked at while waiting.
     pub attention: Mutex<Option<Arc<AtomicBool>>>,
+}
+
+/// Locks that outlive their transaction and its session.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub why: SqlError,
+    /// Those of databases that have been shut down; `None`: all, until the process ends.
+    pub of: Option<Vec<DbId>>,
+}
+
+impl Kept {
+    pub fn keeps(&self, resource: &Resource) -> bool {
+        let of = self.of.as_ref();
+        of.is_none_or(|of| of.contains(&resource.db()))
+    }
 }
 
 /// A holder of locks. Cheap to clone; all clones are the same owner.
@@ -278,11 +293,14 @@ impl LockOwner {
         self.0.cancelled.store(false, Ordering::SeqCst);
     }
 
-    /// Why the locks stay until the process ends, if they do; see [`LockManager::keep_for_ever`].
+    /// Why a lock stays beyond the owner's end, if it does; see [`LockManager::keep_for_ever`] and
+    /// [`LockManager::keep_of`].
     ///
     /// [`LockManager::keep_for_ever`]: super::LockManager::keep_for_ever
-    pub fn kept_for_ever(&self) -> Option<&SqlError> {
-        self.0.for_ever.get()
+    /// [`LockManager::keep_of`]: super::LockManager::keep_of
+    pub fn kept(&self, resource: &Resource) -> Option<&SqlError> {
+        let kept = self.0.for_ever.get()?;
+        kept.keeps(resource).then_some(&kept.why)
     }
 
     /// A new statement begins: escalation counts start again. The point to which its undoing gives locks back.
@@ -290,6 +308,16 @@ impl LockOwner {
         let mut held = self.0.held.lock();
         held.clear_counts();
         LockMark(held.sequence)
+    }
+
+    /// Whether anything of the database is held or waited for.
+    pub fn holds_of(&self, db: DbId) -> bool {
+        let waits = |w: &Waiting| w.key.resource.db() == db;
+        if self.0.waiting.lock().as_ref().is_some_and(waits) {
+            return true;
+        }
+        let held = self.0.held.lock();
+        held.locks.iter().any(|(key, _)| key.resource.db() == db)
     }
 
     /// How many locks are held.

@@ -8,7 +8,7 @@ use duramen_observe::events::{LockEscalation, emit};
 use duramen_observe::{Counter, count};
 
 use super::held::HeldLock;
-use super::owner::Held;
+use super::owner::{Held, Kept};
 use super::resource::Key;
 use super::{Entity, LockDuration, LockManager, LockMark, LockMode, LockOwner, Resource, told};
 
@@ -81,11 +81,15 @@ impl LockManager {
         let mut held = owner.0.held.lock();
         held.clear_counts();
         held.tell_requests();
-        if held.locks.is_empty() || owner.kept_for_ever().is_some() {
+        if held.locks.is_empty() {
             return;
         }
+        let kept = owner.0.for_ever.get();
         let mut locks = std::mem::take(&mut held.locks);
         locks.drain(|key, lock| {
+            if kept.is_some_and(|k| k.keeps(&key.resource)) {
+                return Some(lock);
+            }
             let Some(mode) = lock.session else {
                 self.give_back(&mut held, owner, &key, &lock);
                 return None;
@@ -102,11 +106,42 @@ impl LockManager {
     /// What `owner` holds stays held until the process ends: what it protects is in doubt, and only a restart can tell.
     /// Whoever waits for any of it, and who comes to wait, gets `why` as the error.
     pub fn keep_for_ever(&self, owner: &LockOwner, why: &SqlError) {
-        let _ = owner.0.for_ever.set(why.clone());
+        self.keep(owner, why, None);
+    }
+
+    /// The same for what is held of these databases, which have been shut down, until [`LockManager::forget_database`].
+    pub fn keep_of(&self, owner: &LockOwner, why: &SqlError, databases: Vec<DbId>) {
+        self.keep(owner, why, Some(databases));
+        self.kept.lock().push(owner.clone());
+    }
+
+    fn keep(&self, owner: &LockOwner, why: &SqlError, of: Option<Vec<DbId>>) {
+        let why = why.clone();
+        let _ = owner.0.for_ever.set(Kept { why, of });
         let held: Vec<Key> = owner.0.held.lock().locks.iter().map(|l| *l.0).collect();
         for key in held {
-            self.partition(&key).refuse_waiters(&key);
+            if owner.kept(&key.resource).is_some() {
+                self.partition(&key).refuse_waiters(&key);
+            }
         }
+    }
+
+    /// A database that was shut down is closed, and nobody is in it any more: what was kept of it is given back.
+    pub fn forget_database(&self, db: DbId) {
+        let owners = self.kept.lock().clone();
+        for owner in &owners {
+            let mut held = owner.0.held.lock();
+            self.release_some(&mut held, owner, |resource, _| resource.db() == db);
+        }
+        // Those of whom nothing is left.
+        let is_left = |o: &LockOwner| {
+            let held = o.0.held.lock();
+            held.locks
+                .iter()
+                .any(|(key, _)| o.kept(&key.resource).is_some())
+        };
+        let left: Vec<LockOwner> = owners.into_iter().filter(is_left).collect();
+        *self.kept.lock() = left;
     }
 
     /// The end of a session.
@@ -114,14 +149,16 @@ impl LockManager {
         let mut held = owner.0.held.lock();
         held.clear_counts();
         held.tell_requests();
-        if owner.kept_for_ever().is_some() {
-            return;
-        }
+        let kept = owner.0.for_ever.get();
         let mut locks = std::mem::take(&mut held.locks);
         locks.drain(|key, lock| {
+            if kept.is_some_and(|k| k.keeps(&key.resource)) {
+                return Some(lock);
+            }
             self.give_back(&mut held, owner, &key, &lock);
             None
         });
+        held.locks = locks;
     }
 
     /// The point to which a rollback to a savepoint may give locks back.

@@ -20,7 +20,7 @@ use duramen_os::time::{self, Instant};
 
 use super::mode::{LockMode, ModeSet};
 use super::owner::LockOwner;
-use super::resource::Key;
+use super::resource::{Key, Resource};
 use crate::hash::FixedHashMap;
 
 /// How a wait stands.
@@ -126,10 +126,10 @@ impl Holders {
     }
 
     /// Why a request in `mode` is never granted: a holder in its way whose locks stay for ever.
-    fn kept(&self, owner: &LockOwner, mode: LockMode) -> Option<SqlError> {
+    fn kept(&self, owner: &LockOwner, resource: &Resource, mode: LockMode) -> Option<SqlError> {
         self.grants()
             .filter(|g| g.owner != *owner && !g.mode.compatible(mode))
-            .find_map(|g| g.owner.kept_for_ever().cloned())
+            .find_map(|g| g.owner.kept(resource).cloned())
     }
 
     /// Who keeps the queued request `at` from being granted.
@@ -277,7 +277,9 @@ impl Table {
 
     /// Why waiting for this would never end, if that is so.
     pub fn kept(&self, ask: &Ask<'_>) -> Option<SqlError> {
-        self.map.get(ask.key)?.kept(ask.owner, ask.mode)
+        self.map
+            .get(ask.key)?
+            .kept(ask.owner, &ask.key.resource, ask.mode)
     }
 
     /// Ends the waits of all whom a holder is in the way of that never gives back what it has.
@@ -287,7 +289,7 @@ impl Table {
         };
         let mut at = 0;
         while let Some(request) = holders.queue.get(at) {
-            let Some(why) = holders.kept(&request.owner, request.mode) else {
+            let Some(why) = holders.kept(&request.owner, &key.resource, request.mode) else {
                 at += 1;
                 continue;
             };
