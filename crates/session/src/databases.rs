@@ -212,6 +212,8 @@ pub struct Databases {
     /// Goes up with every database made or dropped.
     pub(crate) generation: AtomicU64,
     pub(crate) opening: crate::startup::Opening,
+    /// See `startup::damaged`.
+    pub(crate) stand_in: std::sync::atomic::AtomicBool,
 }
 
 impl Databases {

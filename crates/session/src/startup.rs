@@ -6,6 +6,8 @@
 //! its own disk most of the time; until a database is open it is RECOVERING. Nothing may let go of log before all are open:
 //! a database may have to look for a decision in the log of another.
 
+mod damaged;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ const MOST_TEMPDB_FILES: usize = 8;
 
 type Files = (Vec<NewFile>, Vec<NewFile>);
 type Opened = SqlResult<(Arc<Database>, Arc<CatalogDb>)>;
+type OpenedMaster = (Arc<Database>, Arc<CatalogDb>, Vec<DatabaseEntry>);
 type Job = Box<dyn FnOnce() -> Opened + Send>;
 
 /// The part of the memory that operators may keep rows in; pages have the rest.
@@ -109,6 +112,7 @@ impl Databases {
             admin: Mutex::new(()),
             generation: AtomicU64::new(1),
             opening: Opening::default(),
+            stand_in: AtomicBool::new(false),
         };
         let later = match fresh {
             true => all.make_system(env, &marker).map(|()| Later::default())?,
@@ -130,7 +134,7 @@ impl Databases {
     }
 
     /// Data and log of master, model and msdb.
-    fn system_files(&self, name: &str) -> Files {
+    pub(crate) fn system_files(&self, name: &str) -> Files {
         let (data, log) = match name {
             "master" => ("master", "mastlog"),
             "model" => ("modeldev", "modellog"),
@@ -173,8 +177,8 @@ impl Databases {
         let (spec, entry) = self.tempdb_spec(Some(&old))?;
         match self.build_job(spec)() {
             Ok((db, catalog)) => {
-                self.unavailable.write().remove(&entry.id);
                 self.admit(db, catalog, entry);
+                self.unavailable.write().remove(&DbId::TEMPDB);
                 Ok(())
             }
             Err(e) => {
@@ -266,11 +270,10 @@ impl Databases {
     fn open_system(&self) -> SqlResult<Later> {
         let (data, log) = self.system_files("master");
         let entry = entry_of(DbId::MASTER, "master", &data, &log);
-        let (master, catalog) = self.open_job(&entry)()?;
-        let tx = self.transaction("startup");
-        let listed = Registry::new(&catalog).list(&tx);
-        self.engine.locks.release_all(&tx.owner);
-        let listed = listed?;
+        let (master, catalog, listed) = match self.open_master(&entry) {
+            Ok(opened) => opened,
+            Err(why) => return self.start_with_stand_in(&why),
+        };
         let kept = listed.iter().find(|e| e.id == DbId::TEMPDB);
         let (tempdb, tempdb_entry) = self.tempdb_spec(kept)?;
         let mut master_entry = entry;
@@ -323,7 +326,7 @@ impl Databases {
                 Ok((db, catalog)) => {
                     self.admit(db, catalog, entry);
                 }
-                Err(error) => self.set_aside(entry, error)?,
+                Err(error) => self.without(entry, error)?,
             }
         }
         for entry in unfinished {
@@ -331,6 +334,21 @@ impl Databases {
             self.in_master(&catalog, |r, tx| r.remove(tx, entry.id))?;
         }
         Ok(Later(later))
+    }
+
+    /// `master`, and what it lists.
+    fn open_master(&self, entry: &DatabaseEntry) -> SqlResult<OpenedMaster> {
+        let (master, catalog) = self.open_job(entry)()?;
+        let tx = self.transaction("startup");
+        let listed = Registry::new(&catalog).list(&tx);
+        self.engine.locks.release_all(&tx.owner);
+        match listed {
+            Ok(listed) => Ok((master, catalog, listed)),
+            Err(e) => {
+                master.detach();
+                Err(e)
+            }
+        }
     }
 
     /// Opens what is left. Each database can be used as soon as it is open, but for those that wait for what another one's

@@ -135,12 +135,8 @@ impl Databases {
         if state == DatabaseState::Suspect {
             let args: [&dyn fmt::Display; 3] = [&entry.name, &entry.id.0, &0];
             let failed = SqlError::new(&messages::RECOVERY_ERROR, &args);
-            for e in [&error, &failed] {
-                let (number, severity, state) = (e.number, e.severity, e.state);
-                let head = format!("Error: {number}, Severity: {severity}, State: {state}.");
-                self.engine.notice(&head);
-                self.engine.notice(&e.message);
-            }
+            self.say_error(&error);
+            self.say_error(&failed);
         }
         let unavailable = Unavailable {
             entry,

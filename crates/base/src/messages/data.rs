@@ -100,6 +100,7 @@ messages! {
     REVERT_IMPOSSIBLE = 3137, 16, "Database cannot be reverted. Either the primary or the snapshot names are improperly specified, all other snapshots have not been dropped, or there are missing files.";
     RESTORE_OVER_FILE = 3142, 16, "File \"%ls\" cannot be restored over the existing \"%ls\". Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.";
     BACKUP_OF_TEMPDB = 3147, 16, "Backup and restore operations are not allowed on database tempdb.";
+    MASTER_RESTORED = 3150, 10, "The master database has been successfully restored. Shutting down SQL Server.";
     BACKUP_OTHER_DATABASE = 3154, 16, "The backup set holds a backup of a database other than the existing '%ls' database.";
     RESTORE_FILE_PLACE = 3156, 16, "File '%ls' cannot be restored to '%ls'. Use WITH MOVE to identify a valid location for the file.";
     TAIL_NOT_BACKED_UP = 3159, 16, "The tail of the log for the database \"%ls\" has not been backed up. Use BACKUP LOG WITH NORECOVERY to backup the log if it contains work you do not want to lose. Use the WITH REPLACE or WITH STOPAT clause of the RESTORE statement to just overwrite the contents of the log.";

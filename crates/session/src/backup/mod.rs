@@ -5,6 +5,7 @@
 
 mod device;
 mod known;
+mod master;
 mod options;
 mod pages;
 mod restore;

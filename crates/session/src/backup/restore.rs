@@ -62,6 +62,9 @@ impl Admin<'_> {
             .map(|d| d.db.id)
         {
             Some(DbId::TEMPDB) => return Err(SqlError::new(&messages::BACKUP_OF_TEMPDB, &[])),
+            Some(DbId::MASTER) if !log && self.instance().databases.has_stand_in() => {
+                return self.restore_master(what, stmt);
+            }
             Some(DbId::MASTER) => return Err(SqlError::new(&messages::RESTORE_MASTER, &[])),
             Some(DbId(..=4)) => return Err(refuse("RESTORE of model or msdb")),
             _ => {}

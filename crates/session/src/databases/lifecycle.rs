@@ -215,8 +215,10 @@ impl Databases {
                     return Err(error);
                 }
                 let catalog = CatalogDb::open(&db);
-                self.unavailable.write().remove(&entry.id);
+                // Listed at every moment.
+                let id = entry.id;
                 self.admit(db, catalog, entry);
+                self.unavailable.write().remove(&id);
                 Ok(())
             }
             Err(e) => {

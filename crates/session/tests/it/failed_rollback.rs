@@ -66,6 +66,7 @@ fn settled(instance: &Arc<Instance>) -> String {
 fn undone(instance: &Arc<Instance>) {
     let mut s = login(instance);
     let lines = run(&mut s, "SELECT a FROM b.dbo.t; SELECT a FROM other.dbo.t");
+    fine(&lines);
     assert_eq!((&*lines[1], &*lines[4]), ("1", "1"), "{lines:?}");
     for check in [
         "DBCC CHECKDB (b) WITH NO_INFOMSGS",

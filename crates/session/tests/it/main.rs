@@ -19,6 +19,7 @@ mod commit_wait;
 mod compressed_backups;
 mod constraints;
 mod coverage;
+mod damaged_master;
 mod database_files;
 mod dbcc;
 mod dbcc_page;
