@@ -378,16 +378,19 @@ fn look(
         _ => Check::Tables,
     };
     activity.checking(part, 0.0);
+    let go_on = || match call.cancel.is_set() {
+        true => Err(duramen_query::cancelled()),
+        false => Ok(()),
+    };
     let began = duramen_catalog::now();
     let snapshot = db.db.snapshot()?;
+    go_on()?;
     snapshot.recover()?;
+    go_on()?;
     let paths = snapshot.data_paths();
     let checked = check_database(&*snapshot.disk(), &paths, request, &mut |percent| {
         activity.checking(part, percent);
-        match call.cancel.is_set() {
-            true => Err(duramen_query::cancelled()),
-            false => Ok(()),
-        }
+        go_on()
     })?;
     snapshot.still_good()?;
     Ok((checked, began))

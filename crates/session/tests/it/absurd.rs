@@ -300,7 +300,7 @@ fn attempt(instance: &Arc<Instance>, shape: &Shape, n: usize) -> (i32, Duration)
 const REFUSED: &[i32] = &[
     102, 103, 105, 113, 117, 130, 156, 164, 191, 217, 319, 330, 1007, 1056, 1204, 1702, 4104, 6335,
     701, 8115, 8152, 8621, 8623, 8631, 8632, 10738, 2628, 3728, 8134, 40517, 2209, 2217, 344, 189,
-    207,
+    207, 208,
 ];
 
 fn grow(instance: &Arc<Instance>, shape: &Shape, furthest: usize, shown: bool) {

@@ -381,7 +381,7 @@ impl Shared {
         let (at, first) = *self.pieces.get(n)?;
         let (file, maps) = (&self.files[at], &self.maps[at]);
         let (id, own) = (file.id(), file.header.own);
-        let wanted = |n: u32| self.is_wanted(id, maps, n);
+        let wanted = |n: u32| !self.is_over() && self.is_wanted(id, maps, n);
         let before = facts.pages;
         file.for_pages(first, buf, wanted, facts, |facts, n, page| {
             let page_id = PageId::new(id, n);
@@ -392,6 +392,14 @@ impl Shared {
         let bytes = (facts.pages - before) * PAGE_BYTES as u64;
         count_db(DbId(self.schema.database), DbCounter::DbccScanBytes, bytes);
         Some(n)
+    }
+
+    /// Whether somebody has ended the check, or whoever asked for it has given it up: the rest of a piece is left alone then.
+    fn is_over(&self) -> bool {
+        if thread::is_given_up() {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn is_wanted(&self, file: u16, maps: &Maps, n: u32) -> bool {

@@ -6,11 +6,14 @@ use super::tree::{Axis, Expr, Math, Op, Outside, Query, Step, Test};
 
 /// Expressions may not be nested deeper.
 const DEEPEST: usize = 64;
+/// Operators of a query that make chains, all together: 191 beyond.
+const LONGEST: usize = 1000;
 
 pub struct Parser<'a> {
     method: &'a str,
     rest: &'a str,
     depth: usize,
+    chained: usize,
     prefixes: Vec<(String, String)>,
     default: String,
     outside: Vec<Outside>,
@@ -74,6 +77,7 @@ pub fn parse(method: &str, text: &str) -> SqlResult<Query> {
         method,
         rest: text,
         depth: 0,
+        chained: 0,
         prefixes: vec![
             (
                 "xs".to_owned(),
@@ -250,6 +254,15 @@ impl Parser<'_> {
         result
     }
 
+    /// One more operand of a chain: each makes the tree one level higher.
+    fn chained(&mut self) -> SqlResult<()> {
+        self.chained += 1;
+        match self.chained > LONGEST {
+            true => Err(SqlError::new(&messages::NESTED_TOO_DEEPLY, &[])),
+            false => Ok(()),
+        }
+    }
+
     fn sequence(&mut self) -> SqlResult<Expr> {
         let mut items = vec![self.nested(Self::single)?];
         while self.eat(",")? {
@@ -295,6 +308,7 @@ impl Parser<'_> {
     fn or(&mut self) -> SqlResult<Expr> {
         let mut left = self.and()?;
         while self.word("or")? {
+            self.chained()?;
             left = Expr::Or(left.into(), self.and()?.into());
         }
         Ok(left)
@@ -303,6 +317,7 @@ impl Parser<'_> {
     fn and(&mut self) -> SqlResult<Expr> {
         let mut left = self.comparison()?;
         while self.word("and")? {
+            self.chained()?;
             left = Expr::And(left.into(), self.comparison()?.into());
         }
         Ok(left)
@@ -350,6 +365,7 @@ impl Parser<'_> {
                 () if self.eat("-")? => Math::Sub,
                 () => return Ok(left),
             };
+            self.chained()?;
             left = Expr::Math(op, left.into(), self.product()?.into());
         }
     }
@@ -363,6 +379,7 @@ impl Parser<'_> {
                 () if self.word("mod")? => Math::Mod,
                 () => return Ok(left),
             };
+            self.chained()?;
             left = Expr::Math(op, left.into(), self.union()?.into());
         }
     }
@@ -370,6 +387,7 @@ impl Parser<'_> {
     fn union(&mut self) -> SqlResult<Expr> {
         let mut left = self.signed()?;
         while self.eat("|")? || self.word("union")? {
+            self.chained()?;
             left = Expr::Union(left.into(), self.signed()?.into());
         }
         Ok(left)
