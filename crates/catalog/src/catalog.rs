@@ -1,15 +1,19 @@
 //! The catalog of one open database.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use duramen_base::{ObjectId, SessionId, SqlResult};
 use duramen_os::sync::Mutex;
 use duramen_storage::Database;
+use duramen_txn::definitions::viewer_id;
 use duramen_txn::{IsolationLevel, Transaction, TxnKind};
 use duramen_types::DateTime;
 
+use crate::claims::Claims;
 use crate::def::TableDef;
+use crate::drafts::Draft;
 use crate::identity::Blocks;
 use crate::rows::Base;
 use crate::rowversions::Counter;
@@ -19,9 +23,13 @@ use crate::{bootstrap, load};
 /// Days from 1900-01-01 to 1970-01-01.
 const EPOCH_DAYS: i64 = 25_567;
 
-struct State {
-    snapshot: Option<Arc<Snapshot>>,
-    version: u64,
+pub(crate) struct State {
+    /// What everybody sees; read when somebody first asks.
+    pub committed: Option<Arc<Snapshot>>,
+    /// The last number given to a change.
+    pub stamp: u64,
+    /// What open transactions have changed, by [`duramen_txn::LockOwner::id`].
+    pub drafts: BTreeMap<u64, Draft>,
     /// The object id given out last.
     last_object: i32,
 }
@@ -29,11 +37,19 @@ struct State {
 /// The catalog of one open database. Shared by all sessions.
 pub struct CatalogDb {
     db: Arc<Database>,
-    state: Mutex<State>,
+    pub(crate) me: Weak<CatalogDb>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) claims: Arc<Claims>,
     pub(crate) identities: Mutex<Blocks>,
     pub(crate) rowversions: Mutex<Option<Counter>>,
-    /// `State::version`, for those who only compare: every step of every program does.
-    version: AtomicU64,
+    /// Goes up with what everybody sees, for those who only compare.
+    pub(crate) version: AtomicU64,
+}
+
+impl std::fmt::Debug for CatalogDb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CatalogDb({})", self.db.name)
+    }
 }
 
 impl CatalogDb {
@@ -48,13 +64,16 @@ impl CatalogDb {
 
     /// The catalog of a database that has one; rows are read when first asked for.
     pub fn open(db: &Arc<Database>) -> Arc<CatalogDb> {
-        let catalog = Arc::new(CatalogDb {
+        let catalog = Arc::new_cyclic(|me| CatalogDb {
             db: db.clone(),
+            me: me.clone(),
             state: Mutex::new(State {
-                snapshot: None,
-                version: 1,
+                committed: None,
+                stamp: 1,
+                drafts: BTreeMap::new(),
                 last_object: 0,
             }),
+            claims: Arc::default(),
             identities: Mutex::new(Blocks::new()),
             rowversions: Mutex::new(None),
             version: AtomicU64::new(1),
@@ -67,60 +86,74 @@ impl CatalogDb {
         &self.db
     }
 
-    /// What [`Catalog::snapshot`] gives, if it is made and nobody is at it: for those who may wait for nothing.
+    /// What [`CatalogDb::snapshot`] gives, if it is made and nobody is at it: for those who may wait for nothing.
     pub fn try_snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.state.try_lock()?.snapshot.clone()
+        let mut state = self.state.try_lock()?;
+        let committed = state.committed.clone()?;
+        Some(seen(&mut state, committed, viewer_id()))
     }
 
-    /// The objects as they are now, uncommitted changes included: object locks keep others away from those.
+    /// The objects as the calling thread's viewer sees them: what is committed, and what the viewer's own transaction has
+    /// defined over it.
     pub fn snapshot(&self) -> SqlResult<Arc<Snapshot>> {
+        self.seen_by_owner(viewer_id)
+    }
+
+    /// The same as a transaction sees them.
+    pub(crate) fn seen_by(&self, tx: &Transaction) -> SqlResult<Arc<Snapshot>> {
+        self.seen_by_owner(|| tx.owner.id())
+    }
+
+    fn seen_by_owner(&self, owner: impl FnOnce() -> u64) -> SqlResult<Arc<Snapshot>> {
         let mut state = self.state.lock();
-        if let Some(s) = &state.snapshot {
-            return Ok(s.clone());
+        let committed = match &state.committed {
+            Some(s) => s.clone(),
+            None => {
+                let read = Arc::new(self.read_rows(state.stamp)?);
+                state.committed = Some(read.clone());
+                read
+            }
+        };
+        if state.drafts.is_empty() {
+            return Ok(committed);
         }
+        Ok(seen(&mut state, committed, owner()))
+    }
+
+    /// The rows as a snapshot. They are read as they stand: nobody may be changing them.
+    pub(crate) fn read_rows(&self, version: u64) -> SqlResult<Snapshot> {
         let tx = system_transaction(&self.db, "catalog");
         let base = Base {
             db: &self.db,
             tx: &tx,
         };
-        let loaded = load::load(&base, state.version);
+        let loaded = load::load(&base, version);
         self.db.engine.locks.release_all(&tx.owner);
-        let loaded = Arc::new(loaded?);
-        state.snapshot = Some(loaded.clone());
+        let mut loaded = loaded?;
+        loaded.claims = self.claims.clone();
+        Arc::make_mut(&mut loaded.security).claims = self.claims.clone();
         Ok(loaded)
     }
 
-    /// The cached snapshot, when there is one and nobody is busy with it.
+    /// The snapshot that everybody sees, when there is one and nobody is busy with it.
     pub(crate) fn known_snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.state.try_lock()?.snapshot.clone()
+        self.state.try_lock()?.committed.clone()
     }
 
-    /// Forgets the cached snapshot: after the rollback (whole or to a savepoint) of a transaction that did DDL.
+    /// A transaction that has changed definitions or identities is undone, wholly or to a savepoint: what is remembered of
+    /// identities is read again, and whoever has bound something binds it again.
     pub fn invalidate(&self) {
         let mut state = self.state.lock();
-        state.version += 1;
-        self.version.store(state.version, Ordering::Release);
+        state.stamp += 1;
+        self.version.store(state.stamp, Ordering::Release);
         self.db.engine.definitions_changed(self.db.id);
-        state.snapshot = None;
+        drop(state);
     }
 
-    /// The version that the next snapshot has, at least.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
-    /// Changes the cached snapshot the way the rows were changed.
-    pub(crate) fn patch(&self, change: impl FnOnce(&mut Snapshot, u64)) {
-        let mut state = self.state.lock();
-        state.version += 1;
-        let version = state.version;
-        self.version.store(version, Ordering::Release);
-        self.db.engine.definitions_changed(self.db.id);
-        if let Some(s) = &mut state.snapshot {
-            let s = Arc::make_mut(s);
-            s.version = version;
-            change(s, version);
-        }
+    /// Forgets the snapshot that everybody sees: who asks next reads the rows. Nobody may be changing them.
+    pub fn reload(&self) {
+        self.state.lock().committed = None;
+        self.invalidate();
     }
 
     /// A table with that id.
@@ -156,6 +189,14 @@ impl CatalogDb {
                 return Ok(id);
             }
         }
+    }
+}
+
+/// What an owner sees over what is committed.
+fn seen(state: &mut State, committed: Arc<Snapshot>, owner: u64) -> Arc<Snapshot> {
+    match state.drafts.get_mut(&owner) {
+        Some(draft) => draft.view(&committed),
+        None => committed,
     }
 }
 

@@ -20,13 +20,16 @@ use std::sync::Arc;
 
 use duramen_base::{AllocUnitId, ObjectId, RowsetId, SqlError, SqlResult, messages};
 use duramen_storage::KeyColumn;
-use duramen_txn::Transaction;
+use duramen_txn::{Resource, Transaction};
 use duramen_types::{SqlType, Value};
 
 use self::constraints::Named;
 use self::partitions::with_partitioning;
-use crate::bootstrap::{self, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_PERSISTED, COLUMN_ROWGUID};
+use crate::bootstrap::{
+    self, CLASS_SCHEMA, COLUMN_COMPUTED, COLUMN_IDENTITY, COLUMN_PERSISTED, COLUMN_ROWGUID,
+};
 use crate::catalog::CatalogDb;
+use crate::claims::Claim;
 use crate::def::*;
 use crate::describe;
 use crate::identity::{IdentityState, encode_idtval};
@@ -154,6 +157,7 @@ impl CatalogDb {
     }
 
     pub(super) fn insert_object(&self, base: &Base<'_>, o: &ObjectDef) -> SqlResult<()> {
+        self.claim_object(base.tx, o)?;
         base.insert(
             Fields::new(id::SCHOBJS)?
                 .int("id", i64::from(o.id.0))
@@ -168,8 +172,29 @@ impl CatalogDb {
                 .set("modified", Value::DateTime(o.modified)),
         )?;
         let cached = o.clone();
-        self.patch(|s, _| s.add_object(cached));
+        self.patch(base.tx, move |s, _| s.add_object(cached.clone()));
         Ok(())
+    }
+
+    /// The object's name and what it is belong to `tx` from now on, under Sch-M on it, or on its table.
+    pub(super) fn claim_object(&self, tx: &Transaction, o: &ObjectDef) -> SqlResult<()> {
+        let locked = match o.parent {
+            ObjectId(0) => o.id,
+            table => table,
+        };
+        let claims = [Claim::name(o.schema, &o.name), Claim::Object(o.id)];
+        let resource = Resource::Object(self.database().id, locked);
+        self.claim(tx, claims, resource)
+    }
+
+    /// A schema that gets something stays until `tx` ends.
+    pub(super) fn hold_schema(&self, tx: &Transaction, schema: i32) -> SqlResult<()> {
+        // Those that every database has are never dropped.
+        if !(FIRST_SCHEMA..FIRST_FIXED_ROLE_SCHEMA).contains(&schema) {
+            return Ok(());
+        }
+        let resource = self.metadata(id::CLSOBJS, i64::from(CLASS_SCHEMA), schema);
+        self.hold(tx, resource, |s| s.schemas.contains_key(&schema))
     }
 
     pub(super) fn add_text(&self, base: &Base<'_>, object: ObjectId, text: &str) -> SqlResult<()> {
@@ -197,12 +222,13 @@ impl CatalogDb {
 
     /// Creates a table with its indexes and constraints.
     pub fn create_table(&self, tx: &Transaction, new: &NewTable) -> SqlResult<Arc<TableDef>> {
-        let snapshot = self.snapshot()?;
+        let snapshot = self.seen_by(tx)?;
         let schema = snapshot
             .schemas
             .get(&new.schema)
             .ok_or_else(|| SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&new.schema]))?;
         check_columns(new)?;
+        self.hold_used(tx, new)?;
         let base = self.base(tx);
         let object = self.add_object(
             &base,
@@ -280,20 +306,62 @@ impl CatalogDb {
             let key = self.create_foreign_key(&base, &table, f)?;
             table.foreign_keys.push(key);
         }
-        Ok(self.publish(table))
+        self.publish(tx, table)
     }
 
-    /// Puts a definition into the cached snapshot.
-    pub(super) fn publish(&self, table: TableDef) -> Arc<TableDef> {
-        let mut out = Arc::new(table.clone());
-        self.patch(|s, version| {
-            let id = table.id;
-            s.put_table(TableDef { version, ..table });
-            if let Some(stamped) = s.tables.get(&id) {
-                out = stamped.clone();
+    /// Schema, types and partition scheme of a new table stay until `tx` ends.
+    fn hold_used(&self, tx: &Transaction, new: &NewTable) -> SqlResult<()> {
+        self.hold_schema(tx, new.schema)?;
+        new.columns
+            .iter()
+            .try_for_each(|c| self.hold_type(tx, c.user_type))?;
+        let places = new.indexes.iter().map(|i| i.place);
+        places
+            .chain([new.place])
+            .try_for_each(|p| self.hold_place(tx, p))
+    }
+
+    pub(super) fn hold_type(&self, tx: &Transaction, type_id: i32) -> SqlResult<()> {
+        match type_id < types::FIRST_TYPE {
+            true => Ok(()),
+            false => {
+                let resource = self.metadata(id::SCALARTYPES, 0, type_id);
+                self.hold(tx, resource, |s| s.types.contains_key(&type_id))
             }
+        }
+    }
+
+    pub(super) fn hold_place(&self, tx: &Transaction, place: Place) -> SqlResult<()> {
+        match place {
+            Place::Scheme { scheme, .. } => {
+                let resource = self.metadata(id::CLSOBJS, partitions::CLASS_SCHEME, scheme);
+                self.hold(tx, resource, |s| s.partition_schemes.contains_key(&scheme))?;
+                let (_, function) = self.scheme(scheme)?;
+                let of = self.metadata(id::CLSOBJS, partitions::CLASS_FUNCTION, function.id);
+                self.hold(tx, of, |s| {
+                    let now = s.partition_functions.get(&function.id);
+                    now.is_some_and(|f| f.boundaries == function.boundaries)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a definition for `tx`, which has Sch-M on the table: others see it when that commits.
+    pub(super) fn publish(&self, tx: &Transaction, table: TableDef) -> SqlResult<Arc<TableDef>> {
+        let id = table.id;
+        let resource = Resource::Object(self.database().id, id);
+        self.claim_locked(tx, [Claim::Object(id)], resource)?;
+        let kept = Arc::new(table);
+        let made = kept.clone();
+        self.patch(tx, move |s, version| {
+            s.put_table(TableDef {
+                version,
+                ..(*made).clone()
+            });
         });
-        out
+        let seen = self.seen_by(tx)?;
+        Ok(seen.tables.get(&id).cloned().unwrap_or(kept))
     }
 
     pub(super) fn create_column(
@@ -358,7 +426,7 @@ impl CatalogDb {
     /// Drops a table with everything that belongs to it. The caller has checked that no foreign key refers to it.
     pub fn drop_table(&self, tx: &Transaction, table: &TableDef) -> SqlResult<()> {
         let base = self.base(tx);
-        let snapshot = self.snapshot()?;
+        let snapshot = self.seen_by(tx)?;
         let children: Vec<ObjectId> = snapshot
             .objects
             .values()
@@ -382,6 +450,11 @@ impl CatalogDb {
 
     /// The `sysschobjs` row of an object, its text and references.
     pub(super) fn delete_object(&self, base: &Base<'_>, object: ObjectId) -> SqlResult<()> {
+        let seen = self.seen_by(base.tx)?;
+        if let Some(o) = seen.objects.get(&object) {
+            self.claim_object(base.tx, o)?;
+        }
+        drop(seen);
         let object_key = [Value::Int(object.0)];
         base.delete(id::SCHOBJS, &object_key, |_| true)?;
         let text = [Value::TinyInt(VALUE_TEXT as u8), Value::Int(object.0)];
@@ -390,10 +463,14 @@ impl CatalogDb {
         self.forget_privileges(base, 1, object.0)?;
         self.forget_properties(base, class::OBJECT, object.0, None)?;
         self.forget_properties(base, class::INDEX, object.0, None)?;
-        self.patch(|s, _| s.remove_object(object));
+        self.patch(base.tx, move |s, _| s.remove_object(object));
         Ok(())
     }
 }
+
+/// Schemas of users have ids from here, and those of the fixed roles have theirs.
+const FIRST_SCHEMA: i32 = 5;
+const FIRST_FIXED_ROLE_SCHEMA: i32 = 16_384;
 
 /// `sysschobjs.status` of a table.
 pub(crate) const TABLE_STATUS: i64 = 917_504;

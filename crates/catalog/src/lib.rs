@@ -2,20 +2,25 @@
 //!
 //! Invariants
 //! 1. The rows of the base tables are the truth. DDL writes rows, as any logged change, under the caller's transaction;
-//!    the cache ([`CatalogDb::snapshot`]) is patched along and dropped when such a transaction rolls back
-//!    ([`CatalogDb::invalidate`]).
+//!    the same change is kept for the snapshots ([`CatalogDb::snapshot`]): that transaction sees it at once, everybody
+//!    else from its commit on, and its rollback drops it (`drafts`).
 //! 2. A snapshot never changes; its version tells whether a plan made from it is still good.
 //! 3. Where a column stands in a row comes from `sysrscols`, never from its type.
-//! 4. Nobody waits for a lock here: whoever changes an object holds its Sch-M lock, whoever reads one its Sch-S lock.
+//! 4. Whoever changes an object holds its Sch-M lock, whoever reads one its Sch-S lock. A name is given or taken by one
+//!    transaction at a time (`claims`); whoever meets one that another has not yet committed is told ([`doubt`]), waits for
+//!    that lock where nothing else is held, and asks again. Finding a name never waits.
 
 #![forbid(unsafe_code)]
 
 mod beside;
 mod bootstrap;
 mod catalog;
+mod claims;
 mod ddl;
 mod def;
 mod describe;
+pub mod doubt;
+mod drafts;
 mod event_sessions;
 mod identity;
 mod load;
@@ -35,6 +40,7 @@ pub mod system_tables;
 pub use catalog::{CatalogDb, date_time, now};
 pub use ddl::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewTable, key_text};
 pub use def::*;
+pub use drafts::version_of_draft;
 pub use partitions::{PartitionFunctionDef, PartitionSchemeDef, Partitioned, Place};
 pub use registry::{DatabaseEntry, FileEntry, FileKind, Registry, broker_guid};
 pub use security::{LoginDef, PrivilegeDef, Security, UserDef};

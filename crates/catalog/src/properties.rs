@@ -50,12 +50,6 @@ fn key(class: u8, of: i32) -> [Value; 2] {
 }
 
 impl CatalogDb {
-    fn properties_changed(&self, base: &Base<'_>) -> SqlResult<()> {
-        let fresh = Arc::new(load(base)?);
-        self.patch(|s, _| s.properties = fresh);
-        Ok(())
-    }
-
     /// Writes a property, new or changed.
     pub fn put_property(&self, tx: &Transaction, p: &PropertyDef) -> SqlResult<()> {
         self.delete_property(tx, p)?;
@@ -68,7 +62,15 @@ impl CatalogDb {
                 .text("name", &p.name)
                 .set("value", p.value.clone()),
         )?;
-        self.properties_changed(&base)
+        let given = p.clone();
+        self.patch(tx, move |s, _| {
+            let all = Arc::make_mut(&mut s.properties);
+            let key = |p: &PropertyDef| (p.class, p.id, p.part, p.name.to_lowercase());
+            let new = key(&given);
+            let at = all.partition_point(|p| key(p) < new);
+            all.insert(at, given.clone());
+        });
+        Ok(())
     }
 
     /// Takes a property away.
@@ -77,7 +79,13 @@ impl CatalogDb {
         base.delete(id::XPROPS, &key(p.class, p.id), |row| {
             int(row, 2) == i64::from(p.part) && text(row, 3) == p.name
         })?;
-        self.properties_changed(&base)
+        let gone = p.clone();
+        self.patch(tx, move |s, _| {
+            Arc::make_mut(&mut s.properties).retain(|p| {
+                (p.class, p.id, p.part) != (gone.class, gone.id, gone.part) || p.name != gone.name
+            });
+        });
+        Ok(())
     }
 
     /// What a thing that is being dropped had; `part` for one of its columns or indexes alone.
@@ -91,9 +99,13 @@ impl CatalogDb {
         let gone = base.delete(id::XPROPS, &key(class, of), |row| {
             part.is_none_or(|p| int(row, 2) == i64::from(p))
         })?;
-        match gone {
-            0 => Ok(()),
-            _ => self.properties_changed(base),
+        if gone > 0 {
+            self.patch(base.tx, move |s, _| {
+                Arc::make_mut(&mut s.properties).retain(|p| {
+                    (p.class, p.id) != (class, of) || part.is_some_and(|n| n != p.part)
+                });
+            });
         }
+        Ok(())
     }
 }

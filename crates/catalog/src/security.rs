@@ -2,19 +2,23 @@
 //!
 //! `sysxlgns`, `sysowners` and `sysprivs` are SQL Server's; memberships are rows of `sysmultiobjrefs` (the class numbers
 //! are *assumed*). What is fixed (the login `sa`, the fixed roles of the server) has a row only once it differs from how
-//! it begins. Every change is a logged row of the caller's transaction; the cached picture is read anew after it.
+//! it begins. Every change is a logged row of the caller's transaction, and the same change of what it sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use duramen_base::SqlResult;
-use duramen_txn::Transaction;
+use duramen_base::{ObjectId, SqlError, SqlResult};
+use duramen_txn::{Resource, Transaction};
 use duramen_types::{DateTime, Value};
 
 use crate::catalog::{CatalogDb, now};
+use crate::claims::{Claim, Claims};
 use crate::def::fold;
+use crate::doubt::{self, Doubt};
+use crate::drafts::begin_again;
 use crate::load::{date, int, text};
 use crate::rows::{Base, Fields, id};
+use crate::snapshot::Snapshot;
 
 /// The login `sa`.
 pub const LOGIN_SA: i32 = 1;
@@ -105,12 +109,16 @@ pub struct Security {
     /// Role and member.
     pub members: BTreeSet<(i32, i32)>,
     pub server_members: BTreeSet<(i32, i32)>,
+    /// In the order of their rows' keys.
     pub privileges: Vec<PrivilegeDef>,
+    /// See [`crate::Snapshot`].
+    pub(crate) claims: Arc<Claims>,
 }
 
 impl Security {
     pub fn login(&self, name: &str) -> Option<&LoginDef> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::Login(folded.clone()));
         self.logins.values().find(|l| fold(&l.name) == folded)
     }
 
@@ -120,6 +128,7 @@ impl Security {
 
     pub fn user(&self, name: &str) -> Option<&UserDef> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::User(folded.clone()));
         self.users.values().find(|u| fold(&u.name) == folded)
     }
 
@@ -127,6 +136,25 @@ impl Security {
     pub fn user_of(&self, sid: &[u8]) -> Option<&UserDef> {
         let mut users = self.users.values();
         users.find(|u| !u.role && u.sid.as_deref() == Some(sid))
+    }
+
+    /// Puts a permission in its place, or takes it away.
+    fn set_privilege(&mut self, given: &PrivilegeDef, state: Option<u8>) {
+        let key = |p: &PrivilegeDef| (p.class, p.id, p.grantee, p.grantor, p.kind.clone());
+        let same = |p: &PrivilegeDef| {
+            (p.class, p.id, p.grantee) == (given.class, given.id, given.grantee)
+                && p.kind == given.kind
+        };
+        self.privileges.retain(|p| !same(p));
+        if let Some(state) = state {
+            let new = key(given);
+            let at = self.privileges.partition_point(|p| key(p) < new);
+            let given = PrivilegeDef {
+                state,
+                ..given.clone()
+            };
+            self.privileges.insert(at, given);
+        }
     }
 
     /// A principal of this database with every role it is in, through other roles too; `public` (0) is one.
@@ -242,27 +270,81 @@ pub(crate) fn load(base: &Base<'_>, master: bool) -> SqlResult<Security> {
 }
 
 impl CatalogDb {
-    /// Reads the picture anew, with the changes of this transaction.
-    fn security_changed(&self, tx: &Transaction) -> SqlResult<()> {
-        let fresh = load(&self.base(tx), self.is_master())?;
-        self.patch(|s, _| s.security = Arc::new(fresh));
-        Ok(())
+    /// Changes the picture as the rows were changed.
+    fn secure(&self, tx: &Transaction, change: impl Fn(&mut Security) + Send + Sync + 'static) {
+        self.patch(tx, move |s, _| change(Arc::make_mut(&mut s.security)));
     }
 
-    pub(crate) fn is_master(&self) -> bool {
-        self.database().id == duramen_base::DbId::MASTER
+    fn login_lock(&self, login: i32) -> Resource {
+        self.metadata(id::XLGNS, 0, login)
+    }
+
+    fn user_lock(&self, user: i32) -> Resource {
+        self.metadata(id::OWNERS, 0, user)
+    }
+
+    /// A user or role that something is given to stays until `tx` ends.
+    pub(crate) fn hold_user(&self, tx: &Transaction, user: i32) -> SqlResult<()> {
+        // Those that every database has are never dropped.
+        if !(FIRST_USER..=LAST_USER).contains(&user) {
+            return Ok(());
+        }
+        let there = |s: &Snapshot| s.security.users.contains_key(&user);
+        self.hold(tx, self.user_lock(user), there)
+    }
+
+    fn hold_login(&self, tx: &Transaction, login: i32) -> SqlResult<()> {
+        if login < FIRST_LOGIN {
+            return Ok(());
+        }
+        let there = |s: &Snapshot| s.security.logins.contains_key(&login);
+        self.hold(tx, self.login_lock(login), there)
+    }
+
+    /// The login belongs to `tx`, under the name that it has and the one that it gets.
+    fn claim_login(&self, tx: &Transaction, login: i32, name: &str) -> SqlResult<()> {
+        let seen = self.seen_by(tx)?;
+        let old = seen.security.logins.get(&login);
+        let claims = old.map(|l| Claim::Login(fold(&l.name)));
+        let claims = claims
+            .into_iter()
+            .chain([Claim::Login(fold(name)), Claim::Number(id::XLGNS, 0, login)]);
+        self.claim(tx, claims, self.login_lock(login))?;
+        let seen = self.seen_by(tx)?;
+        match seen.security.login(name).is_some_and(|l| l.id != login) {
+            true => Err(again()),
+            false => Ok(()),
+        }
+    }
+
+    fn claim_user(&self, tx: &Transaction, user: i32, name: &str) -> SqlResult<()> {
+        let seen = self.seen_by(tx)?;
+        let old = seen.security.users.get(&user);
+        let claims = old.map(|u| Claim::User(fold(&u.name)));
+        let claims = claims
+            .into_iter()
+            .chain([Claim::User(fold(name)), Claim::Number(id::OWNERS, 0, user)]);
+        self.claim(tx, claims, self.user_lock(user))?;
+        let seen = self.seen_by(tx)?;
+        match seen.security.user(name).is_some_and(|u| u.id != user) {
+            true => Err(again()),
+            false => Ok(()),
+        }
     }
 
     /// An id that no login has had.
     pub fn next_login_id(&self) -> SqlResult<i32> {
         let snapshot = self.snapshot()?;
         let last = snapshot.security.logins.keys().next_back().copied();
-        Ok(last.unwrap_or(0).max(FIRST_LOGIN - 1) + 1)
+        let least = last.unwrap_or(0).max(FIRST_LOGIN - 1) + 1;
+        let taken = |id: &i32| self.claims.has(&Claim::Number(id::XLGNS, 0, *id));
+        Ok((least..).find(|id| !taken(id)).unwrap_or(least))
     }
 
     /// Writes a login, new or changed.
     pub fn put_login(&self, tx: &Transaction, login: &LoginDef) -> SqlResult<()> {
         let base = self.base(tx);
+        self.claim_login(tx, login.id, &login.name)?;
         let flag = |on: bool, bit| if on { bit } else { 0 };
         base.delete(id::XLGNS, &[Value::Int(login.id)], |_| true)?;
         let hash = login.hash.clone().map_or(Value::Null, Value::Binary);
@@ -282,12 +364,19 @@ impl CatalogDb {
                 .text("lang", &login.language)
                 .set("pwdhash", hash),
         )?;
-        self.security_changed(tx)
+        let login = login.clone();
+        self.secure(tx, move |s| {
+            s.logins.insert(login.id, login.clone());
+        });
+        Ok(())
     }
 
     /// Removes a login with its memberships and permissions.
     pub fn drop_login(&self, tx: &Transaction, login: i32) -> SqlResult<()> {
         let base = self.base(tx);
+        if let Some(l) = self.seen_by(tx)?.security.logins.get(&login) {
+            self.claim_login(tx, login, &l.name)?;
+        }
         base.delete(id::XLGNS, &[Value::Int(login)], |_| true)?;
         base.delete(id::MULTIOBJREFS, &[], |row| {
             int(row, 0) == CLASS_SERVER_MEMBER && int(row, 1) == i64::from(login)
@@ -295,7 +384,13 @@ impl CatalogDb {
         base.delete(id::PRIVS, &[], |row| {
             int(row, 0) == 100 && int(row, 3) == i64::from(login)
         })?;
-        self.security_changed(tx)
+        self.secure(tx, move |s| {
+            s.logins.remove(&login);
+            s.server_members.retain(|(_, m)| *m != login);
+            s.privileges
+                .retain(|p| !(p.class == 100 && p.grantee == login));
+        });
+        Ok(())
     }
 
     /// Puts a member into a role, or takes it out; `server`: a login and a role of the server.
@@ -306,6 +401,13 @@ impl CatalogDb {
         (role, member): (i32, i32),
         is_member: bool,
     ) -> SqlResult<()> {
+        match server {
+            true => self.hold_login(tx, member)?,
+            false => {
+                self.hold_user(tx, role)?;
+                self.hold_user(tx, member)?;
+            }
+        }
         let base = self.base(tx);
         let class = if server {
             CLASS_SERVER_MEMBER
@@ -325,19 +427,32 @@ impl CatalogDb {
                     .int("indepid", i64::from(role)),
             )?;
         }
-        self.security_changed(tx)
+        self.secure(tx, move |s| {
+            let members = match server {
+                true => &mut s.server_members,
+                false => &mut s.members,
+            };
+            match is_member {
+                true => members.insert((role, member)),
+                false => members.remove(&(role, member)),
+            };
+        });
+        Ok(())
     }
 
     /// An id for a user or role.
     pub fn next_user_id(&self) -> SqlResult<i32> {
         let snapshot = self.snapshot()?;
         let taken = &snapshot.security.users;
-        let mut free = (FIRST_USER..=LAST_USER).filter(|id| !taken.contains_key(id));
+        let claimed = |id: &i32| self.claims.has(&Claim::Number(id::OWNERS, 0, *id));
+        let mut free =
+            (FIRST_USER..=LAST_USER).filter(|id| !taken.contains_key(id) && !claimed(id));
         Ok(free.next().unwrap_or(LAST_USER))
     }
 
     /// Writes a user or role, new or changed.
     pub fn put_user(&self, tx: &Transaction, user: &UserDef) -> SqlResult<()> {
+        self.claim_user(tx, user.id, &user.name)?;
         let base = self.base(tx);
         base.delete(id::OWNERS, &[Value::Int(user.id)], |_| true)?;
         let sid = user.sid.clone().map_or(Value::Null, Value::Binary);
@@ -351,21 +466,39 @@ impl CatalogDb {
                 .set("created", Value::DateTime(user.created))
                 .set("modified", Value::DateTime(user.modified)),
         )?;
-        self.security_changed(tx)
+        let user = user.clone();
+        self.secure(tx, move |s| {
+            s.users.insert(user.id, user.clone());
+        });
+        Ok(())
     }
 
     /// Removes a user or role with its memberships and what it was granted.
     pub fn drop_user(&self, tx: &Transaction, user: i32) -> SqlResult<()> {
+        if let Some(u) = self.seen_by(tx)?.security.users.get(&user) {
+            self.claim_user(tx, user, &u.name)?;
+        }
+        self.unused(tx, |s| {
+            s.schemas.values().any(|d| d.owner == user)
+                || s.security.members.iter().any(|(role, _)| *role == user)
+        })?;
         let base = self.base(tx);
+        let gone = user;
         let user = i64::from(user);
-        base.delete(id::OWNERS, &[Value::Int(user as i32)], |_| true)?;
+        base.delete(id::OWNERS, &[Value::Int(gone)], |_| true)?;
         base.delete(id::MULTIOBJREFS, &[], |row| {
             int(row, 0) == CLASS_MEMBER && (int(row, 1) == user || int(row, 3) == user)
         })?;
         base.delete(id::PRIVS, &[], |row| {
             int(row, 0) < 100 && int(row, 3) == user
         })?;
-        self.security_changed(tx)
+        self.secure(tx, move |s| {
+            s.users.remove(&gone);
+            s.members.retain(|(r, m)| *r != gone && *m != gone);
+            s.privileges
+                .retain(|p| !(p.class < 100 && p.grantee == gone));
+        });
+        Ok(())
     }
 
     /// Writes a permission, or takes it away when `state` is `None`.
@@ -375,6 +508,21 @@ impl CatalogDb {
         p: &PrivilegeDef,
         state: Option<u8>,
     ) -> SqlResult<()> {
+        match p.class {
+            100 => self.hold_login(tx, p.grantee)?,
+            _ => self.hold_user(tx, p.grantee)?,
+        }
+        match p.class {
+            1 => {
+                let object = Resource::Object(self.database().id, ObjectId(p.id));
+                let there = |s: &Snapshot| s.objects.contains_key(&ObjectId(p.id));
+                if self.seen_by(tx)?.objects.contains_key(&ObjectId(p.id)) {
+                    self.hold(tx, object, there)?;
+                }
+            }
+            3 => self.hold_schema(tx, p.id)?,
+            _ => {}
+        }
         let base = self.base(tx);
         let same = |row: &[Value]| {
             int(row, 0) == i64::from(p.class)
@@ -395,17 +543,26 @@ impl CatalogDb {
                     .set("state", Value::varchar(&state)),
             )?;
         }
-        self.security_changed(tx)
+        let given = p.clone();
+        self.secure(tx, move |s| s.set_privilege(&given, state));
+        Ok(())
     }
 
     /// Takes away what was granted or denied on an object or schema that is being dropped.
     pub(crate) fn forget_privileges(&self, base: &Base<'_>, class: u8, of: i32) -> SqlResult<()> {
         let key = [Value::TinyInt(class), Value::Int(of)];
         if base.delete(id::PRIVS, &key, |_| true)? > 0 {
-            self.security_changed(base.tx)?;
+            self.secure(base.tx, move |s| {
+                s.privileges.retain(|p| !(p.class == class && p.id == of));
+            });
         }
         Ok(())
     }
+}
+
+fn again() -> SqlError {
+    doubt::note(Doubt::Over);
+    begin_again()
 }
 
 /// The moment a principal is made or changed.

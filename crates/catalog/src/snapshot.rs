@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use duramen_base::ObjectId;
 
+use crate::claims::{Claim, Claims};
 use crate::def::{ModuleDef, ObjectDef, SchemaDef, TableDef, TypeDef, fold};
 use crate::partitions::{PartitionFunctionDef, PartitionSchemeDef};
 use crate::properties::PropertyDef;
@@ -31,11 +32,14 @@ pub struct Snapshot {
     /// Extended properties, by what they are on.
     pub properties: Arc<Vec<PropertyDef>>,
     pub(crate) names: BTreeMap<(i32, String), ObjectId>,
+    /// What others are just changing: looking such a name up raises a [`crate::doubt::Doubt`].
+    pub(crate) claims: Arc<Claims>,
 }
 
 impl Snapshot {
     pub fn schema(&self, name: &str) -> Option<&Arc<SchemaDef>> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::Schema(folded.clone()));
         self.schemas.values().find(|s| fold(&s.name) == folded)
     }
 
@@ -46,12 +50,14 @@ impl Snapshot {
 
     pub fn find_partition_function(&self, name: &str) -> Option<&Arc<PartitionFunctionDef>> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::PartitionFunction(folded.clone()));
         let mut all = self.partition_functions.values();
         all.find(|f| fold(&f.name) == folded)
     }
 
     pub fn find_partition_scheme(&self, name: &str) -> Option<&Arc<PartitionSchemeDef>> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::PartitionScheme(folded.clone()));
         let mut all = self.partition_schemes.values();
         all.find(|s| fold(&s.name) == folded)
     }
@@ -59,20 +65,31 @@ impl Snapshot {
     /// The alias type of that name in a schema.
     pub fn find_type(&self, schema: i32, name: &str) -> Option<&Arc<TypeDef>> {
         let folded = fold(name);
+        self.claims.ask(|| Claim::Type(schema, folded.clone()));
         let mut types = self.types.values();
         types.find(|t| t.schema == schema && fold(&t.name) == folded)
     }
 
     /// The object of that name in a schema.
     pub fn find(&self, schema: i32, name: &str) -> Option<&Arc<ObjectDef>> {
-        let id = self.names.get(&(schema, fold(name)))?;
-        self.objects.get(id)
+        let id = self.named(schema, name)?;
+        self.objects.get(&id)
+    }
+
+    fn named(&self, schema: i32, name: &str) -> Option<ObjectId> {
+        let key = (schema, fold(name));
+        let id = self.names.get(&key).copied();
+        self.claims.ask(|| Claim::Name(schema, key.1));
+        if let Some(id) = id {
+            self.claims.ask(|| Claim::Object(id));
+        }
+        id
     }
 
     /// The table of that name; base tables answer in schema `sys`.
     pub fn find_table(&self, schema: i32, name: &str) -> Option<&Arc<TableDef>> {
-        if let Some(id) = self.names.get(&(schema, fold(name))) {
-            return self.tables.get(id);
+        if let Some(id) = self.named(schema, name) {
+            return self.tables.get(&id);
         }
         if schema == crate::def::SCHEMA_SYS {
             let folded = fold(name);
@@ -153,5 +170,60 @@ impl Snapshot {
             self.link(touched);
         }
         self.modules.remove(&id);
+    }
+
+    /// What is not alike in another snapshot of the same definitions; versions do not count.
+    pub(crate) fn differs(&self, other: &Snapshot) -> Option<String> {
+        let tables = |s: &Snapshot| -> Vec<TableDef> {
+            let all = s.tables.values();
+            all.map(|t| TableDef {
+                version: 0,
+                ..(**t).clone()
+            })
+            .collect()
+        };
+        let modules = |s: &Snapshot| -> Vec<ModuleDef> {
+            let all = s.modules.values();
+            all.map(|m| ModuleDef {
+                version: 0,
+                ..(**m).clone()
+            })
+            .collect()
+        };
+        let (a, b) = (self, other);
+        let (p, q) = (&a.security, &b.security);
+        let told = [
+            told("schemas", &a.schemas, &b.schemas),
+            told("objects", &a.objects, &b.objects),
+            told("tables", &tables(a), &tables(b)),
+            told("modules", &modules(a), &modules(b)),
+            told("functions", &a.partition_functions, &b.partition_functions),
+            told("schemes", &a.partition_schemes, &b.partition_schemes),
+            told("types", &a.types, &b.types),
+            told("logins", &p.logins, &q.logins),
+            told("users", &p.users, &q.users),
+            told("members", &p.members, &q.members),
+            told("server members", &p.server_members, &q.server_members),
+            told("privileges", &p.privileges, &q.privileges),
+            told("properties", &*a.properties, &*b.properties),
+            told("names", &a.names, &b.names),
+        ];
+        told.into_iter().flatten().next()
+    }
+}
+
+/// The first thing that only one of two lists has.
+fn told<'a, L, T>(what: &str, ours: &'a L, read: &'a L) -> Option<String>
+where
+    &'a L: IntoIterator<Item = T>,
+    T: PartialEq + std::fmt::Debug,
+{
+    let (mut ours, mut read) = (ours.into_iter(), read.into_iter());
+    loop {
+        let (a, b) = (ours.next(), read.next());
+        if a != b {
+            return Some(format!("{what}: {a:?}, but the rows say {b:?}"));
+        }
+        a.as_ref()?;
     }
 }

@@ -341,7 +341,6 @@ impl Databases {
             }
             Err(e) => {
                 self.engine.rollback(&tx, None)?;
-                master.invalidate();
                 Err(e)
             }
         }

@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
+use duramen_catalog::doubt::{self, Doubt};
 use duramen_catalog::{
     ConstraintState, Identity, NewColumn, NewIndex, NewTable, ObjectKind, Place, TableDef, fold,
 };
@@ -258,7 +259,7 @@ impl<'a> Ddl<'a> {
                 None => return Ok(key),
             };
             match locked {
-                Err(e) if is_changed(&e) => {}
+                Err(e) if is_changed(&e) => doubt::dismiss(),
                 done => return done.map(|()| key),
             }
         }
@@ -387,10 +388,16 @@ impl<'a> Ddl<'a> {
 
     /// The text of a default as the catalog keeps it.
     fn default_text(&self, d: &ast::DefaultSpec, line: u32) -> SqlResult<String> {
-        match normal::normal(&d.expr) {
-            Some(text) => Ok(text),
-            None => self.source(d.source, line),
+        let text = match normal::normal(&d.expr) {
+            Some(text) => text,
+            None => self.source(d.source, line)?,
+        };
+        // What rows would be refused for later.
+        if let Some(host) = self.host {
+            host.bind_parsed_default(&d.expr)
+                .map_err(|e| e.at_line(line as i32))?;
         }
+        Ok(text)
     }
 
     /// The text of an expression, in parentheses as the catalog keeps it.
@@ -529,6 +536,17 @@ impl<'a> Ddl<'a> {
         self.db.catalog.drop_table(self.tx, &table)
     }
 
+    /// Drops a procedure, if it is there.
+    pub fn drop_procedure(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        let snapshot = self.db.catalog.snapshot()?;
+        let schema = snapshot.schema(name.schema().unwrap_or("dbo"));
+        let found = schema.and_then(|s| snapshot.find(s.id, name.name()));
+        match found.and_then(|o| snapshot.module(o.id)) {
+            Some(module) => self.db.catalog.drop_module(self.tx, module),
+            None => Ok(()),
+        }
+    }
+
     pub fn drop_index(
         &self,
         index: &str,
@@ -625,7 +643,7 @@ impl<'a> Ddl<'a> {
         for _ in 0..REBINDS {
             let table = find()?;
             match self.lock(&table, mode) {
-                Err(e) if is_changed(&e) => {}
+                Err(e) if is_changed(&e) => doubt::dismiss(),
                 done => return done.map(|()| table),
             }
         }
@@ -640,7 +658,7 @@ impl<'a> Ddl<'a> {
                 return Ok(());
             };
             match self.lock(&other, LockMode::SchM) {
-                Err(e) if is_changed(&e) => {}
+                Err(e) if is_changed(&e) => doubt::dismiss(),
                 done => return done,
             }
         }
@@ -664,6 +682,8 @@ impl<'a> Ddl<'a> {
         // Whoever held the lock may have dropped or changed it.
         let new = outcome.acquired != Acquired::Already;
         if new && !crate::stored::is_current(self.db, table)? {
+            // Whoever does not look again by itself begins again.
+            doubt::put_back(Some(Doubt::Over));
             return Err(crate::stored::changed(table).with_state(2));
         }
         match mode {

@@ -128,7 +128,7 @@ impl Session {
         if kind == ObjectKind::SCALAR_FUNCTION {
             // All statements that call it add to the figures of one program.
             let key = self.module_key(db.db.id, &module);
-            let version = self.instance.schema_version(true);
+            let version = self.schema_version(true);
             match self.shared_program(&key, version) {
                 Some(known) => function.program = known.program,
                 None => self.share_program(&key, &function.callable()),

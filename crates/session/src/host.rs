@@ -16,7 +16,7 @@ use duramen_query::spill::{SpillFile, Workspace};
 use duramen_query::{Binder, Expr, Kind, Row};
 use duramen_tsql::ast;
 use duramen_txn::gate::SessionDeps;
-use duramen_txn::{ReadView, Transaction};
+use duramen_txn::{IsolationLevel, ReadView, Transaction};
 use duramen_types::{CollationId, ConvertCtx, SqlType, Value};
 
 use crate::activity::Activity;
@@ -219,7 +219,7 @@ impl HostView<'_> {
     }
 
     pub fn schema_version(&self) -> u64 {
-        self.session.instance.schema_version(true)
+        self.session.schema_version(true)
     }
 
     /// The trigger whose own statement this is.
@@ -533,7 +533,13 @@ impl Host for HostView<'_> {
     }
 
     fn function(&self, name: &str, args: &[Value]) -> SqlResult<Value> {
-        functions::call(self.session, name, args)
+        let dirty = self.session.options.isolation == IsolationLevel::ReadUncommitted;
+        match dirty {
+            true => functions::call(self.session, name, args),
+            false => self
+                .session
+                .settled(|| functions::call(self.session, name, args)),
+        }
     }
 
     fn global_type(&self, name: &str) -> Option<(&'static str, SqlType)> {
@@ -625,6 +631,13 @@ impl Host for HostView<'_> {
             quoted_identifier: true,
         };
         let parsed = duramen_tsql::parse_expression(text, &options)?;
+        self.bind_parsed_default(&parsed)
+    }
+}
+
+impl HostView<'_> {
+    /// What a column gets that is given no value.
+    pub fn bind_parsed_default(&self, parsed: &ast::Expr) -> SqlResult<Expr> {
         // The one place where NEWSEQUENTIALID may stand, and only by itself.
         if let ast::ExprKind::Function(call) = &parsed.kind
             && call.name.name().eq_ignore_ascii_case("newsequentialid")
@@ -639,6 +652,6 @@ impl Host for HostView<'_> {
                 nullable: false,
             });
         }
-        Binder::new(self).scalar(&parsed)
+        Binder::new(self).scalar(parsed)
     }
 }

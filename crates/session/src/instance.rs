@@ -414,6 +414,28 @@ impl Instance {
         self.databases.version(temporary)
     }
 
+    /// 7202 for a batch with a name on another server: there are no linked servers. The server's own name is no other.
+    pub(crate) fn knows_servers(&self, batch: &ast::Batch) -> SqlResult<()> {
+        let mut servers = batch.servers.iter();
+        servers.try_for_each(|(name, line)| self.is_own(name, *line))
+    }
+
+    /// The same for one name.
+    pub(crate) fn knows_server(&self, name: &ast::ObjectName) -> SqlResult<()> {
+        match name.server() {
+            None | Some("") => Ok(()),
+            Some(server) => self.is_own(server, name.line),
+        }
+    }
+
+    fn is_own(&self, server: &str, line: u32) -> SqlResult<()> {
+        if server.eq_ignore_ascii_case(self.server_name()) {
+            return Ok(());
+        }
+        let error = SqlError::new(&messages::SERVER_NOT_FOUND, &[&server]);
+        Err(error.with_state(2).at_line(line as i32))
+    }
+
     /// The name of a database as it was created, whatever the case it is asked in.
     pub(crate) fn database_name(&self, name: &str) -> Option<String> {
         self.databases.find(name).map(|d| d.db.name.clone())
@@ -471,12 +493,14 @@ impl Instance {
     }
 
     pub(crate) fn rolled_back(&self, t: &Transaction, point: Option<&SavePoint>) -> SqlResult<()> {
+        let written = match t.has_defined() {
+            true => t.ids(),
+            false => Vec::new(),
+        };
         let forget = || {
-            if t.has_defined() {
-                for d in self.databases.all() {
-                    d.catalog.invalidate();
-                    d.catalog.undone(t, point);
-                }
+            for d in written.iter().filter_map(|(id, _)| self.databases.get(*id)) {
+                d.catalog.invalidate();
+                d.catalog.undone(t, point);
             }
         };
         self.databases.engine.rollback_then(t, point, forget)

@@ -69,9 +69,6 @@ impl Instance {
                 crate::outcome::tell(e);
                 result = Ok(());
             }
-            for d in self.databases.all() {
-                d.catalog.invalidate();
-            }
         }
         self.locks.release_session(&activity.owner);
         self.app_locks.forget(activity.owner.id());

@@ -46,6 +46,7 @@ mod secrets;
 mod security;
 mod session;
 mod settings;
+mod settled;
 mod sink;
 mod spill;
 mod startup;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use duramen_os::thread::Owned;
+use duramen_txn::definitions::{Viewing, view_as};
 
 use crate::activity::Activity;
 
@@ -43,6 +44,7 @@ pub(crate) fn event_of_task(sequence: u64) -> String {
 pub(crate) struct Working {
     before: Option<Arc<Activity>>,
     _owned: Owned,
+    _viewing: Viewing,
 }
 
 /// The calling thread works for this session from now on.
@@ -52,6 +54,7 @@ pub(crate) fn work_for(activity: &Arc<Activity>) -> Working {
     Working {
         before: CURRENT.with(|c| c.replace(now)),
         _owned: duramen_os::thread::own(activity.instance),
+        _viewing: view_as(&activity.owner),
     }
 }
 

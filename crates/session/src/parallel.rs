@@ -96,6 +96,8 @@ impl WorkerHost for Helpers {
             .as_ref()
             .map(|w| duramen_observe::attach(w, number));
         let _helping = duramen_txn::lock::help(stop.clone());
+        let viewer = self.context.transaction.as_ref();
+        let _viewing = viewer.map(|t| duramen_txn::definitions::view_as(&t.owner));
         let before = duramen_observe::thread_work();
         let cpu = duramen_os::time::thread_cpu();
         if self.meters {

@@ -347,8 +347,41 @@ impl<'r> Run<'r> {
         }
     }
 
+    /// A statement that defines asks anew until what it has found is in no doubt; one that names several things is several.
     fn run(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
-        self.permitted(kind)?;
+        let each = |n: &ast::ObjectName| vec![n.clone()];
+        match kind {
+            StatementKind::Drop {
+                kind,
+                if_exists,
+                names,
+            } => names.iter().try_for_each(|n| {
+                let one = StatementKind::Drop {
+                    kind: *kind,
+                    if_exists: *if_exists,
+                    names: each(n),
+                };
+                self.settled(|run| run.run_once(at, &one))
+            }),
+            StatementKind::DropIndex { if_exists, indexes } => {
+                indexes.iter().try_for_each(|index| {
+                    let one = StatementKind::DropIndex {
+                        if_exists: *if_exists,
+                        indexes: vec![index.clone()],
+                    };
+                    self.settled(|run| run.run_once(at, &one))
+                })
+            }
+            kind if defines(kind) => self.settled(|run| run.run_once(at, kind)),
+            kind => self.run_once(at, kind),
+        }
+    }
+
+    fn run_once(&mut self, at: usize, kind: &StatementKind) -> SqlResult<()> {
+        match self.session.who.sysadmin {
+            true => self.permitted(kind)?,
+            false => self.settled(|run| run.permitted(kind))?,
+        }
         match kind {
             StatementKind::Select(stmt) => self.select(at, stmt),
             StatementKind::Insert(stmt) => {
@@ -637,6 +670,29 @@ impl<'r> Run<'r> {
             }
         }
     }
+}
+
+/// Whether a statement changes definitions, in the open transaction if there is one.
+fn defines(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::CreateTable(_)
+            | StatementKind::AlterTable(_)
+            | StatementKind::CreateModule(_)
+            | StatementKind::CreateType(_)
+            | StatementKind::CreateSynonym { .. }
+            | StatementKind::CreateIndex(_)
+            | StatementKind::AlterIndex(_)
+            | StatementKind::CreateStatistics(_)
+            | StatementKind::UpdateStatistics { .. }
+            | StatementKind::CreateSchema { .. }
+            | StatementKind::AlterSchema { .. }
+            | StatementKind::AlterAuthorization { .. }
+            | StatementKind::TruncateTable { .. }
+            | StatementKind::Partition(_)
+            | StatementKind::Principal(_)
+            | StatementKind::Permission(_)
+    )
 }
 
 /// Whether a statement says how many rows `@@ROWCOUNT` has; all others make it 0.

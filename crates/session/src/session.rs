@@ -71,8 +71,6 @@ pub struct Session {
     pub(crate) deps: Arc<SessionDeps>,
     /// Where the last statement ran.
     pub(crate) around: Option<Arc<Surroundings>>,
-    /// The open transaction has changed a catalog: its rollback makes what catalogs remember untrue.
-    pub(crate) defined: bool,
     /// What others see of this session.
     pub(crate) activity: Arc<Activity>,
 }
@@ -96,11 +94,11 @@ pub(crate) struct State {
     pub identity_insert: Option<String>,
     /// The triggers that are running within each other, innermost last.
     pub triggers: Vec<crate::run::Firing>,
-    /// Temporary tables that nobody can see any more, to be dropped when no transaction is open.
-    pub hidden: Vec<String>,
-    /// How many local temporary tables the session has made: a part of their names in tempdb.
+    /// Temporary tables and procedures that nobody can see any more, to be dropped when no transaction is open.
+    pub hidden: Vec<TemporaryTable>,
+    /// How many local temporary tables and procedures the session has made: a part of their names in tempdb.
     pub made: u32,
-    /// Temporary tables that can be seen, oldest first.
+    /// Temporary tables and procedures that can be seen, oldest first.
     pub temporary: Vec<TemporaryTable>,
     /// What an INSERT BULK has announced: the next request brings the rows, or they do not come.
     pub bulk: Option<Announced>,
@@ -141,7 +139,6 @@ impl Session {
             transaction: None,
             deps,
             around: None,
-            defined: false,
         };
         if let Some(id) = id {
             session.take_seat(id)?;
@@ -177,6 +174,16 @@ impl Session {
         &self.deps
     }
 
+    /// Plans are valid while this number stays; `temporary` for those that name something of tempdb. While the session's
+    /// transaction has defined something it is a number that no other session ever has.
+    pub(crate) fn schema_version(&self, temporary: bool) -> u64 {
+        let committed = self.instance.schema_version(temporary);
+        match self.owner.draft(temporary) {
+            0 => committed,
+            stamp => duramen_catalog::version_of_draft(stamp, committed),
+        }
+    }
+
     /// What the session has waited for since it was opened or reset; its way out adds what its packets wait.
     pub fn waits(&self) -> &Arc<SessionWaits> {
         &self.activity.waits
@@ -203,6 +210,7 @@ impl Session {
     ) -> Option<T> {
         self.state.bulk = None;
         if self.activity.begin(cancel) {
+            duramen_catalog::doubt::clear();
             let _working = crate::origin::work_for(&self.activity);
             let _attached = duramen_observe::attach(&self.activity.waits, 0);
             self.owner.clear_cancel();
@@ -289,6 +297,7 @@ impl Session {
 
     /// sp_reset_connection: as after login, in the login's database; an open transaction is rolled back.
     pub fn reset(&mut self, keep_transaction: bool) -> SqlResult<()> {
+        let _viewing = duramen_txn::definitions::view_as(&self.owner);
         if !keep_transaction {
             self.rollback_all()?;
         }
@@ -435,28 +444,18 @@ impl Session {
             if t.is_doomed() {
                 return Err(SqlError::new(&messages::TRANSACTION_DOOMED_SAVEPOINT, &[]));
             }
-            let result = self.instance.rollback(&t, Some(&point));
-            // What was defined before the savepoint may still be rolled back.
-            let defined = self.defined;
-            self.forget_definitions();
-            self.defined = defined;
-            return result;
+            return self.instance.rollback(&t, Some(&point));
         }
         self.transaction = None;
         self.activity.note_transaction(None);
         self.instance.rollback(&t, None)?;
-        self.forget_definitions();
         sink.env_change(&EnvChange::RollbackTran { descriptor: t.id });
         Ok(())
     }
 
     pub(crate) fn rollback_all(&mut self) -> SqlResult<()> {
         match self.transaction.take() {
-            Some(t) => {
-                let result = self.instance.rollback(&t, None);
-                self.forget_definitions();
-                result
-            }
+            Some(t) => self.instance.rollback(&t, None),
             None => Ok(()),
         }
     }
@@ -470,14 +469,6 @@ impl Session {
             sink.env_change(&EnvChange::RollbackTran { descriptor });
         }
         result
-    }
-
-    pub(crate) fn forget_definitions(&mut self) {
-        if std::mem::take(&mut self.defined) {
-            for d in self.instance.databases.all() {
-                d.catalog.invalidate();
-            }
-        }
     }
 
     pub(crate) fn save_transaction(&mut self, name: &str) -> SqlResult<()> {
@@ -520,6 +511,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let _owned = duramen_os::thread::own(self.activity.instance);
+        let _viewing = duramen_txn::definitions::view_as(&self.owner);
         count(Counter::Logouts, 1);
         self.tell_logout();
         if self.activity.is_dead() {

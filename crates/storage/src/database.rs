@@ -334,6 +334,12 @@ impl Engine {
                 return Err(e);
             }
         };
+        // Before anybody gets at what the transaction has locked.
+        if tx.has_defined() {
+            tx.take_definitions()
+                .iter()
+                .for_each(|d| d.committed(&tx.owner));
+        }
         for (db, xdes) in parts {
             if let Some(db) = self.database(db)
                 && let Err(e) = db.release_chains(tx, xdes)

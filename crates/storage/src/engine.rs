@@ -67,6 +67,8 @@ pub struct Engine {
     pub(crate) on_shut_down: OnceLock<ShutDownHook>,
     /// Changes of definitions in all catalogs, and of those the ones in tempdb's.
     definitions: [AtomicU64; 2],
+    /// The last number given to definitions that are not committed.
+    drafts: AtomicU64,
 }
 
 impl Engine {
@@ -86,6 +88,11 @@ impl Engine {
         permanent.load(Ordering::Acquire) + seen
     }
 
+    /// A number for definitions that only one transaction sees: no others have had it.
+    pub fn next_draft(&self) -> u64 {
+        self.drafts.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub fn new(env: &Env, config: &EngineConfig) -> SqlResult<Arc<Engine>> {
         let doublewrite = DoubleWrite::open(env, &config.doublewrite_path)?;
         let versions = VersionStore::new();
@@ -99,6 +106,7 @@ impl Engine {
             databases: RwLock::new(BTreeMap::new()),
             instant_file_init: AtomicBool::new(true),
             definitions: Default::default(),
+            drafts: AtomicU64::new(0),
             extents_in_turn: AtomicU32::new(1),
             recovery_interval: AtomicU32::new(0),
             redo_speed: RedoSpeed::default(),
@@ -672,6 +680,7 @@ impl Database {
     }
 }
 
-pub(crate) fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
+/// The client's form of a lock failure, a cancelled wait among them.
+pub fn lock_error(e: duramen_txn::LockError, tx: &Transaction) -> SqlError {
     duramen_txn::errors::lock_error(e, tx.spid()).unwrap_or_else(duramen_txn::errors::given_up)
 }

@@ -81,7 +81,7 @@ pub use counts::PageCounts;
 pub use cursor::{Cursor, NOTHING, RID, ScanPart};
 pub use database::{CreateDatabase, OpenDatabase};
 pub use def::{KeyColumn, LockHint, RowLocator, RowsetDef, RowsetKind, ScanSpec};
-pub use engine::{Database, Engine, EngineConfig, ShutDownHook, StorageRoots};
+pub use engine::{Database, Engine, EngineConfig, ShutDownHook, StorageRoots, lock_error};
 pub use error::{StorageError, StorageResult};
 pub use file_space::FileSpace;
 pub use files::{

@@ -45,6 +45,9 @@ impl Engine {
             }
         }
         if let Some((_, e)) = failed.iter().find(|(db, _)| db.log_has_failed()) {
+            if to.is_none() {
+                forget_definitions(tx, None);
+            }
             if to.is_none() && !planted::on(Bug::LostKeepsNoLocks) {
                 self.locks.keep_for_ever(&tx.owner, e);
             }
@@ -53,6 +56,7 @@ impl Engine {
         if let Some((_, e)) = failed.first() {
             let e = e.clone();
             let result = self.lose(tx, failed, to.is_some());
+            forget_definitions(tx, None);
             undone();
             self.locks.release_all(&tx.owner);
             return Err(result.err().unwrap_or(e));
@@ -60,10 +64,12 @@ impl Engine {
         match to {
             Some(point) => {
                 tx.rolled_back_to(point);
+                forget_definitions(tx, to);
                 undone();
             }
             None => {
                 txlog::abort(tx);
+                forget_definitions(tx, None);
                 undone();
                 self.locks.release_all(&tx.owner);
             }
@@ -175,4 +181,16 @@ impl Database {
         self.engine.notice(&head);
         self.engine.notice(&e.message);
     }
+}
+
+/// The catalogs forget what the transaction has defined, after `to` when that is given.
+fn forget_definitions(tx: &Transaction, to: Option<&SavePoint>) {
+    if !tx.has_defined() {
+        return;
+    }
+    let told = match to {
+        Some(_) => tx.definitions(),
+        None => tx.take_definitions(),
+    };
+    told.iter().for_each(|d| d.undone(&tx.owner, to));
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commits;
+pub mod definitions;
 pub mod durability;
 pub mod errors;
 pub mod gate;

@@ -14,6 +14,7 @@ use duramen_base::{DbId, Lsn, SessionId, SqlResult, XdesId};
 use duramen_os::sync::Mutex;
 use duramen_os::time::{self, WallTime};
 
+use crate::definitions::Definitions;
 use crate::lock::{LockMark, LockMode, LockOwner, Resource};
 use crate::table::ActiveTxn;
 use crate::txlog::TransactionLog;
@@ -106,6 +107,11 @@ impl SavePoint {
             .find(|e| e.0 == db)
             .map_or(Lsn::NULL, |e| e.1)
     }
+
+    /// Its place among the transaction's points: see [`Transaction::points`].
+    pub fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 #[derive(Debug, Default)]
@@ -119,6 +125,8 @@ pub(crate) struct State {
     pub statement_locks: Vec<(Resource, LockMode)>,
     /// Its decision may be on disk or not.
     pub in_doubt: bool,
+    /// Catalogs in which it has changed definitions.
+    pub definitions: Vec<Arc<dyn Definitions>>,
     /// Databases whose current rows were read: a commit elsewhere must not be durable before these.
     pub reads: Vec<Arc<TransactionLog>>,
 }
@@ -315,6 +323,29 @@ impl Transaction {
         } else {
             XactState::Active
         }
+    }
+
+    /// The number of the last point to roll back to: what is done now is undone with points up to this number.
+    pub fn points(&self) -> u64 {
+        self.points.load(Ordering::Relaxed)
+    }
+
+    /// A catalog keeps definitions of this transaction, and is told of its end.
+    pub fn note_definitions(&self, of: Arc<dyn Definitions>) {
+        let known = &mut self.state.lock().definitions;
+        if !known.iter().any(|k| Arc::ptr_eq(k, &of)) {
+            known.push(of);
+        }
+    }
+
+    /// Those catalogs; they are told once.
+    pub fn take_definitions(&self) -> Vec<Arc<dyn Definitions>> {
+        std::mem::take(&mut self.state.lock().definitions)
+    }
+
+    /// Those catalogs, which go on being the transaction's.
+    pub fn definitions(&self) -> Vec<Arc<dyn Definitions>> {
+        self.state.lock().definitions.clone()
     }
 
     /// Copies of the parts, in the order in which the databases were first written.

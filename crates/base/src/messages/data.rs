@@ -195,6 +195,7 @@ messages! {
     MEDIA_NAME_DIFFERS = 4037, 16, "The user-specified MEDIANAME \"%.*ls\" does not match the MEDIANAME \"%ls\" of the device \"%ls\".";
     CANNOT_OPEN_DATABASE_LOGIN = 4060, 11, "Cannot open database \"%.*ls\" requested by the login. The login failed.";
     CANNOT_OPEN_DEFAULT_DATABASE = 4064, 11, "Cannot open user default database. Login failed.";
+    TEMPORARY_VIEW = 4103, 15, "\"%.*ls\": Temporary views are not allowed.";
     MULTIPART_NOT_BOUND = 4104, 16, "The multi-part identifier \"%.*ls\" could not be bound.";
     WINDOWED_NOT_ALLOWED = 4108, 15, "Windowed functions can only appear in the SELECT or ORDER BY clauses.";
     WINDOWED_NESTED = 4109, 15, "Windowed functions cannot be used in the context of another windowed function or aggregate.";
@@ -359,6 +360,7 @@ messages! {
     XML_DTD = 6359, 16, "Parsing XML with internal subset DTDs not allowed. Use CONVERT with style option 2 to enable limited internal subset DTD support.";
     ROLLBACK_NAME_NOT_FOUND = 6401, 16, "Cannot roll back %.*ls. No transaction or savepoint of that name was found.";
     LOB_TOO_LARGE = 7119, 16, "Attempting to grow LOB beyond maximum allowed size of %I64d bytes.";
+    SERVER_NOT_FOUND = 7202, 11, "Could not find server '%.*ls' in sys.servers. Verify that the correct server name was specified. If necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers.";
     PARTITION_NO_PARAMETERS = 7702, 16, "Empty Partition function type-parameter-list is not allowed when defining a partition function.";
     PARTITION_MANY_PARAMETERS = 7703, 16, "Can not create RANGE partition function with multiple parameter types.";
     PARTITION_TYPE_INVALID = 7704, 16, "The type '%.*ls' is not valid for this operation.";

@@ -224,6 +224,7 @@ messages! {
     TIES_WITHOUT_ORDER_BY = 1062, 15, "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
     NOLOCK_ON_TARGET = 1065, 15, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.";
     SHOWPLAN_ALONE = 1067, 15, "The SET SHOWPLAN statements must be the only statements in the batch.";
+    TEMPORARY_FUNCTION = 1074, 15, "Creation of temporary functions is not allowed.";
     INTEGER_OUT_OF_RANGE = 1080, 15, "The integer value %.*ls is out of range.";
     TABLE_VARIABLE_NOT_DECLARED = 1087, 15, "Must declare the table variable \"%.*ls\".";
     OBJECT_NOT_FOUND = 1088, 16, "Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions.";

@@ -34,7 +34,8 @@ impl CatalogDb {
         }
         let base = self.base(tx);
         let column_id = table.columns.iter().map(|c| c.id).max().unwrap_or(0) + 1;
-        let object = self.object_of(table)?;
+        let object = self.object_of(tx, table)?;
+        self.hold_type(tx, new.user_type)?;
         let column = self.create_column(&base, &object, column_id, new)?;
         let mut next = table.clone();
         next.columns.push(column);
@@ -61,7 +62,7 @@ impl CatalogDb {
         let base = self.base(tx);
         let mut next = table.clone();
         if position >= next.columns.len() {
-            return Ok(self.publish(next));
+            return self.publish(tx, next);
         }
         let column = next.columns.remove(position);
         for index in &mut next.indexes {
@@ -137,7 +138,7 @@ impl CatalogDb {
         let base = self.base(tx);
         let mut next = table.clone();
         let Some(column) = next.columns.get_mut(position) else {
-            return Ok(self.publish(next));
+            return self.publish(tx, next);
         };
         column.ty = ty;
         column.nullable = nullable;
@@ -177,7 +178,7 @@ impl CatalogDb {
         let mut next = table.clone();
         let check = self.create_check(&self.base(tx), table, new)?;
         next.checks.push(check);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Adds a foreign key. The caller has checked the rows.
@@ -190,7 +191,7 @@ impl CatalogDb {
         let mut next = table.clone();
         let key = self.create_foreign_key(&self.base(tx), table, new)?;
         next.foreign_keys.push(key);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Adds a default to the column at `position`.
@@ -205,12 +206,12 @@ impl CatalogDb {
         let base = self.base(tx);
         let mut next = table.clone();
         let Some(column) = next.columns.get_mut(position) else {
-            return Ok(self.publish(next));
+            return self.publish(tx, next);
         };
         if column.default.is_some() {
             return Err(SqlError::new(&messages::DEFAULT_ALREADY_BOUND, &[]));
         }
-        let of = self.object_of(table)?;
+        let of = self.object_of(tx, table)?;
         let name = name.map(str::to_owned);
         let made = self.create_default(&base, &of, (column.id, &column.name), &name, text)?;
         base.update(id::COLPARS, &column_key(table, column.id), |row| {
@@ -218,7 +219,7 @@ impl CatalogDb {
             true
         })?;
         column.default = Some(made);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Drops a constraint of any kind by name.
@@ -262,11 +263,11 @@ impl CatalogDb {
             return Err(SqlError::new(&messages::NOT_A_CONSTRAINT, &args));
         };
         self.delete_object(&base, object)?;
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
-    fn object_of(&self, table: &TableDef) -> SqlResult<ObjectDef> {
-        self.snapshot()?
+    fn object_of(&self, tx: &Transaction, table: &TableDef) -> SqlResult<ObjectDef> {
+        self.seen_by(tx)?
             .objects
             .get(&table.id)
             .map(|o| (**o).clone())

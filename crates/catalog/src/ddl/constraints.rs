@@ -12,6 +12,8 @@ use duramen_types::Value;
 use super::{NewCheck, NewForeignKey};
 use crate::catalog::{CatalogDb, now};
 use crate::def::*;
+use crate::doubt::{self, Doubt};
+use crate::drafts::begin_again;
 use crate::load::{REF_FK_COLUMN, REF_FK_REFERENCED, REF_FK_TABLE};
 use crate::rows::{Base, Fields, id};
 
@@ -89,7 +91,9 @@ impl CatalogDb {
     ) -> SqlResult<ObjectDef> {
         let id = self.next_object_id()?;
         let name = named.text(id);
-        if self.snapshot()?.find(schema, &name).is_some() {
+        let there =
+            || -> SqlResult<bool> { Ok(self.seen_by(base.tx)?.find(schema, &name).is_some()) };
+        if there()? {
             return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
         }
         let made = if named.is_made() {
@@ -109,6 +113,12 @@ impl CatalogDb {
             modified: time,
             status: status | made,
         };
+        // Once the name is ours nobody gives it to anything; somebody may have done so while we looked.
+        self.claim_object(base.tx, &object)?;
+        if self.seen_by(base.tx)?.find(schema, &object.name).is_some() {
+            doubt::note(Doubt::Over);
+            return Err(begin_again());
+        }
         self.insert_object(base, &object)?;
         Ok(object)
     }
@@ -240,15 +250,16 @@ impl CatalogDb {
                 row[10] = Value::DateTime(time);
                 true
             })?;
-            self.patch(|s, _| {
+            let of_wanted = kind | wanted.bits();
+            self.patch(tx, move |s, _| {
                 if let Some(o) = s.objects.get_mut(&object) {
                     let o = Arc::make_mut(o);
-                    o.status = status(o.status);
+                    o.status = of_wanted | o.status & object_status::SYSTEM_NAMED;
                     o.modified = time;
                 }
             });
         }
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 }
 

@@ -166,11 +166,11 @@ impl CatalogDb {
         let mut next = table.clone();
         let found = next.indexes.iter().position(|i| i.id == index);
         let (Some(at), base) = (found, self.base(tx)) else {
-            return Ok(self.publish(next));
+            return self.publish(tx, next);
         };
         let own = next.indexes[at].clone();
         let Some(old) = own.rowsets().get(partition).cloned() else {
-            return Ok(self.publish(next));
+            return self.publish(tx, next);
         };
         let ids = self.new_ids(tx, table.id, index, old.lob_au.is_some())?;
         let new = Arc::new(RowsetDef {
@@ -219,6 +219,6 @@ impl CatalogDb {
             next.data = changed.rowset.clone();
             next.partitioned = changed.partitioned.clone();
         }
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 }

@@ -100,6 +100,7 @@ impl CatalogDb {
         new: &NewIndex,
         threads: usize,
     ) -> SqlResult<Arc<TableDef>> {
+        self.hold_place(tx, new.place)?;
         let base = self.base(tx);
         let mut table = table.clone();
         if new.clustered {
@@ -116,7 +117,7 @@ impl CatalogDb {
         let index = self.add_index(&base, &table, new)?;
         self.fill(tx, &table, &index, threads)?;
         table.indexes.push(index);
-        Ok(self.publish(table))
+        self.publish(tx, table)
     }
 
     /// Makes the pages of a nonclustered index and the rows that tell where they are.
@@ -249,7 +250,7 @@ impl CatalogDb {
         for statistics in &next.statistics {
             describe::statistics_rows(&base, &next, statistics)?;
         }
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Makes the pages of an index anew and gives it these options. Those of the clustered one are the table's; its other
@@ -263,7 +264,7 @@ impl CatalogDb {
         threads: usize,
     ) -> SqlResult<Arc<TableDef>> {
         let (mut next, Some(at)) = with_options(table, index, options.clone()) else {
-            return Ok(self.publish(table.clone()));
+            return self.publish(tx, table.clone());
         };
         let old = &table.indexes[at];
         if old.clustered {
@@ -285,7 +286,7 @@ impl CatalogDb {
         }
         self.fill(tx, &next, &made, threads)?;
         next.indexes[at] = made;
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Gives an index other options; its pages stay as they are.
@@ -297,12 +298,12 @@ impl CatalogDb {
         options: IndexOptions,
     ) -> SqlResult<Arc<TableDef>> {
         let (next, Some(at)) = with_options(table, index, options) else {
-            return Ok(self.publish(table.clone()));
+            return self.publish(tx, table.clone());
         };
         let base = self.base(tx);
         self.delete_index_rows(&base, table, index)?;
         describe::index_rows(&base, &next, &next.indexes[at])?;
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// A nonclustered index again, over another data rowset; names and constraint objects stay.
@@ -355,7 +356,7 @@ impl CatalogDb {
             .ok_or_else(|| SqlError::new(&messages::CANNOT_DROP, &[&"drop", &"index", &name]))?;
         if index.primary_key || index.unique_constraint {
             let object = self
-                .snapshot()?
+                .seen_by(tx)?
                 .find(table.schema, &index.name)
                 .map(|o| o.id);
             if let Some(object) = object {
@@ -374,7 +375,7 @@ impl CatalogDb {
         }
         let mut next = table.clone();
         next.indexes.retain(|i| i.id != index.id);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 }
 

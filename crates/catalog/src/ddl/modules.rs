@@ -7,9 +7,13 @@ use duramen_txn::Transaction;
 use duramen_types::Value;
 
 use super::constraints::Named;
+use super::{FIRST_FIXED_ROLE_SCHEMA, FIRST_SCHEMA};
 use crate::bootstrap::{self, CLASS_SCHEMA};
 use crate::catalog::{CatalogDb, now};
+use crate::claims::Claim;
 use crate::def::*;
+use crate::doubt::{self, Doubt};
+use crate::drafts::begin_again;
 use crate::load::{self, VALUE_TEXT};
 use crate::rows::{Fields, id};
 
@@ -27,6 +31,7 @@ impl CatalogDb {
         (ansi_nulls, quoted_identifier): (bool, bool),
     ) -> SqlResult<Arc<ModuleDef>> {
         let base = self.base(tx);
+        self.hold_schema(tx, schema)?;
         let mut status = 0;
         if ansi_nulls {
             status |= load::MODULE_ANSI_NULLS;
@@ -48,17 +53,35 @@ impl CatalogDb {
             quoted_identifier,
             version: 0,
         };
-        Ok(self.publish_module(module))
+        Ok(self.publish_module(tx, module))
     }
 
-    fn publish_module(&self, module: ModuleDef) -> Arc<ModuleDef> {
-        let mut out = Arc::new(module.clone());
-        self.patch(|s, version| {
-            let stamped = Arc::new(ModuleDef { version, ..module });
-            out = stamped.clone();
-            s.modules.insert(stamped.id, stamped);
+    fn publish_module(&self, tx: &Transaction, module: ModuleDef) -> Arc<ModuleDef> {
+        let made = module.clone();
+        let version = self.patch(tx, move |s, version| {
+            let stamped = ModuleDef {
+                version,
+                ..made.clone()
+            };
+            s.modules.insert(stamped.id, Arc::new(stamped));
         });
-        out
+        Arc::new(ModuleDef { version, ..module })
+    }
+
+    /// The module belongs to `tx`, as its caller has found it.
+    fn claim_module(&self, tx: &Transaction, module: &ModuleDef) -> SqlResult<()> {
+        let seen = self.seen_by(tx)?;
+        if let Some(o) = seen.objects.get(&module.id) {
+            self.claim_object(tx, o)?;
+        }
+        let now = self.seen_by(tx)?;
+        match now.modules.get(&module.id) {
+            Some(m) if m.version == module.version => Ok(()),
+            _ => {
+                doubt::note(Doubt::Over);
+                Err(begin_again())
+            }
+        }
     }
 
     /// ALTER of a module: new text, same id.
@@ -68,6 +91,7 @@ impl CatalogDb {
         module: &ModuleDef,
         text: &str,
     ) -> SqlResult<Arc<ModuleDef>> {
+        self.claim_module(tx, module)?;
         let base = self.base(tx);
         let key = [Value::TinyInt(VALUE_TEXT as u8), Value::Int(module.id.0)];
         base.delete(id::OBJVALUES, &key, |_| true)?;
@@ -77,10 +101,17 @@ impl CatalogDb {
             row[10] = Value::DateTime(time);
             true
         })?;
-        Ok(self.publish_module(ModuleDef {
+        let altered = module.id;
+        self.patch(tx, move |s, _| {
+            if let Some(o) = s.objects.get_mut(&altered) {
+                Arc::make_mut(o).modified = time;
+            }
+        });
+        let next = ModuleDef {
             text: text.to_owned(),
             ..module.clone()
-        }))
+        };
+        Ok(self.publish_module(tx, next))
     }
 
     /// Notes the columns that a module gives, in place of those it gave before.
@@ -96,24 +127,26 @@ impl CatalogDb {
             let row = bootstrap::column_row(module.id.0, at, &c.name, &c.ty, c.nullable)?;
             base.insert(row)?;
         }
-        self.publish_module(ModuleDef {
+        let next = ModuleDef {
             columns,
             ..module.clone()
-        });
+        };
+        self.publish_module(tx, next);
         Ok(())
     }
 
     /// Drops a module.
     pub fn drop_module(&self, tx: &Transaction, module: &ModuleDef) -> SqlResult<()> {
+        self.claim_module(tx, module)?;
         let base = self.base(tx);
         base.delete(id::COLPARS, &[Value::Int(module.id.0)], |_| true)?;
         self.delete_object(&base, module.id)?;
         if module.kind == ObjectKind::TRIGGER
-            && let Some(table) = self.table(module.parent)?
+            && let Some(table) = self.seen_by(tx)?.table(module.parent).cloned()
         {
             let mut next = (*table).clone();
             next.triggers.retain(|t| t.id != module.id);
-            self.publish(next);
+            self.publish(tx, next)?;
         }
         Ok(())
     }
@@ -137,8 +170,9 @@ impl CatalogDb {
             row[4] = Value::Int((load::int(row, 4) & kept | state) as i32);
             true
         })?;
-        self.patch(|s, _| {
-            if let Some(o) = s.objects.get_mut(&trigger.id) {
+        let fired = trigger.id;
+        self.patch(tx, move |s, _| {
+            if let Some(o) = s.objects.get_mut(&fired) {
                 let o = Arc::make_mut(o);
                 o.status = o.status & kept | state;
             }
@@ -148,17 +182,26 @@ impl CatalogDb {
             Some(known) => *known = trigger,
             None => next.triggers.push(trigger),
         }
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Creates a schema; its id.
     pub fn create_schema(&self, tx: &Transaction, name: &str, owner: i32) -> SqlResult<i32> {
-        let snapshot = self.snapshot()?;
+        let snapshot = self.seen_by(tx)?;
         if snapshot.schema(name).is_some() {
             return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
         }
-        let last = snapshot.schemas.keys().filter(|id| **id < 16_384).max();
-        let schema = last.copied().unwrap_or(4) + 1;
+        let kind = (id::CLSOBJS, i64::from(CLASS_SCHEMA), FIRST_SCHEMA);
+        let schema = self.claim_number(tx, kind, |s| {
+            let of_users = s.schemas.keys().filter(|id| **id < FIRST_FIXED_ROLE_SCHEMA);
+            of_users.max().copied()
+        })?;
+        self.claim_schema(tx, schema, name)?;
+        if self.seen_by(tx)?.schema(name).is_some() {
+            doubt::note(Doubt::Over);
+            return Err(begin_again());
+        }
+        self.hold_user(tx, owner)?;
         let time = Value::DateTime(now());
         self.base(tx).insert(
             Fields::new(id::CLSOBJS)?
@@ -174,20 +217,32 @@ impl CatalogDb {
             name: name.to_owned(),
             owner,
         });
-        self.patch(|s, _| {
-            s.schemas.insert(schema, def);
+        self.patch(tx, move |s, _| {
+            s.schemas.insert(schema, def.clone());
         });
         Ok(schema)
     }
 
+    fn claim_schema(&self, tx: &Transaction, schema: i32, name: &str) -> SqlResult<()> {
+        let resource = self.metadata(id::CLSOBJS, i64::from(CLASS_SCHEMA), schema);
+        self.claim(tx, [Claim::Schema(fold(name))], resource)
+    }
+
     /// Drops an empty schema.
     pub fn drop_schema(&self, tx: &Transaction, schema: i32) -> SqlResult<()> {
+        if let Some(s) = self.seen_by(tx)?.schemas.get(&schema) {
+            self.claim_schema(tx, schema, &s.name)?;
+        }
+        self.unused(tx, |s| {
+            s.objects.values().any(|o| o.schema == schema)
+                || s.types.values().any(|t| t.schema == schema)
+        })?;
         let key = [Value::TinyInt(CLASS_SCHEMA as u8), Value::Int(schema)];
         let base = self.base(tx);
         base.delete(id::CLSOBJS, &key, |_| true)?;
         self.forget_privileges(&base, 3, schema)?;
         self.forget_properties(&base, crate::properties::class::SCHEMA, schema, None)?;
-        self.patch(|s, _| {
+        self.patch(tx, move |s, _| {
             s.schemas.remove(&schema);
         });
         Ok(())

@@ -17,7 +17,10 @@ use duramen_txn::Transaction;
 use duramen_types::{SqlType, Value};
 
 use crate::catalog::{CatalogDb, now};
-use crate::def::{ColumnDef, TableDef};
+use crate::claims::Claim;
+use crate::def::{ColumnDef, TableDef, fold};
+use crate::doubt::{self, Doubt};
+use crate::drafts::begin_again;
 use crate::load::{date, int, text};
 use crate::partitions::{PartitionFunctionDef, PartitionSchemeDef, Partitioned, Place};
 use crate::rows::{Base, Fields, id};
@@ -25,8 +28,8 @@ use crate::shape::RowsetIds;
 use crate::snapshot::Snapshot;
 
 /// `sysclsobjs.class`
-const CLASS_FUNCTION: i64 = 30;
-const CLASS_SCHEME: i64 = 31;
+pub(super) const CLASS_FUNCTION: i64 = 30;
+pub(super) const CLASS_SCHEME: i64 = 31;
 /// `sysobjvalues.valclass` of boundaries.
 const VALUE_BOUNDARY: i64 = 30;
 /// `syssingleobjrefs.class` of a scheme's filegroups.
@@ -191,11 +194,18 @@ impl CatalogDb {
         right: bool,
         boundaries: Vec<Value>,
     ) -> SqlResult<()> {
-        let snapshot = self.snapshot()?;
-        let last = snapshot.partition_functions.keys().last().copied();
+        let kind = (id::CLSOBJS, CLASS_FUNCTION, FIRST_FUNCTION);
+        let number =
+            self.claim_number(tx, kind, |s| s.partition_functions.keys().last().copied())?;
+        let claim = Claim::PartitionFunction(fold(name));
+        self.claim(tx, [claim], self.metadata(kind.0, kind.1, number))?;
+        if self.seen_by(tx)?.find_partition_function(name).is_some() {
+            doubt::note(Doubt::Over);
+            return Err(begin_again());
+        }
         let time = now();
         let def = PartitionFunctionDef {
-            id: last.map_or(FIRST_FUNCTION, |n| n + 1),
+            id: number,
             name: name.to_owned(),
             ty,
             right,
@@ -218,10 +228,25 @@ impl CatalogDb {
         let parameter = crate::bootstrap::column_row(def.id, 1, "", &ty, true)?;
         base.insert(parameter.int("number", 1))?;
         self.put_boundaries(&base, &def)?;
-        self.patch(|s, _| {
-            s.partition_functions.insert(def.id, Arc::new(def));
+        let def = Arc::new(def);
+        self.patch(tx, move |s, _| {
+            s.partition_functions.insert(def.id, def.clone());
         });
         Ok(())
+    }
+
+    pub(super) fn claim_function(
+        &self,
+        tx: &Transaction,
+        f: &PartitionFunctionDef,
+    ) -> SqlResult<()> {
+        let resource = self.metadata(id::CLSOBJS, CLASS_FUNCTION, f.id);
+        self.claim(tx, [Claim::PartitionFunction(fold(&f.name))], resource)
+    }
+
+    fn claim_scheme(&self, tx: &Transaction, s: &PartitionSchemeDef) -> SqlResult<()> {
+        let resource = self.metadata(id::CLSOBJS, CLASS_SCHEME, s.id);
+        self.claim(tx, [Claim::PartitionScheme(fold(&s.name))], resource)
     }
 
     fn put_boundaries(&self, base: &Base<'_>, def: &PartitionFunctionDef) -> SqlResult<()> {
@@ -249,6 +274,7 @@ impl CatalogDb {
         function: &PartitionFunctionDef,
         boundaries: Vec<Value>,
     ) -> SqlResult<Arc<PartitionFunctionDef>> {
+        self.claim_function(base.tx, function)?;
         let next = PartitionFunctionDef {
             boundaries,
             modified: now(),
@@ -265,19 +291,26 @@ impl CatalogDb {
         })?;
         let next = Arc::new(next);
         let cached = next.clone();
-        self.patch(|s, _| {
-            s.partition_functions.insert(cached.id, cached);
+        self.patch(base.tx, move |s, _| {
+            s.partition_functions.insert(cached.id, cached.clone());
         });
         Ok(next)
     }
 
     /// Drops a function that no scheme uses.
     pub fn drop_partition_function(&self, tx: &Transaction, function: i32) -> SqlResult<()> {
+        if let Some(f) = self.seen_by(tx)?.partition_functions.get(&function) {
+            self.claim_function(tx, f)?;
+        }
+        self.unused(tx, |s| {
+            let mut schemes = s.partition_schemes.values();
+            schemes.any(|p| p.function == function)
+        })?;
         let base = self.base(tx);
         base.delete(id::CLSOBJS, &object_key(CLASS_FUNCTION, function), |_| true)?;
         base.delete(id::COLPARS, &[Value::Int(function)], |_| true)?;
         base.delete(id::OBJVALUES, &boundary_key(function), |_| true)?;
-        self.patch(|s, _| {
+        self.patch(tx, move |s, _| {
             s.partition_functions.remove(&function);
         });
         Ok(())
@@ -292,10 +325,18 @@ impl CatalogDb {
         destinations: Vec<u16>,
         next_used: Option<u16>,
     ) -> SqlResult<()> {
-        let snapshot = self.snapshot()?;
-        let last = snapshot.partition_schemes.keys().last().copied();
+        let kind = (id::CLSOBJS, CLASS_SCHEME, FIRST_SCHEME);
+        let number = self.claim_number(tx, kind, |s| s.partition_schemes.keys().last().copied())?;
+        let claim = Claim::PartitionScheme(fold(name));
+        self.claim(tx, [claim], self.metadata(kind.0, kind.1, number))?;
+        if self.seen_by(tx)?.find_partition_scheme(name).is_some() {
+            doubt::note(Doubt::Over);
+            return Err(begin_again());
+        }
+        let of = self.metadata(id::CLSOBJS, CLASS_FUNCTION, function);
+        self.hold(tx, of, |s| s.partition_functions.contains_key(&function))?;
         let def = PartitionSchemeDef {
-            id: last.map_or(FIRST_SCHEME, |n| n + 1),
+            id: number,
             name: name.to_owned(),
             function,
             destinations,
@@ -318,6 +359,7 @@ impl CatalogDb {
 
     /// Writes a scheme's filegroups anew, and tells the snapshot.
     pub(super) fn put_scheme(&self, base: &Base<'_>, def: PartitionSchemeDef) -> SqlResult<()> {
+        self.claim_scheme(base.tx, &def)?;
         base.delete(id::SINGLEOBJREFS, &[Value::Int(def.id)], |_| true)?;
         let all = def.destinations.iter().chain(&def.next_used);
         for (number, filegroup) in (1..).zip(all) {
@@ -329,8 +371,9 @@ impl CatalogDb {
                     .int("indepid", i64::from(*filegroup)),
             )?;
         }
-        self.patch(|s, _| {
-            s.partition_schemes.insert(def.id, Arc::new(def));
+        let def = Arc::new(def);
+        self.patch(base.tx, move |s, _| {
+            s.partition_schemes.insert(def.id, def.clone());
         });
         Ok(())
     }
@@ -351,10 +394,20 @@ impl CatalogDb {
 
     /// Drops a scheme that nothing lies on.
     pub fn drop_partition_scheme(&self, tx: &Transaction, scheme: i32) -> SqlResult<()> {
+        if let Some(s) = self.seen_by(tx)?.partition_schemes.get(&scheme) {
+            self.claim_scheme(tx, s)?;
+        }
+        self.unused(tx, |s| {
+            let lies =
+                |p: &Option<Arc<Partitioned>>| p.as_ref().is_some_and(|p| p.scheme == scheme);
+            s.tables
+                .values()
+                .any(|t| lies(&t.partitioned) || t.indexes.iter().any(|i| lies(&i.partitioned)))
+        })?;
         let base = self.base(tx);
         base.delete(id::CLSOBJS, &object_key(CLASS_SCHEME, scheme), |_| true)?;
         base.delete(id::SINGLEOBJREFS, &[Value::Int(scheme)], |_| true)?;
-        self.patch(|s, _| {
+        self.patch(tx, move |s, _| {
             s.partition_schemes.remove(&scheme);
         });
         Ok(())

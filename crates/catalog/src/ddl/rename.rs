@@ -9,6 +9,8 @@ use duramen_types::Value;
 use super::alter::column_key;
 use crate::catalog::{CatalogDb, now};
 use crate::def::*;
+use crate::doubt::{self, Doubt};
+use crate::drafts::begin_again;
 use crate::rows::id;
 
 impl CatalogDb {
@@ -20,7 +22,8 @@ impl CatalogDb {
         schema: &SchemaDef,
     ) -> SqlResult<()> {
         let base = self.base(tx);
-        let snapshot = self.snapshot()?;
+        self.hold_schema(tx, schema.id)?;
+        let snapshot = self.seen_by(tx)?;
         let time = now();
         let own = snapshot.objects.values();
         let moved: Vec<ObjectDef> = own
@@ -28,6 +31,12 @@ impl CatalogDb {
             .map(|o| (**o).clone())
             .collect();
         for o in &moved {
+            self.claim_object(tx, o)?;
+            let there = ObjectDef {
+                schema: schema.id,
+                ..o.clone()
+            };
+            self.claim_object(tx, &there)?;
             base.update(id::SCHOBJS, &[Value::Int(o.id.0)], |row| {
                 row[2] = Value::Int(schema.id);
                 row[10] = Value::DateTime(time);
@@ -36,8 +45,8 @@ impl CatalogDb {
             self.forget_privileges(&base, 1, o.id.0)?;
         }
         let (to, name) = (schema.id, schema.name.clone());
-        self.patch(|s, version| {
-            for o in moved {
+        self.patch(tx, move |s, version| {
+            for o in &moved {
                 s.names.remove(&(o.schema, fold(&o.name)));
                 if let Some(module) = s.modules.get(&o.id).cloned() {
                     let module = ModuleDef {
@@ -59,7 +68,7 @@ impl CatalogDb {
                 s.add_object(ObjectDef {
                     schema: to,
                     modified: time,
-                    ..o
+                    ..o.clone()
                 });
             }
         });
@@ -70,6 +79,17 @@ impl CatalogDb {
     pub fn rename_object(&self, tx: &Transaction, object: &ObjectDef, name: &str) -> SqlResult<()> {
         let base = self.base(tx);
         let time = now();
+        self.claim_object(tx, object)?;
+        let called = ObjectDef {
+            name: name.to_owned(),
+            ..object.clone()
+        };
+        self.claim_object(tx, &called)?;
+        let there = self.seen_by(tx)?.find(object.schema, name).map(|o| o.id);
+        if there.is_some_and(|id| id != object.id) {
+            doubt::note(Doubt::Over);
+            return Err(begin_again());
+        }
         base.update(id::SCHOBJS, &[Value::Int(object.id.0)], |row| {
             row[1] = Value::nvarchar(name);
             row[10] = Value::DateTime(time);
@@ -81,23 +101,25 @@ impl CatalogDb {
             ..object.clone()
         };
         let id = object.id;
-        self.patch(|s, version| {
-            s.names.remove(&(object.schema, fold(&object.name)));
-            s.add_object(renamed);
+        let old = (object.schema, fold(&object.name));
+        self.patch(tx, move |s, version| {
+            s.names.remove(&old);
+            s.add_object(renamed.clone());
             if let Some(module) = s.modules.get(&id).cloned() {
                 let module = ModuleDef {
-                    name: name.to_owned(),
+                    name: renamed.name.clone(),
                     version,
                     ..(*module).clone()
                 };
                 s.modules.insert(id, std::sync::Arc::new(module));
             }
         });
-        let snapshot = self.snapshot()?;
+        let snapshot = self.seen_by(tx)?;
         if let Some(table) = snapshot.tables.get(&id) {
             let mut next = (**table).clone();
             next.name = name.to_owned();
-            self.publish(next);
+            next.modified = time;
+            self.publish(tx, next)?;
         }
         if let Some(table) = snapshot.tables.get(&object.parent) {
             let mut next = (**table).clone();
@@ -107,7 +129,7 @@ impl CatalogDb {
             match index {
                 Some(index) => self.index_named(tx, next, &index, name)?,
                 None => {
-                    self.publish(next);
+                    self.publish(tx, next)?;
                 }
             }
         }
@@ -131,7 +153,7 @@ impl CatalogDb {
         if let Some(c) = next.columns.iter_mut().find(|c| c.id == column) {
             c.name = name.to_owned();
         }
-        self.publish(next);
+        self.publish(tx, next)?;
         Ok(())
     }
 
@@ -143,7 +165,7 @@ impl CatalogDb {
         index: &IndexDef,
         name: &str,
     ) -> SqlResult<()> {
-        let snapshot = self.snapshot()?;
+        let snapshot = self.seen_by(tx)?;
         let constraint = snapshot.objects.values().find(|o| {
             let keyed = [ObjectKind::PRIMARY_KEY, ObjectKind::UNIQUE].contains(&o.kind);
             keyed && o.parent == table.id && o.name == index.name
@@ -169,7 +191,7 @@ impl CatalogDb {
         if let Some(i) = table.indexes.iter_mut().find(|i| i.id == index.id) {
             i.name = name.to_owned();
         }
-        self.publish(table);
+        self.publish(tx, table)?;
         Ok(())
     }
 }

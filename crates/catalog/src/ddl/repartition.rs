@@ -67,7 +67,8 @@ impl CatalogDb {
         change: Change,
     ) -> SqlResult<()> {
         let base = self.base(tx);
-        let snapshot = self.snapshot()?;
+        self.claim_function(tx, function)?;
+        let snapshot = self.seen_by(tx)?;
         let function = self.set_boundaries(&base, function, boundaries)?;
         let own = |s: &&Arc<PartitionSchemeDef>| s.function == function.id;
         for scheme in snapshot.partition_schemes.values().filter(own) {
@@ -151,7 +152,7 @@ impl CatalogDb {
                 self.finish_partitions(base, old, change)?;
             }
         }
-        self.publish(next);
+        self.publish(base.tx, next)?;
         Ok(())
     }
 

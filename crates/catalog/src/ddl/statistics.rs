@@ -33,7 +33,7 @@ impl CatalogDb {
         describe::statistics_rows(&self.base(tx), table, &made)?;
         let mut next = table.clone();
         next.statistics.push(made);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 
     /// Drops statistics that are no index's; 3701 when there are none of that name.
@@ -50,6 +50,6 @@ impl CatalogDb {
         self.delete_index_rows(&self.base(tx), table, found.id)?;
         let mut next = table.clone();
         next.statistics.retain(|s| s.id != found.id);
-        Ok(self.publish(next))
+        self.publish(tx, next)
     }
 }

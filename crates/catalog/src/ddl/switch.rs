@@ -49,8 +49,8 @@ impl CatalogDb {
             put(&mut i.rowset, &mut i.partitioned, from, &x);
             put(&mut j.rowset, &mut j.partitioned, to, &y);
         }
-        self.publish(a);
-        self.publish(b);
+        self.publish(tx, a)?;
+        self.publish(tx, b)?;
         Ok(())
     }
 

@@ -239,7 +239,7 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
         .create_index(&tx, &table, &unique, 1)
         .map_err(|e| e.number);
     assert_eq!(failed.err(), Some(1505));
-    c.invalidate();
+    c.reload();
     table = c
         .create_index(&tx, &table, &index("cx", 1, true, false), 2)
         .expect("index is made");
@@ -254,7 +254,7 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
     assert_eq!(left, ["a", "b", "b"]);
     c.drop_table(&tx, &table).expect("table goes");
     world.engine.commit(&tx, None).expect("commits");
-    c.invalidate();
+    c.reload();
     let s = c.snapshot().expect("loads");
     assert!(s.find(SCHEMA_DBO, "t").is_none());
     c.database().close().expect("closes");
@@ -268,7 +268,7 @@ fn a_rollback_takes_ddl_back() {
     c.create_table(&tx, &new_table("gone", vec![index("pk", 0, true, true)]))
         .expect("table is made");
     world.engine.rollback(&tx, None).expect("rolls back");
-    c.invalidate();
+    c.reload();
     let s = c.snapshot().expect("loads");
     assert!(s.objects.is_empty());
     let tx = system_transaction(c.database(), "t");
@@ -353,7 +353,7 @@ fn columns_and_constraints_come_and_go() {
         .clone();
     table = c.drop_constraint(&tx, &table, &name).expect("default goes");
     world.engine.commit(&tx, None).expect("commits");
-    c.invalidate();
+    c.reload();
     let again = c
         .snapshot()
         .expect("loads")

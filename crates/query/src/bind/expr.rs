@@ -223,6 +223,10 @@ impl Binder<'_> {
             return self.xml_method(input, call.name.name(), args, scope, agg);
         }
         let name = call.name.name().to_ascii_lowercase();
+        // There are no sequences: what it names is not looked for.
+        if name == "next value for" {
+            return Err(unsupported("NEXT VALUE FOR", line));
+        }
         if call.over.is_some() {
             return self.window(call, line, scope, agg);
         }

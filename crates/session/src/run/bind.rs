@@ -74,7 +74,7 @@ impl Run<'_> {
     /// The schema version that what this program binds depends on.
     fn version(&self) -> u64 {
         let temporary = self.program.temporary || &*self.session.database == "tempdb";
-        self.session.instance.schema_version(temporary)
+        self.session.schema_version(temporary)
     }
 
     pub(super) fn cached(&self, at: usize) -> Option<Bound> {
@@ -179,30 +179,44 @@ impl Run<'_> {
         });
     }
 
-    pub(super) fn with_host<T>(
-        &self,
-        transaction: Option<Arc<Transaction>>,
-        f: impl FnOnce(&HostView<'_>) -> SqlResult<T>,
-    ) -> SqlResult<T> {
-        f(&HostView::new(
+    /// Asks the session's host, to bind something: what it finds is not in doubt.
+    pub(super) fn ask_host<T>(&self, f: impl Fn(&HostView<'_>) -> SqlResult<T>) -> SqlResult<T> {
+        let host = HostView::new(
             self.session,
             &self.program.variables,
             &self.tables,
-            transaction,
+            None,
             self.cancel,
-        ))
+        );
+        self.session.settled(|| f(&host))
+    }
+
+    /// Does a thing of the run until what it has found is in no doubt. It must leave nothing done where that is.
+    pub(super) fn settled<T>(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let mut rounds = crate::settled::Rounds::begin();
+        let before = self.before.len();
+        loop {
+            let answer = f(self);
+            if !rounds.again(self.session)? {
+                return answer;
+            }
+            self.before.truncate(before);
+        }
     }
 
     /// The step's expression, bound at its first run.
     pub(super) fn expr(
         &mut self,
         at: usize,
-        bind: impl FnOnce(&mut Binder<'_>) -> SqlResult<Expr>,
+        bind: impl Fn(&mut Binder<'_>) -> SqlResult<Expr>,
     ) -> SqlResult<Arc<Expr>> {
         if let Some(Bound::Expr(e) | Bound::Simple(e)) = self.cached(at) {
             return Ok(e);
         }
-        let bound = Arc::new(self.with_host(None, |h| bind(&mut Binder::new(h)))?);
+        let bound = Arc::new(self.ask_host(|h| bind(&mut Binder::new(h)))?);
         self.keep(
             at,
             match bound.is_self_contained() {
@@ -317,7 +331,7 @@ impl Run<'_> {
     }
 
     pub(super) fn constant(&mut self, e: &ast::Expr) -> SqlResult<Value> {
-        let bound = self.with_host(None, |h| Binder::new(h).scalar(e))?;
+        let bound = self.ask_host(|h| Binder::new(h).scalar(e))?;
         self.evaluate(&bound, |e, cx| e.eval(&[], cx))
     }
 }

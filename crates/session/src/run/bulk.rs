@@ -265,7 +265,7 @@ impl Loader<'_> {
                 None => None,
                 Some(text) => {
                     let parsed = duramen_tsql::parse_expression(text, &ParseOptions::default())?;
-                    Some(run.with_host(None, |h| {
+                    Some(run.ask_host(|h| {
                         duramen_query::Binder::new(h).assigned("", column.ty, None, &parsed)
                     })?)
                 }
@@ -351,7 +351,7 @@ impl Run<'_> {
         if self.session.state.nesting > 0 {
             return Err(not_supported("INSERT BULK inside a procedure or string"));
         }
-        let table = match self.with_host(None, |h| h.target(&stmt.table))? {
+        let table = match self.ask_host(|h| h.target(&stmt.table))? {
             Some(Source::Table(table)) => table,
             Some(_) => return Err(not_supported("INSERT BULK into a view")),
             None => {

@@ -20,7 +20,7 @@ pub(super) enum Compiled {
 impl Run<'_> {
     pub(super) fn compiled(&mut self, at: usize) -> SqlResult<Compiled> {
         let program = self.program;
-        self.with_host(None, |h| {
+        self.ask_host(|h| {
             Ok(match &program.steps[at].op {
                 Op::Run(StatementKind::Select(stmt)) => {
                     Compiled::Select(Box::new(match super::query::into(stmt) {

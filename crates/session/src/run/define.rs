@@ -1,6 +1,7 @@
 //! Statements that define: one step of the open transaction, or a transaction of their own.
 
 use duramen_base::{SqlError, SqlResult, messages};
+use duramen_catalog::doubt;
 use duramen_query::Binder;
 use duramen_query::bind::resolve_type;
 use duramen_tsql::ast;
@@ -101,21 +102,23 @@ impl Run<'_> {
             host: Some(&host),
             notes: Default::default(),
         };
-        let result = work(&ddl);
+        // Where a name may yet mean something else nothing is done: the statement is asked again, when that is known.
+        let result = match work(&ddl) {
+            _ if doubt::any() => Err(SqlError::new(
+                &messages::DEFINITION_CHANGED,
+                &[&"of the statement"],
+            )),
+            result => result,
+        };
         let notes = ddl.notes.take();
         drop(host);
-        if result.is_err() {
-            if transaction.kind != TxnKind::Autocommit {
-                instance.rollback(&transaction, Some(&point))?;
-            }
-        } else if transaction.kind != TxnKind::Autocommit {
-            self.session.defined = true;
+        if result.is_err() && transaction.kind != TxnKind::Autocommit {
+            instance.rollback(&transaction, Some(&point))?;
         }
         self.end_statement(&transaction, result.is_ok())?;
-        if result.is_err() {
-            db.catalog.invalidate();
+        if !doubt::any() {
+            self.tell(notes);
         }
-        self.tell(notes);
         result?;
         self.done(None, command, false);
         Ok(())
@@ -176,7 +179,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let ty = resolve_type(ty, false)?;
-        let bound = self.with_host(None, |h| Binder::new(h).assigned("", ty, None, &d.expr))?;
+        let bound = self.ask_host(|h| Binder::new(h).assigned("", ty, None, &d.expr))?;
         self.evaluate(&bound, |e, cx| e.eval(&[], cx)).map(Some)
     }
 }

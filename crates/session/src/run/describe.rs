@@ -117,15 +117,15 @@ impl Run<'_> {
             Op::Run(StatementKind::Insert(stmt))
                 if !matches!(stmt.source, ast::InsertSource::Exec(_)) =>
             {
-                let bound = self.with_host(None, |h| dml::insert(h, stmt))?;
+                let bound = self.ask_host(|h| dml::insert(h, stmt))?;
                 self.describe_output(&bound, command::INSERT);
             }
             Op::Run(StatementKind::Update(stmt)) => {
-                let bound = self.with_host(None, |h| dml::update(h, stmt))?;
+                let bound = self.ask_host(|h| dml::update(h, stmt))?;
                 self.describe_output(&bound, command::UPDATE);
             }
             Op::Run(StatementKind::Delete(stmt)) => {
-                let bound = self.with_host(None, |h| dml::delete(h, stmt))?;
+                let bound = self.ask_host(|h| dml::delete(h, stmt))?;
                 self.describe_output(&bound, command::DELETE);
             }
             Op::Run(StatementKind::SetOption(option)) => {
@@ -158,7 +158,7 @@ impl Run<'_> {
             return Ok(());
         }
         let assigns = assignments(stmt)?;
-        let plan = std::sync::Arc::new(self.with_host(None, |h| Binder::new(h).select(stmt))?);
+        let plan = std::sync::Arc::new(self.ask_host(|h| Binder::new(h).select(stmt))?);
         let columns: Vec<ColumnMeta> = plan.columns.iter().map(meta).collect();
         let sizes = std::sync::Arc::new(duramen_query::Sizes::of(&plan));
         self.keep(at, Bound::Plan(plan, sizes));

@@ -39,7 +39,7 @@ impl Run<'_> {
             ));
         }
         let columns = |query: &duramen_tsql::ast::SelectStmt| {
-            let plan = self.with_host(None, |h| Binder::new(h).select(query))?;
+            let plan = self.ask_host(|h| Binder::new(h).select(query))?;
             Ok(plan.columns.iter().map(|c| c.ty).collect())
         };
         let parameters = |name: &duramen_tsql::ast::ObjectName| self.parameters_of(name);

@@ -153,7 +153,7 @@ impl Run<'_> {
                     (ty, Some(self.vars[slot].clone()))
                 }
                 _ => {
-                    let bound = self.with_host(None, |h| Binder::new(h).scalar(&arg.value))?;
+                    let bound = self.ask_host(|h| Binder::new(h).scalar(&arg.value))?;
                     let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
                     (bound.ty, Some(value))
                 }
@@ -182,6 +182,7 @@ impl Run<'_> {
         name: &ast::ObjectName,
         given: Vec<Given>,
     ) -> SqlResult<Called> {
+        self.session.instance.knows_server(name)?;
         let system = match name.schema() {
             None => true,
             Some(s) => s.eq_ignore_ascii_case("sys") || s.eq_ignore_ascii_case("dbo"),
@@ -195,13 +196,15 @@ impl Run<'_> {
                 // Calls of the wire, which come as calls and not as text; cursors not even so.
                 remote if is_remote(remote) => return Err(not_supported(remote)),
                 "sp_flush_log" => return self.flush_log(&given),
-                "sp_rename" => return self.rename(&given),
+                "sp_rename" => return self.settled(|run| run.rename(&given)),
                 called @ ("sp_refreshview" | "sp_refreshsqlmodule") => {
-                    return self.refresh_view(called, &given);
+                    return self.settled(|run| run.refresh_view(called, &given));
                 }
                 called @ ("sp_addextendedproperty"
                 | "sp_updateextendedproperty"
-                | "sp_dropextendedproperty") => return self.extended_property(called, &given),
+                | "sp_dropextendedproperty") => {
+                    return self.settled(|run| run.extended_property(called, &given));
+                }
                 "sp_configure" => {
                     if let Some(set) = self.set_configuration(&given) {
                         return set;
@@ -221,7 +224,7 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        let Some((key, database, callable)) = self.procedure(name)? else {
+        let Some((key, database, callable)) = self.settled(|run| run.procedure(name))? else {
             let error = SqlError::new(&messages::PROCEDURE_NOT_FOUND, &[&name.display()]);
             return Err(error.with_state(62));
         };
@@ -235,12 +238,7 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        self.call(
-            (key, callable),
-            inputs,
-            &given,
-            (Some(shown), Some(database)),
-        )
+        self.call((key, callable), inputs, &given, (Some(shown), database))
     }
 
     /// Asks what a procedure of the system needs, which its row says, unless it depends on arguments.
@@ -349,7 +347,7 @@ impl Run<'_> {
         given: Vec<Given>,
     ) -> SqlResult<Called> {
         let key = self.session.text_key(text, declarations);
-        let version = self.session.instance.schema_version(true);
+        let version = self.session.schema_version(true);
         let callable = match self.session.known_program(&key, version) {
             Some(c) => c,
             None => match self.session.compiled_text(text, declarations) {
@@ -493,7 +491,7 @@ impl Run<'_> {
             let (ty, value) = match (at.and_then(|at| given[at].value.clone()), &p.default) {
                 (Some(value), _) => (at.map_or(p.ty, |at| given[at].ty), value),
                 (None, Some(default)) => {
-                    let bound = self.with_host(None, |h| Binder::new(h).scalar(default))?;
+                    let bound = self.ask_host(|h| Binder::new(h).scalar(default))?;
                     let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
                     (bound.ty, value)
                 }
@@ -512,20 +510,26 @@ impl Run<'_> {
         Ok((vars, tables))
     }
 
-    /// A procedure of a database, ready to be called: its key in the cache and the database it lives in.
+    /// A procedure of a database, ready to be called: its key in the cache and the database it runs in, `None` for that of its
+    /// caller, whose rights it has then.
     fn procedure(
         &mut self,
         name: &ast::ObjectName,
-    ) -> SqlResult<Option<(String, String, Callable)>> {
+    ) -> SqlResult<Option<(String, Option<String>, Callable)>> {
         let Some((db, module)) = self.session.procedure_module(name)? else {
             return Ok(None);
         };
-        let database = db.db.name.clone();
+        let temporary = super::is_temporary(name);
+        let database = match temporary {
+            true => self.session.database.to_string(),
+            false => db.db.name.clone(),
+        };
+        let runs_in = (!temporary).then(|| database.clone());
         // One of the system's looks at the database that its name says.
         if module.id.0 <= 0 {
             self.session.may_enter(&db)?;
         }
-        if module.id.0 > 0 {
+        if module.id.0 > 0 && !temporary {
             // A synonym in the same database opens what it stands for.
             let own = |m: &super::Meaning| !m.elsewhere;
             match self.session.synonym(name)?.filter(own) {
@@ -533,15 +537,21 @@ impl Run<'_> {
                 None => self.session.require_execute(&db, &module)?,
             }
         }
-        let key = self.session.module_key(db.db.id, &module);
-        let version = self.session.instance.schema_version(true);
+        let mut key = self.session.module_key(db.db.id, &module);
+        if temporary {
+            // Its names mean what they mean where it is called.
+            key += "\u{1}";
+            key += &database;
+        }
+        let version = self.session.schema_version(true);
         if let Some(callable) = self.session.known_program(&key, version) {
-            return Ok(Some((key, database, callable)));
+            return Ok(Some((key, runs_in, callable)));
         }
         let options = ParseOptions {
             quoted_identifier: module.quoted_identifier,
         };
         let mut batch = duramen_tsql::parse_batch(&module.text, &options)?;
+        self.session.instance.knows_servers(&batch)?;
         let first = batch.statements.drain(..).next().map(|s| s.kind);
         let Some(StatementKind::CreateModule(stmt)) = first else {
             return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
@@ -556,7 +566,7 @@ impl Run<'_> {
         let mut callable = callable(&module.text, &params, body, BodyOf::Procedure, &types)?;
         callable.program.stats.belongs_to(db.db.id, &module);
         callable.schema = callable.program.is_typed().then_some(version);
-        Ok(Some((key, database, callable)))
+        Ok(Some((key, runs_in, callable)))
     }
 }
 
@@ -593,7 +603,8 @@ impl Session {
 
     pub(crate) fn shared_program(&self, key: &str, version: u64) -> Option<Callable> {
         // What binds to an identity column depends on the session's SET IDENTITY_INSERT.
-        if self.state.identity_insert.is_some() {
+        // What is bound to definitions that only this session sees is nobody else's.
+        if self.state.identity_insert.is_some() || self.owner.draft(false) != 0 {
             return None;
         }
         let generation = self.instance.databases.generation();
@@ -601,7 +612,7 @@ impl Session {
     }
 
     pub(crate) fn share_program(&self, key: &str, callable: &Callable) {
-        if self.state.identity_insert.is_none() {
+        if self.state.identity_insert.is_none() && self.owner.draft(false) == 0 {
             let generation = self.instance.databases.generation();
             self.instance.plans.keep(key, callable, generation);
         }
@@ -609,7 +620,7 @@ impl Session {
 
     /// The program of a batch: one that a session has run before, or a new one.
     pub(crate) fn batch_program(&self, key: &str, text: &str) -> SqlResult<Callable> {
-        let version = self.instance.schema_version(true);
+        let version = self.schema_version(true);
         if let Some(known) = self.shared_program(key, version) {
             return Ok(known);
         }
@@ -623,7 +634,8 @@ impl Session {
         };
         let params = duramen_tsql::parse_parameters(declarations, &options)?;
         let batch = duramen_tsql::parse_batch(text, &options)?;
-        let version = self.instance.schema_version(true);
+        self.instance.knows_servers(&batch)?;
+        let version = self.schema_version(true);
         let types = TypesOf {
             session: self,
             database: &self.database,

@@ -94,7 +94,6 @@ impl Run<'_> {
                 true => self.session.finish(&t, None)?,
                 false => {
                     self.session.instance.rollback(&t, None)?;
-                    self.session.forget_definitions();
                 }
             }
         } else if !done && !t.is_doomed() {

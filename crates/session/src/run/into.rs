@@ -28,7 +28,7 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let line = name.line as i32;
         let (stmt, made) = without_identity(stmt)?;
-        let plan = self.with_host(None, |h| Binder::new(h).parallel_select(&stmt))?;
+        let plan = self.ask_host(|h| Binder::new(h).parallel_select(&stmt))?;
         let inherits = single_table(&stmt);
         let columns = new_columns(&plan.columns, inherits, &made).map_err(|e| e.at_line(line))?;
         self.writable()?;
@@ -61,6 +61,10 @@ impl Run<'_> {
                 notes: Default::default(),
             };
             create(&ddl, &target, &shown, columns)?;
+            if duramen_catalog::doubt::any() {
+                let what = "of the statement";
+                return Err(SqlError::new(&messages::DEFINITION_CHANGED, &[&what]));
+            }
             let Some(Source::Table(table)) = instance.table(&database, &target)? else {
                 return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
             };
@@ -72,17 +76,14 @@ impl Run<'_> {
         })();
         if transaction.kind != TxnKind::Autocommit {
             match &result {
-                Ok(_) => self.session.defined = true,
+                Ok(_) => {}
                 Err(_) => instance.rollback(&transaction, Some(&point))?,
             }
         }
         self.end_statement(&transaction, result.is_ok())?;
-        if result.is_err() {
-            db.catalog.invalidate();
-        }
         let (n, identity) = result.map_err(|e| e.at_line(line))?;
         if let Some(full) = full {
-            self.note_temporary(shown, full);
+            self.note_temporary(shown, full, false);
         }
         let state = &mut self.session.state;
         state.identity = identity;

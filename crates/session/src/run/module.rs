@@ -62,6 +62,15 @@ impl Session {
         name: &ast::ObjectName,
         kinds: &[ObjectKind],
     ) -> SqlResult<Option<(Arc<OpenDb>, Arc<ModuleDef>)>> {
+        let temporary = super::is_temporary(name) && kinds.contains(&ObjectKind::PROCEDURE);
+        let in_tempdb = match temporary {
+            true => match self.temporary_procedure(name) {
+                Some(there) => Some(there),
+                None => return Ok(None),
+            },
+            false => None,
+        };
+        let name = in_tempdb.as_ref().unwrap_or(name);
         let database = name.database().unwrap_or(&self.database);
         let Some(db) = self.instance.databases.find(database) else {
             return Ok(None);
@@ -73,6 +82,13 @@ impl Session {
         let module = object.and_then(|o| snapshot.module(o.id)).cloned();
         Ok(module.map(|m| (db, m)))
     }
+}
+
+/// Where a module is stored, and whether it is a temporary one that is made now.
+struct ModulePlace {
+    database: String,
+    name: ast::ObjectName,
+    new: bool,
 }
 
 fn kind_of(kind: &ModuleKind) -> ObjectKind {
@@ -131,11 +147,12 @@ impl Run<'_> {
             ));
         }
         let columns = self.check_module(stmt)?;
+        let place = self.place_of_module(stmt)?;
         let quoted = self.session.options.quoted_identifier;
         let text = stored_text(&self.program.text, stmt.mode);
-        self.define(command::OTHER, "CREATE MODULE", |d| {
+        self.define_in(&place.database, command::OTHER, "CREATE MODULE", |d| {
             let snapshot = d.db.catalog.snapshot()?;
-            let schema_name = stmt.name.schema().unwrap_or("dbo");
+            let schema_name = place.name.schema().unwrap_or("dbo");
             let no_schema =
                 || SqlError::new(&messages::SCHEMA_NOT_FOUND, &[&schema_name]).at_line(line);
             let schema = snapshot.schema(schema_name).ok_or_else(no_schema)?;
@@ -158,8 +175,8 @@ impl Run<'_> {
                     catalog.set_module_columns(d.tx, module, columns.clone())
                 }
             };
-            let there = snapshot.find(schema.id, stmt.name.name());
-            let name = stmt.name.name();
+            let name = place.name.name();
+            let there = snapshot.find(schema.id, name);
             match (there, stmt.mode) {
                 (None, ModuleMode::Alter) => {
                     let error =
@@ -175,7 +192,8 @@ impl Run<'_> {
                     attach(&module)
                 }
                 (Some(o), ModuleMode::Create) => {
-                    let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&o.name]);
+                    let shown = super::short_name(&o.name);
+                    let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&shown]);
                     Err(error.with_state(3).at_line(line))
                 }
                 (Some(o), _) if o.kind != kind => {
@@ -195,6 +213,42 @@ impl Run<'_> {
                     attach(&module)
                 }
             }
+        })?;
+        if place.new {
+            let full = place.name.name().to_owned();
+            self.note_temporary(stmt.name.name().to_owned(), full, true);
+        }
+        Ok(())
+    }
+
+    /// Where a module is stored: a temporary procedure in tempdb.
+    fn place_of_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<ModulePlace> {
+        if !super::is_temporary(&stmt.name) {
+            return Ok(ModulePlace {
+                database: self.session.database.to_string(),
+                name: stmt.name.clone(),
+                new: false,
+            });
+        }
+        let known = match stmt.mode {
+            ModuleMode::Create => None,
+            _ => self
+                .session
+                .module_itself(&stmt.name, &[ObjectKind::PROCEDURE])?,
+        };
+        let (full, new) = match (known, stmt.mode) {
+            (Some((_, module)), _) => (module.name.clone(), false),
+            (None, ModuleMode::Alter) => (stmt.name.name().to_owned(), false),
+            (None, _) => (
+                self.new_temporary(stmt.name.name(), stmt.name.line)
+                    .map_err(|e| e.with_state(3))?,
+                true,
+            ),
+        };
+        Ok(ModulePlace {
+            database: "tempdb".to_owned(),
+            name: ast::ObjectName::single(&full, stmt.name.line),
+            new,
         })
     }
 
@@ -203,6 +257,17 @@ impl Run<'_> {
         let known = ["RECOMPILE", "SCHEMABINDING"];
         if let Some(option) = stmt.options.iter().find(|o| !known.contains(&o.as_str())) {
             return Err(not_supported(&format!("WITH {option} of a module")));
+        }
+        if super::is_temporary(&stmt.name) {
+            let name = stmt.name.name();
+            match &stmt.kind {
+                ModuleKind::Procedure { .. } => {}
+                ModuleKind::View { .. } => {
+                    return Err(SqlError::new(&messages::TEMPORARY_VIEW, &[&name]));
+                }
+                ModuleKind::Trigger { .. } => return Err(not_supported("a temporary trigger")),
+                _ => return Err(SqlError::new(&messages::TEMPORARY_FUNCTION, &[])),
+            }
         }
         match &stmt.kind {
             ModuleKind::Procedure { params, body } => {
@@ -271,11 +336,14 @@ impl Run<'_> {
                 ));
             }
             let found = self.session.module_itself(name, &family(kind))?;
+            let database = match &found {
+                Some((db, _)) => db.db.name.clone(),
+                None => self.session.database.to_string(),
+            };
             if found.is_some() {
-                let database = self.session.database.clone();
                 self.not_bound(&database, name, &format!("DROP {}", word_of(kind)))?;
             }
-            self.define(command::OTHER, "DROPOBJ", |d| match &found {
+            self.define_in(&database, command::OTHER, "DROPOBJ", |d| match &found {
                 Some((_, module)) => d.db.catalog.drop_module(d.tx, module),
                 None if if_exists => Ok(()),
                 None => {

@@ -76,7 +76,7 @@ impl Run<'_> {
 
     /// One table of the session may take explicit identity values.
     fn identity_insert(&mut self, name: &ast::ObjectName, on: bool) -> SqlResult<()> {
-        let found = self.with_host(None, |h| h.target(name))?;
+        let found = self.ask_host(|h| h.target(name))?;
         let Some(Source::Table(table)) = found else {
             let error = SqlError::new(&messages::OBJECT_NOT_FOUND, &[&name.display()]);
             return Err(error);

@@ -85,7 +85,7 @@ impl Run<'_> {
             false => SqlError::new(&messages::PARTITION_VALUE_TYPE, &[&ordinal]),
         };
         let value = |run: &mut Self, ty: SqlType| {
-            let bound = run.with_host(None, |h| Binder::new(h).assigned("", ty, None, e))?;
+            let bound = run.ask_host(|h| Binder::new(h).assigned("", ty, None, e))?;
             run.evaluate(&bound, |e, cx| e.eval(&[], cx))
         };
         let id = match ty.id {
@@ -133,7 +133,7 @@ impl Run<'_> {
 
     pub(super) fn partition_number(&mut self, e: &ast::Expr) -> SqlResult<i64> {
         let ty = SqlType::BIGINT;
-        let bound = self.with_host(None, |h| Binder::new(h).assigned("", ty, None, e))?;
+        let bound = self.ask_host(|h| Binder::new(h).assigned("", ty, None, e))?;
         let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
         Ok(value.as_i64().unwrap_or(0))
     }

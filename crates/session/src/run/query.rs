@@ -20,7 +20,7 @@ impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
         let assigns = assignments(stmt)?;
         if let Some(name) = into(stmt) {
-            return self.select_into(stmt, name);
+            return self.settled(|run| run.select_into(stmt, name));
         }
         let mut sent = None;
         let mut result = self.select_once(at, stmt, assigns, &mut sent);
@@ -45,7 +45,7 @@ impl Run<'_> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p, _)) => p,
             _ => {
-                let plan = self.with_host(None, |h| Binder::new(h).parallel_select(stmt))?;
+                let plan = self.ask_host(|h| Binder::new(h).parallel_select(stmt))?;
                 let plan = Arc::new(plan);
                 let sizes = Arc::new(Sizes::of(&plan));
                 self.keep(at, Bound::Plan(plan.clone(), sizes));
@@ -148,7 +148,7 @@ impl Run<'_> {
         let dml = match known {
             Some(dml) => dml,
             None => {
-                let dml = Arc::new(self.with_host(None, bind)?);
+                let dml = Arc::new(self.ask_host(bind)?);
                 let sizes = Arc::new(dml.sizes());
                 self.keep(at, Bound::Dml(dml.clone(), sizes));
                 dml

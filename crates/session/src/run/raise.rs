@@ -105,7 +105,7 @@ impl Run<'_> {
         let mut own_severity = 0;
         let mut args = Vec::with_capacity(stmt.args.len());
         for a in &stmt.args {
-            let bound = self.with_host(None, |h| Binder::new(h).scalar(a))?;
+            let bound = self.ask_host(|h| Binder::new(h).scalar(a))?;
             let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
             args.push((bound.ty, value));
         }

@@ -197,7 +197,7 @@ impl Run<'_> {
         query: &ast::SelectStmt,
         view: &str,
     ) -> SqlResult<Vec<ModuleColumn>> {
-        let plan = self.with_host(None, |h| Binder::new(h).select(query))?;
+        let plan = self.ask_host(|h| Binder::new(h).select(query))?;
         super::module::view_columns(&plan.columns, named, view)?;
         let columns = plan.columns.iter().enumerate().map(|(i, c)| ModuleColumn {
             name: named.get(i).map_or(&*c.name, String::as_str).to_owned(),

@@ -1,8 +1,11 @@
-//! Temporary tables: `#t` for a session and what it calls, `##t` for everybody.
+//! Temporary tables and procedures: `#t` for a session and what it calls, `##t` for everybody.
 //!
-//! They are tables of tempdb. A local one has a name there that no other session's has: padded with underscores to 116
+//! They are tables and procedures of tempdb, whatever the current database; what stands before the name does not count. A local one has a name there that no other session's has: padded with underscores to 116
 //! characters and ended by twelve hexadecimal digits. It is dropped when the scope that made it ends; what was made or
 //! seen inside an open transaction is hidden at once and dropped when the transaction has ended.
+//!
+//! The body of a temporary procedure runs in the database in which it is called (*assumed*: as a `sp_` procedure of the
+//! system does), with the rights of whoever calls it: it opens nothing that its owner may see.
 
 use std::sync::Arc;
 
@@ -20,7 +23,7 @@ const TEMPDB: &str = "tempdb";
 /// Room for the user's part of a local temporary name.
 const NAME_LIMIT: usize = 116;
 
-/// A temporary table of the session.
+/// A temporary table or procedure of the session.
 #[derive(Clone, Debug)]
 pub struct TemporaryTable {
     /// As the user wrote it, with the `#`.
@@ -29,6 +32,7 @@ pub struct TemporaryTable {
     pub full: String,
     /// The nesting level that made it; it is dropped when that ends.
     pub level: u32,
+    pub procedure: bool,
 }
 
 /// Whether a name is one of a temporary table.
@@ -69,6 +73,27 @@ impl Session {
         known.find(|t| same(&t.name, name)).map(|t| t.full.as_str())
     }
 
+    /// The temporary procedure that a name means: its name in tempdb.
+    pub(crate) fn temporary_procedure(&self, name: &ast::ObjectName) -> Option<ast::ObjectName> {
+        let mut known = self.state.temporary.iter().rev();
+        let found = known.find(|t| t.procedure && same(&t.name, name.name()));
+        match found {
+            Some(t) => Some(in_tempdb(&t.full, name.line)),
+            None if name.name().starts_with("##") => Some(in_tempdb(name.name(), name.line)),
+            None => None,
+        }
+    }
+
+    /// Whether tempdb has an object of that name.
+    fn is_in_tempdb(&self, full: &str) -> SqlResult<bool> {
+        let Some(db) = self.instance.databases.find(TEMPDB) else {
+            return Ok(false);
+        };
+        let snapshot = db.catalog.snapshot()?;
+        let dbo = snapshot.schema("dbo");
+        Ok(dbo.is_some_and(|s| snapshot.find(s.id, full).is_some()))
+    }
+
     /// A temporary table by the user's name.
     pub(crate) fn temporary(&self, name: &ast::ObjectName) -> SqlResult<Option<Arc<dyn Table>>> {
         let full = match self.temporary_name(name.name()) {
@@ -99,18 +124,24 @@ impl Session {
         let known = std::mem::take(&mut state.temporary);
         let (gone, kept): (Vec<_>, Vec<_>) = known.into_iter().partition(|t| t.level >= level);
         state.temporary = kept;
-        state.hidden.extend(gone.into_iter().map(|t| t.full));
+        state.hidden.extend(gone);
         if self.transaction.is_some() || self.state.hidden.is_empty() {
             return;
         }
         let Some(db) = self.instance.databases.find(TEMPDB) else {
             return;
         };
-        for full in std::mem::take(&mut self.state.hidden) {
+        let _viewing = duramen_txn::definitions::view_as(&self.owner);
+        for gone in std::mem::take(&mut self.state.hidden) {
             let tx = self.new_transaction(TxnKind::Autocommit, "DROPOBJ");
             let ddl = Ddl::bare(&db, &tx);
-            // Nobody can see the table any more, and tempdb is made anew at every start: a failure loses space only.
-            let _ = match ddl.drop_table(&in_tempdb(&full, 0), true) {
+            // Nobody can see it any more, and tempdb is made anew at every start: a failure loses space only.
+            let name = in_tempdb(&gone.full, 0);
+            let dropped = match gone.procedure {
+                true => ddl.drop_procedure(&name),
+                false => ddl.drop_table(&name, true),
+            };
+            let _ = match dropped {
                 Ok(()) => self.finish(&tx, None),
                 Err(_) => self.instance.rollback(&tx, None),
             };
@@ -127,21 +158,19 @@ impl Run<'_> {
             ..stmt.clone()
         };
         self.define_in(TEMPDB, 0xC6, "CREATE TABLE", |d| d.create_table(&created))?;
-        self.note_temporary(name, full);
+        self.note_temporary(name, full, false);
         Ok(())
     }
 
-    /// A name in tempdb for a new temporary table; 2714 when the scope has one of that name.
+    /// A name in tempdb for a new temporary table or procedure; 2714 when the scope has one of that name.
     pub(super) fn new_temporary(&mut self, name: &str, line: u32) -> SqlResult<String> {
         let level = self.session.state.nesting;
         let known = &self.session.state.temporary;
         let mine = known.iter().rev().find(|t| same(&t.name, name));
         // A table whose creation was rolled back is in the list but not in the catalog.
-        if mine.is_some_and(|t| t.level == level) {
-            let there = self
-                .session
-                .temporary(&ast::ObjectName::single(name, line))?;
-            if there.is_some() {
+        if let Some(mine) = mine.filter(|t| t.level == level) {
+            let there = self.session.is_in_tempdb(&mine.full)?;
+            if there {
                 let error = SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]).with_state(6);
                 return Err(error.at_line(line as i32));
             }
@@ -163,13 +192,18 @@ impl Run<'_> {
         Ok(format!("{name}{padding}{spid:04X}{made:08X}"))
     }
 
-    /// Makes a table that was created visible. A global one lives until the session ends.
-    pub(super) fn note_temporary(&mut self, name: String, full: String) {
+    /// Makes a table or procedure that was created visible. A global one lives until the session ends.
+    pub(super) fn note_temporary(&mut self, name: String, full: String, procedure: bool) {
         let level = match name.starts_with("##") {
             true => 0,
             false => self.session.state.nesting,
         };
-        let table = TemporaryTable { name, full, level };
+        let table = TemporaryTable {
+            name,
+            full,
+            level,
+            procedure,
+        };
         self.session.state.temporary.push(table);
     }
 }

@@ -140,7 +140,7 @@ impl Run<'_> {
             return Ok(None);
         };
         let key = self.session.module_key(db.db.id, &module);
-        let version = self.session.instance.schema_version(true);
+        let version = self.session.schema_version(true);
         if let Some(known) = self.session.shared_program(&key, version) {
             return Ok(Some((module, known)));
         }

@@ -58,6 +58,7 @@ mod suspect_pages;
 mod system_procedures;
 mod tail_log;
 mod tempdb_files;
+mod uncommitted_names;
 mod versions;
 mod views;
 mod waiting;

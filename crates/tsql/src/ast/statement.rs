@@ -6,6 +6,9 @@ use super::*;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Batch {
     pub statements: Vec<Statement>,
+    /// The servers that names of four parts name, with their lines; what a synonym stands for is not looked at before it is
+    /// used.
+    pub servers: Vec<(String, u32)>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -94,7 +94,7 @@ impl Parser<'_> {
                 self.advance();
                 let name = self.object_name()?;
                 self.expect_word("FOR")?;
-                let target = self.object_name()?;
+                let target = self.dotted_name(4, "object")?;
                 Ok(StatementKind::CreateSynonym { name, target })
             }
             "EVENT" => {

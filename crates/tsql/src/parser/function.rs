@@ -148,6 +148,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn function_call(&mut self, name: ObjectName) -> SqlResult<FunctionCall> {
+        self.note_server(&name);
         let takes_datepart = name.parts.len() == 1
             && DATEPART_FUNCTIONS
                 .iter()

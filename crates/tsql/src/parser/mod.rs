@@ -56,7 +56,11 @@ impl Default for ParseOptions {
 pub fn parse_batch(sql: &str, options: &ParseOptions) -> SqlResult<Batch> {
     let mut parser = Parser::new(sql, options)?;
     let statements = parser.batch()?;
-    Ok(Batch { statements })
+    let servers = std::mem::take(&mut parser.servers);
+    Ok(Batch {
+        statements,
+        servers,
+    })
 }
 
 /// Parses a lone value expression, as stored for defaults and computed columns.
@@ -110,6 +114,8 @@ pub(crate) struct Parser<'a> {
     loops: usize,
     labels: Vec<(String, u32)>,
     gotos: Vec<(String, u32)>,
+    /// See [`Batch::servers`].
+    servers: Vec<(String, u32)>,
     /// What WITH XMLNAMESPACES has declared in the statement at hand, as a query's prolog.
     namespaces: String,
 }
@@ -126,6 +132,7 @@ impl<'a> Parser<'a> {
             loops: 0,
             labels: Vec::new(),
             gotos: Vec::new(),
+            servers: Vec::new(),
             namespaces: String::new(),
         })
     }
@@ -358,7 +365,16 @@ impl<'a> Parser<'a> {
     }
 
     fn object_name(&mut self) -> SqlResult<ObjectName> {
-        self.dotted_name(4, "object")
+        let name = self.dotted_name(4, "object")?;
+        self.note_server(&name);
+        Ok(name)
+    }
+
+    /// A name of four parts begins with a server's.
+    fn note_server(&mut self, name: &ObjectName) {
+        if let Some(server) = name.server().filter(|s| !s.is_empty()) {
+            self.servers.push((server.to_owned(), name.line));
+        }
     }
 
     /// Parts with dots between them; missing ones are empty, the last is there.

@@ -168,6 +168,8 @@ pub(super) struct OwnerState {
     pub log_used: AtomicU64,
     /// The session's transaction that runs, or ran last.
     pub transaction: AtomicU64,
+    /// See [`LockOwner::draft`].
+    pub drafts: [AtomicU64; 2],
     pub cancelled: AtomicBool,
     pub held: Mutex<Held>,
     /// A table on which IX or more is held, packed; 0: look into `held`. Set and cleared under its mutex, by those who
@@ -214,6 +216,7 @@ impl LockOwner {
             priority: AtomicI8::new(0),
             log_used: AtomicU64::new(0),
             transaction: AtomicU64::new(0),
+            drafts: Default::default(),
             cancelled: AtomicBool::new(false),
             turn: Mutex::new(()),
             waiting: Mutex::new(None),
@@ -234,6 +237,23 @@ impl LockOwner {
     /// The id of the transaction that takes locks in this owner's name.
     pub fn transaction(&self) -> u64 {
         self.0.transaction.load(Ordering::Relaxed)
+    }
+
+    /// What stands for the definitions that the owner's transaction has changed and not committed: a number that comes but
+    /// once, and another with each change; 0 while there are none. Those of tempdb count only where they are asked for.
+    #[inline]
+    pub fn draft(&self, temporary: bool) -> u64 {
+        let [permanent, tempdb] = &self.0.drafts;
+        let own = permanent.load(Ordering::Relaxed);
+        match temporary {
+            true => own.max(tempdb.load(Ordering::Relaxed)),
+            false => own,
+        }
+    }
+
+    /// Definitions that only this owner sees have become others; 0: there are none any more.
+    pub fn set_draft(&self, temporary: bool, stamp: u64) {
+        self.0.drafts[usize::from(temporary)].store(stamp, Ordering::Relaxed);
     }
 
     pub(crate) fn set_transaction(&self, id: u64) {

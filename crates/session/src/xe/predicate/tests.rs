@@ -7,7 +7,7 @@ use super::*;
 
 fn parsed(event: &str, condition: &str) -> EventPredicate {
     let text = format!("CREATE EVENT SESSION s ON SERVER ADD EVENT {event} (WHERE {condition})");
-    let Batch { statements } = parse_batch(&text, &ParseOptions::default()).expect("it parses");
+    let Batch { statements, .. } = parse_batch(&text, &ParseOptions::default()).expect("it parses");
     match &statements[0].kind {
         StatementKind::CreateEventSession(s) => s.events[0].predicate.clone().expect("a predicate"),
         other => panic!("{other:?}"),
