@@ -27,6 +27,8 @@ pub fn run(words: &[&str]) -> ExitCode {
 pub fn in_test(tally: &mut Tally) {
     let seeds = passes(&["--seeds", "1000"]);
     tally.step("1,000 seeds of crash and recovery", seeds);
+    let room = passes(&["--story", "room", "--seconds", "60"]);
+    tally.step("room on shared pages, for a minute", room);
     tally.step(
         "the log alone, crash after crash for a minute",
         log_test(

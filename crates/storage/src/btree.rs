@@ -15,6 +15,7 @@ pub(crate) mod fields;
 pub(crate) mod keys;
 mod split;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use duramen_base::{PageId, SqlResult};
@@ -188,38 +189,27 @@ impl Rowset {
         Ok(None)
     }
 
-    /// Inserts a row; with `uniquifier`, its last column is decided here.
+    /// Inserts a row whose bytes have been made, the table's lock held. A uniquifier that is taken is replaced by the next.
     pub(crate) fn btree_insert(
         &self,
         tx: &Transaction,
-        values: &[Value],
-        mut uniquifier: Option<i32>,
+        mut key: Vec<Value>,
+        mut row: Cow<'_, [u8]>,
     ) -> StorageResult<RowLocator> {
-        self.lock_object(tx, LockMode::IX)?;
         loop {
-            let numbered = uniquifier.map(|n| {
-                let mut row = values.to_vec();
-                if let Some(last) = row.last_mut() {
-                    *last = Value::Int(n);
+            match self.try_insert(tx, &key, &row)? {
+                Inserted::Done => return Ok(RowLocator::Key(key)),
+                Inserted::Wait(wanted) => {
+                    self.wait_for(tx, &wanted, false)?;
                 }
-                row
-            });
-            let values = numbered.as_deref().unwrap_or(values);
-            let key = self.keys().of_values(values);
-            let row = self.encode(tx, values)?;
-            loop {
-                match self.try_insert(tx, &key, &row)? {
-                    Inserted::Done => return Ok(RowLocator::Key(key)),
-                    Inserted::Wait(wanted) => {
-                        self.wait_for(tx, &wanted, false)?;
+                Inserted::NeedsRoom => {
+                    self.make_room(tx, &key, row.len(), PageSplitKind::INSERT)?;
+                }
+                Inserted::NextUniquifier(n) => {
+                    if let Some(last) = key.last_mut() {
+                        *last = Value::Int(n);
                     }
-                    Inserted::NeedsRoom => {
-                        self.make_room(tx, &key, row.len(), PageSplitKind::INSERT)?;
-                    }
-                    Inserted::NextUniquifier(n) => {
-                        uniquifier = Some(n);
-                        break;
-                    }
+                    row = Cow::Owned(self.renumber(tx, &row, n)?);
                 }
             }
         }
@@ -274,7 +264,7 @@ impl Rowset {
             self.storage.operations.asked(&wanted.resource);
             return Ok(Inserted::Wait(wanted));
         }
-        if !self.fits(p, row.len(), true) {
+        if !self.takes(tx, p, row.len()) {
             return Ok(Inserted::NeedsRoom);
         }
         self.refuse_conflict(tx, || self.key_place(key))?;
@@ -419,7 +409,8 @@ impl Rowset {
             .expect_record(slot)
             .map_err(|e| self.db.corrupt(id, e))?
             .to_vec();
-        if !self.fits(page.page(), row.len().saturating_sub(old.len()), false) {
+        let growth = row.len().saturating_sub(old.len());
+        if !self.grows(tx, page.page(), growth) {
             return Ok(Inserted::NeedsRoom);
         }
         self.refuse_conflict(tx, || self.key_place(key))?;
@@ -434,8 +425,8 @@ impl Rowset {
         let declared = &key[..key.len() - 1];
         let mut leaf = self.descend(declared, true)?;
         let mut largest = 0;
-        // The rightmost leaf that may hold an equal entry; the largest is there or on its left neighbour.
-        for _ in 0..2 {
+        // The rightmost leaf that may hold an equal entry; the largest is there, or on the next to the left that has any.
+        while !leaf.is_null() {
             let page: PageRead<'_> = self.db.read_page(leaf)?;
             let p = page.page();
             let (slot, _) = self.leaf_slot(leaf, p, declared, true)?;
@@ -452,9 +443,6 @@ impl Rowset {
                 break;
             }
             leaf = p.prev_page();
-            if leaf.is_null() {
-                break;
-            }
         }
         Ok(largest.saturating_add(1))
     }

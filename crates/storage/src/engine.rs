@@ -28,6 +28,7 @@ use crate::files::changed::ChangedExtents;
 use crate::files::fill::{FileState, PRIMARY};
 use crate::format::boot::Boot;
 use crate::free_space::{FreeSpace, class_of, has_class};
+use crate::kept_room;
 use crate::operations::Operations;
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 use crate::recovery::{Recoveries, RecoverySummary};
@@ -444,8 +445,24 @@ impl Database {
                 self.transactions.append(tx, &mut record, reserve)?
             }
         };
+        let undoes = matches!(role, Role::Compensation(_));
+        let before = kept_room::bytes_for(op, context, undoes, page.page()).map(|bytes| {
+            let mut xdes = [0; 8];
+            xdes[..6].copy_from_slice(&record[16..22]);
+            (XdesId(u64::from_le_bytes(xdes)), bytes)
+        });
         recycle(record);
         self.apply(id, page, op, context, lsn)?;
+        if let Some((xdes, before)) = before
+            && let Some(after) = kept_room::bytes_for(op, context, undoes, page.page())
+        {
+            let table = &self.transactions.table;
+            let p = &mut page.change();
+            kept_room::account(p, xdes, (before, after), context, |x| table.standing(x));
+            if undoes && has_class(context) {
+                self.room_again(id, page);
+            }
+        }
         if self.changed.epoch() != epoch {
             self.mark_changed(id, false)?;
         }

@@ -121,6 +121,15 @@ impl Database {
         Ok(())
     }
 
+    /// A rollback has given a page room, which others find as soon as it has ended. After a recovery they look at the PFS.
+    pub(crate) fn room_again(&self, id: PageId, page: &PageWrite<'_>) {
+        if !self.store.recovering.load(Ordering::SeqCst) {
+            let p = page.page();
+            let storage = self.storage(p.alloc_unit());
+            storage.free.lock().put(id, class_of(p));
+        }
+    }
+
     /// The class that the page will be in after `op`, when that is another one than now or the PFS may not have this one.
     pub(crate) fn class_after(
         &self,

@@ -16,6 +16,7 @@ use crate::btree::lock_info;
 use crate::change::{PageOp, Role};
 use crate::def::RowLocator;
 use crate::engine::Storage;
+use crate::format::FormatError;
 use crate::format::page::{BODY_BYTES, kind_of, page_type, record_kind};
 use crate::format::row::{forwarding_stub, forwarding_target, to_forwarded};
 use crate::free_space::class_of;
@@ -31,7 +32,12 @@ impl Rowset {
     pub(crate) fn heap_insert(&self, tx: &Transaction, values: &[Value]) -> SqlResult<RowLocator> {
         self.lock_object(tx, LockMode::IX)?;
         let row = self.encode(tx, values)?;
-        let (page, slot) = self.put_row(tx, &self.storage, &row, Lcx::HEAP)?;
+        self.heap_insert_made(tx, &row)
+    }
+
+    /// `heap_insert` of a row whose bytes have been made.
+    pub(crate) fn heap_insert_made(&self, tx: &Transaction, row: &[u8]) -> SqlResult<RowLocator> {
+        let (page, slot) = self.put_row(tx, &self.storage, row, Lcx::HEAP)?;
         Ok(RowLocator::Rid(page, slot))
     }
 
@@ -60,7 +66,12 @@ impl Rowset {
                 }
             };
             let p = page.page();
-            if p.alloc_unit() != storage.au || !self.fits(p, row.len(), true) {
+            let empty = match reuse {
+                true => p.first_free_slot(),
+                false => p.slot_count(),
+            };
+            let new_slot = empty == p.slot_count();
+            if p.alloc_unit() != storage.au || !self.takes_record(tx, p, row.len(), new_slot) {
                 let (ours, class) = (p.alloc_unit() == storage.au, class_of(p));
                 drop(page);
                 let mut free = storage.free.lock();
@@ -78,11 +89,16 @@ impl Rowset {
                 continue;
             }
             let mut slot = p.slot_count();
-            if reuse {
-                let free = p.first_free_slot();
-                if !self.has_versions(&Self::rid_place(id, free)) && self.lock_rid(tx, id, free) {
-                    slot = free;
-                }
+            if !new_slot
+                && !self.has_versions(&Self::rid_place(id, empty))
+                && self.lock_rid(tx, id, empty)
+            {
+                slot = empty;
+            }
+            if slot != empty && !self.takes_record(tx, p, row.len(), true) {
+                drop(page);
+                storage.free.lock().wait(id);
+                continue;
             }
             if !self.lock_rid(tx, id, slot) {
                 // Somebody waits for a slot that is not there yet: another page will do.
@@ -288,7 +304,6 @@ impl Rowset {
         self.db
             .change(tx, id, &mut page, &op, context, Role::Normal)?;
         storage.free.lock().put(id, class_of(page.page()));
-        self.reserve(tx, &mut page, row.len());
         Ok(())
     }
 
@@ -352,7 +367,10 @@ impl Rowset {
         if forwarded {
             self.remove(tx, &self.storage, (real_page, real_slot), Lcx::HEAP)?;
         }
-        self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))?;
+        if !self.heap_replace(tx, page, slot, &forwarding_stub(new_page, new_slot))? {
+            // No row is shorter than a stub.
+            return Err(self.db.corrupt(page, FormatError::NoSpace));
+        }
         self.free_lobs(tx, &old)?;
         Ok(true)
     }
@@ -374,15 +392,11 @@ impl Rowset {
             .map_err(|e| self.db.corrupt(id, e))?
             .to_vec();
         let growth = new.len().saturating_sub(old.len());
-        if growth > 0 && !self.fits(page.page(), growth, false) {
+        if growth > 0 && !self.grows(tx, page.page(), growth) {
             return Ok(false);
         }
         self.db
             .replace_record(tx, id, &mut page, (slot, &old, new), Lcx::HEAP)?;
-        let shrunk = old.len().saturating_sub(new.len());
-        if shrunk > 0 {
-            self.reserve(tx, &mut page, shrunk);
-        }
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@
 //! | `rowset`, `open`, `heap`, `btree`, `lob`, `cursor` | rows, and rowsets that are kept open for them |
 //! | `load` | many rows at once, page by page |
 //! | `free_space` | which heap and text pages have room |
+//! | `kept_room` | room that open transactions have freed, which stays their own |
 //! | `tempdb` | what is different about the database that dies with the process |
 //! | `reading`, `versioned` | how a read locks; rows as of a moment |
 //! | `checkpoint` | how, when and at what pace pages go down |
@@ -50,6 +51,7 @@ mod free_space;
 mod ghosts;
 mod heap;
 pub mod inspect;
+mod kept_room;
 mod load;
 mod lob;
 mod log_files;

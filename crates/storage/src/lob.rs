@@ -110,6 +110,28 @@ impl Rowset {
                 self.push_out(tx, c, f)?;
             }
         }
+        self.fit(tx, fields)
+    }
+
+    /// A row's bytes with another uniquifier. What is outside the row stays where it is.
+    pub(crate) fn renumber(&self, tx: &Transaction, row: &[u8], number: i32) -> SqlResult<Vec<u8>> {
+        let layout = &self.def.layout;
+        let mut fields = decode_fields(layout, row)?;
+        if let (Some(c), Some(f)) = (layout.columns.last(), fields.last_mut()) {
+            *f = field_of(c, &Value::Int(number))?;
+        }
+        if self.has_pieces() {
+            return self.fit(tx, fields);
+        }
+        match encode_fields(layout, &fields, None)? {
+            row if row.len() <= MAX_RECORD_BYTES => Ok(row),
+            row => Err(row_too_long(row.len())),
+        }
+    }
+
+    /// A row of these fields, the widest outside it as long as they do not fit.
+    fn fit(&self, tx: &Transaction, mut fields: Vec<Field<'_>>) -> SqlResult<Vec<u8>> {
+        let layout = &self.def.layout;
         loop {
             match encode_fields(layout, &fields, None) {
                 Ok(row) if row.len() <= MAX_RECORD_BYTES => return Ok(row),

@@ -1,5 +1,6 @@
 //! The front door to rows: one rowset of one database.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use duramen_base::{Lsn, PageId, SqlResult};
@@ -131,12 +132,36 @@ impl Rowset {
         if self.def.is_heap() {
             return Ok(self.heap_insert(tx, values)?);
         }
-        if !self.def.has_uniquifier() {
-            return self.btree_insert(tx, values, None);
+        self.lock_object(tx, LockMode::IX)?;
+        let mut numbered = Vec::new();
+        let values = match self.def.has_uniquifier() {
+            false => values,
+            true => {
+                numbered.extend_from_slice(values);
+                numbered.resize(self.def.layout.columns.len(), Value::Null);
+                if let Some(last) = numbered.last_mut() {
+                    *last = Value::Int(0);
+                }
+                &numbered
+            }
+        };
+        let key = self.keys().of_values(values);
+        let row = self.encode(tx, values)?;
+        self.btree_insert(tx, key, Cow::Owned(row))
+    }
+
+    /// Inserts a row whose bytes have been made, and its values outside the row written; `key` is a B-tree's. The table's
+    /// lock is held.
+    pub(crate) fn insert_made(
+        &self,
+        tx: &Transaction,
+        key: impl FnOnce() -> Vec<Value>,
+        row: &[u8],
+    ) -> StorageResult<RowLocator> {
+        match self.def.is_heap() {
+            true => Ok(self.heap_insert_made(tx, row)?),
+            false => self.btree_insert(tx, key(), Cow::Borrowed(row)),
         }
-        let mut row = values.to_vec();
-        row.resize(self.def.layout.columns.len(), Value::Null);
-        self.btree_insert(tx, &row, Some(0))
     }
 
     /// Deletes the row; false when it is not there (any more).

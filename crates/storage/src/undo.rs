@@ -177,6 +177,7 @@ impl Database {
             | PageOp::UndoDeleteSplit { .. }
             | PageOp::SetFreeSpace { .. } => return Ok(()),
             PageOp::Insert { slot, rows, .. } => {
+                let trims = context == Lcx::HEAP && self.may_trim(&page);
                 for (i, row) in rows.iter().enumerate().rev() {
                     let slot = slot + i as u16;
                     // All but the last step leave this record to be undone: the rest is found again.
@@ -186,11 +187,8 @@ impl Database {
                         self.change(tx, id, &mut page, &op, context, role)?;
                     }
                 }
-                if context == Lcx::HEAP {
-                    // A slot may be the place of versions of an older row.
-                    if !self.transactions.versioning.keeps() {
-                        page.change().trim_slots();
-                    }
+                if trims {
+                    page.change().trim_slots();
                 }
                 return Ok(());
             }
@@ -243,6 +241,12 @@ impl Database {
             file.free_extents.fetch_add(delta, SeqCst);
         }
         Ok(())
+    }
+
+    /// Whether empty slots at the end of a heap's page may go: a slot may be the place of versions of an older row, and
+    /// that of a row which somebody may put back (`kept_room`).
+    fn may_trim(&self, page: &PageWrite<'_>) -> bool {
+        page.page().reserved_bytes() == 0 && !self.transactions.versioning.keeps()
     }
 
     fn undo_logical(

@@ -37,7 +37,7 @@ pub use lock::{
     LockOwner, Resource,
 };
 pub use log::RecordLog;
-pub use table::TxnTable;
+pub use table::{Standing, TxnTable};
 pub use told::appending;
 pub use transaction::{DbPart, IsolationLevel, SavePoint, Transaction, TxnKind, XactState};
 pub use txlog::{ABORT_RESERVE, CommitLsns, TransactionLog};

@@ -111,6 +111,16 @@ pub struct ActiveInfo {
     pub prepared: bool,
 }
 
+/// How a transaction stands, and those that are older.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    Active,
+    /// An older one is active.
+    Ended,
+    /// No older one is, either.
+    Gone,
+}
+
 /// The transactions of one database that have logged something and not ended.
 #[derive(Debug)]
 pub struct TxnTable {
@@ -157,6 +167,16 @@ impl TxnTable {
     pub fn active(&self) -> Vec<ActiveInfo> {
         let active = self.active.lock();
         active.values().map(|entry| entry.info()).collect()
+    }
+
+    /// How a transaction stands that is or was in the table.
+    pub fn standing(&self, xdes: XdesId) -> Standing {
+        let active = self.active.lock();
+        match active.range(..=xdes).next_back() {
+            Some((youngest, _)) if *youngest == xdes => Standing::Active,
+            Some(_) => Standing::Ended,
+            None => Standing::Gone,
+        }
     }
 
     /// The list in the form of LOP_XACT_CKPT.

@@ -30,7 +30,7 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story partitions|standby|pages|files|full] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story partitions|standby|pages|files|full|room] | --seed S"
             );
             std::process::exit(2);
         }

@@ -1,13 +1,14 @@
 //! Stories of one session that does rare things, statement after statement, while power fails again and again: partitions
 //! that come, go and change tables; a standby that is looked at between two restores; pages or a file that are restored;
-//! a log that is full.
+//! a log that is full; pages that several open transactions fill and empty.
 //!
-//! One session, so that what must be there is known to the row. A statement that power has cut is done or not done; what
+//! One session, or several whose statements come one after the other, so that what must be there is known to the row. A statement that power has cut is done or not done; what
 //! was acknowledged and then made durable stays. The last start is followed by a clean shutdown and the check of all files.
 
 mod full;
 mod pages;
 mod partitions;
+mod room;
 mod standby;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub enum Story {
     Pages,
     Files,
     Full,
+    Room,
 }
 
 impl Story {
@@ -44,6 +46,7 @@ impl Story {
             "pages" => Some(Story::Pages),
             "files" => Some(Story::Files),
             "full" => Some(Story::Full),
+            "room" => Some(Story::Room),
             _ => None,
         }
     }
@@ -67,6 +70,7 @@ pub fn run_seed(story: Story, seed: u64) -> Result<Report, String> {
         Story::Standby => standby::run(seed),
         Story::Pages => pages::run(seed, pages::Part::Pages),
         Story::Full => full::run(seed),
+        Story::Room => room::run(seed),
         Story::Files => pages::run(seed, pages::Part::File),
     };
     ran.map_err(|e| format!("seed {seed}: {e}"))

@@ -10,7 +10,6 @@ use duramen_types::Value;
 
 use super::{Step, fields, lock_info};
 use crate::change::{PageOp, Role, difference};
-use crate::format::page::PageRef;
 use crate::pool::PageWrite;
 use crate::rowset::Rowset;
 
@@ -84,7 +83,11 @@ impl Rowset {
                     self.free_lobs(tx, &old)?;
                     return Ok(true);
                 }
-                Step::Done(None) => return Ok(false),
+                Step::Done(None) => {
+                    // Nobody will point to what was written for it.
+                    self.free_lobs(tx, &row)?;
+                    return Ok(false);
+                }
                 Step::Wait(wanted) => {
                     self.wait_for(tx, &wanted, false)?;
                 }
@@ -112,58 +115,12 @@ impl Rowset {
             .map_err(|e| self.db.corrupt(id, e))?
             .to_vec();
         let growth = row.len().saturating_sub(old.len());
-        if growth > 0 && !self.fits(page.page(), growth, false) {
+        if growth > 0 && !self.grows(tx, page.page(), growth) {
             return Ok(Step::Retry);
         }
         self.keep_version(tx, || self.key_place(key), Some(&old))?;
         self.modify_row(tx, id, &mut page, slot, &old, row)?;
         Ok(Step::Done(Some(old)))
-    }
-
-    /// Whether `bytes` more fit, leaving alone what undo of running transactions may need (`m_reservedCnt`).
-    pub(crate) fn fits(&self, p: PageRef<'_>, bytes: usize, new_slot: bool) -> bool {
-        let need = bytes + if new_slot { 2 } else { 0 };
-        let mut reserved = usize::from(p.reserved_bytes());
-        if p.slot_count() <= u16::from(!new_slot) {
-            // Alone on its page a row finds the room of its undo whatever becomes of it now, and room is kept for no row of
-            // another page: an empty one would be split at the new key, which may be its own separator.
-            reserved = 0;
-        }
-        if reserved > 0
-            && self
-                .db
-                .transactions
-                .table
-                .active()
-                .iter()
-                .all(|t| t.xdes > p.xdes())
-        {
-            reserved = 0;
-        }
-        need + reserved <= usize::from(p.free_bytes())
-    }
-
-    /// Keeps `bytes` free on the page until the running transactions have ended.
-    pub(crate) fn reserve(&self, tx: &Transaction, page: &mut PageWrite<'_>, bytes: usize) {
-        let xdes = tx.part(self.db.id).map(|p| p.xdes).unwrap_or_default();
-        let mut p = page.change();
-        let old = p.as_ref();
-        let stale = old.reserved_bytes() > 0
-            && self
-                .db
-                .transactions
-                .table
-                .active()
-                .iter()
-                .all(|t| t.xdes > old.xdes());
-        let kept = if stale {
-            0
-        } else {
-            usize::from(old.reserved_bytes())
-        };
-        let youngest = old.xdes().max(xdes);
-        p.set_reserved_bytes((kept + bytes).min(8096) as u16);
-        p.set_xdes(youngest);
     }
 
     /// The key of a row on `page` as its log records name it: of a base table's, which others may change meanwhile. A row of
@@ -206,10 +163,6 @@ impl Rowset {
             fields: &changed,
         };
         self.change(tx, id, page, &op, self.leaf_context(), Role::Logical)?;
-        let shrunk = old.len().saturating_sub(new.len());
-        if shrunk > 0 {
-            self.reserve(tx, page, shrunk);
-        }
         Ok(())
     }
 }

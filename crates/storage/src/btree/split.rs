@@ -29,8 +29,8 @@ impl Rowset {
         let mut exclusive = self.storage.latch.write();
         *exclusive += 1;
         let leaf = self.descend(key, true)?;
-        if self.has_room(leaf, key, len)?
-            || self.expunge_ghosts(tx, leaf)? > 0 && self.has_room(leaf, key, len)?
+        if self.has_room(tx, leaf, key, len)?
+            || self.expunge_ghosts(tx, leaf)? > 0 && self.has_room(tx, leaf, key, len)?
         {
             return Ok(());
         }
@@ -51,11 +51,17 @@ impl Rowset {
 
     /// Whether a row of `len` bytes with this key fits on the leaf. One that is there alone grows where it is: split off, it
     /// would leave an empty page behind, and the parent two entries of one key.
-    fn has_room(&self, leaf: PageId, key: &[Value], len: usize) -> SqlResult<bool> {
+    fn has_room(
+        &self,
+        tx: &Transaction,
+        leaf: PageId,
+        key: &[Value],
+        len: usize,
+    ) -> SqlResult<bool> {
         let page = self.db.read_page(leaf)?;
         let p = page.page();
         let is_alone = p.slot_count() == 1 && self.leaf_slot(leaf, p, key, false)?.1;
-        Ok(is_alone || self.fits(p, len, true))
+        Ok(is_alone || self.takes(tx, p, len))
     }
 
     /// Removes the ghosts of ended transactions from a leaf, and says how many. The tree latch is held.
@@ -185,14 +191,9 @@ impl Rowset {
                 self.db
                     .change(sys, id, &mut page, &cut, context, Role::Normal)?;
                 // Rows whose undo will need room may be on either side now.
-                let (reserved, xdes) = (page.page().reserved_bytes(), page.page().xdes());
-                if reserved > 0 {
-                    let mut p = right.change();
-                    p.set_reserved_bytes(reserved);
-                    p.set_xdes(xdes);
-                    if from == 0 {
-                        page.change().set_reserved_bytes(0);
-                    }
+                crate::kept_room::copy(page.page(), &mut right.change());
+                if from == 0 {
+                    crate::kept_room::clear(&mut page.change());
                 }
             }
             let link = PageOp::Links {

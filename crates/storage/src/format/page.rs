@@ -526,11 +526,16 @@ impl<'a> PageMut<'a> {
     /// Puts `record` into `slot` without moving other slots: an empty slot, or the slot after the last (heaps).
     /// Empty slots are made up to `slot` when it is further out (redo and undo of heap rows).
     pub fn put_record(&mut self, slot: u16, record: &[u8]) -> FormatResult<()> {
-        let count = self.as_ref().slot_count();
-        let new_slots = (usize::from(slot) + 1).saturating_sub(usize::from(count));
+        let mut count = self.as_ref().slot_count();
         if slot < count && self.as_ref().slot_offset(slot)? != 0 {
             return Err(FormatError::Corrupt("slot (it already has a record)"));
         }
+        if record.len() > usize::from(self.as_ref().free_bytes()) {
+            // A rollback may have dropped slots at the end that are there when its records are repeated.
+            self.trim_slots();
+            count = self.as_ref().slot_count();
+        }
+        let new_slots = (usize::from(slot) + 1).saturating_sub(usize::from(count));
         let need = record.len() + 2 * new_slots;
         if need > usize::from(self.as_ref().free_bytes()) {
             return Err(FormatError::NoSpace);

@@ -18,7 +18,6 @@ use crate::rowset::Rowset;
 
 /// Rows as columns and as bytes.
 pub(super) struct Batch<'r> {
-    columns: &'r [Arc<Column>],
     keys: KeyColumns<'r>,
     bytes: Vec<u8>,
     /// Where each row ends in `bytes`.
@@ -39,7 +38,6 @@ impl<'r> Batch<'r> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         rowset.encode_rows(tx, columns, rows, &mut bytes, &mut ends)?;
         Ok(Batch {
-            columns,
             keys: KeyColumns::new(rowset, columns),
             bytes,
             ends,
@@ -64,11 +62,6 @@ impl<'r> Batch<'r> {
 
     pub fn rows(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         range.map(|i| self.row(i))
-    }
-
-    /// All values of a row.
-    pub fn values(&self, i: usize) -> Vec<Value> {
-        self.columns.iter().map(|c| c.get(i)).collect()
     }
 
     /// The values of a row's key, in the order of the rowset's keys.

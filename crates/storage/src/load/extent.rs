@@ -284,6 +284,9 @@ impl Database {
         };
         let role = Role::Compensation(lsn);
         self.change(tx, id, &mut page, &op, context, role)?;
+        if heap && extent.kind == page_type::DATA {
+            self.room_again(id, &page);
+        }
         Ok(())
     }
 }

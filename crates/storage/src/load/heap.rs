@@ -129,11 +129,7 @@ impl Rowset {
         if p.alloc_unit() != self.storage.au {
             return Ok(None);
         }
-        let room = match self.fits(p, usize::from(p.free_bytes()), false) {
-            true => usize::from(p.free_bytes()),
-            false => 0,
-        };
-        let n = batch.fitting(rows.clone(), room);
+        let n = batch.fitting(rows.clone(), self.room(tx, p));
         if n == 0 {
             return Ok(Some(0));
         }

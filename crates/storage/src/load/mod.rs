@@ -137,7 +137,9 @@ impl Load {
             let taken = taken.map_err(failed(at))?;
             if taken == 0 {
                 self.settle(tx, true).map_err(failed(at))?;
-                let one = rowset.insert(tx, &batch.values(at)).map_err(fail(at))?;
+                // As it is packed: what is outside the row has been written for it.
+                let one = rowset.insert_made(tx, || batch.key(at), batch.row(at));
+                let one = one.map_err(fail(at))?;
                 if locate {
                     located.push(one);
                 }

@@ -107,7 +107,9 @@ impl Load {
         *exclusive += 1;
         let key = batch.key(rows.start);
         let last = match rowset.last_leaf(&key)? {
-            Some((id, page)) if batch.fitting(rows.clone(), rowset.room(page.page())) == 0 => id,
+            Some((id, page)) if batch.fitting(rows.clone(), rowset.room(tx, page.page())) == 0 => {
+                id
+            }
             // Somebody was faster: the rows go where they belong now.
             _ => return Ok(0),
         };
@@ -176,7 +178,7 @@ impl Rowset {
         let Some((id, mut page)) = self.last_leaf(&key)? else {
             return Ok(AtEdge::No);
         };
-        let room = self.room(page.page());
+        let room = self.room(tx, page.page());
         let n = batch.fitting(rows.clone(), room);
         if n == 0 {
             return Ok(AtEdge::Full);
@@ -225,7 +227,7 @@ impl Rowset {
                 true => at + 1,
                 false => self.below(id, p, slot, batch, at..rows.end)?,
             };
-            let n = batch.fitting(at..end, self.room(p));
+            let n = batch.fitting(at..end, self.room(tx, p));
             let n = self.claim(tx, batch, at..at + n, &[id])?;
             if n == 0 {
                 break;
@@ -248,15 +250,6 @@ impl Rowset {
         let entry = p.expect_record(slot).map_err(|e| self.db.corrupt(id, e))?;
         let key = self.keys().of_leaf(&self.def.layout, entry)?;
         Ok(rows.start + 1 + batch.below(rows.start + 1..rows.end, &key))
-    }
-
-    /// Bytes of a leaf that new rows may take: what undo may need is left alone.
-    fn room(&self, p: PageRef<'_>) -> usize {
-        let free = usize::from(p.free_bytes());
-        match self.fits(p, free, false) {
-            true => free,
-            false => free.saturating_sub(usize::from(p.reserved_bytes())),
-        }
     }
 
     /// Locks and versions of rows that go to these pages, which are latched or known to nobody. How many rows may go.

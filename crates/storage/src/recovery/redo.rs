@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
 use duramen_os::{DiskFile, IoError};
+use duramen_txn::Standing;
 use duramen_wal::record::{Lcx, Lop, RecordView};
 
-use crate::change::PageOp;
+use crate::change::{PHYSICAL, PageOp};
 use crate::engine::Engine;
 use crate::error::{corrupt, recovery_error};
 use crate::files::DbStore;
@@ -20,6 +21,7 @@ use crate::files::grow::expand_error;
 use crate::format::boot::FileHeader;
 use crate::format::page::{PageMut, PageRef};
 use crate::format::{FormatError, FormatResult, PageBytes};
+use crate::kept_room;
 use crate::pool::PageWrite;
 
 /// A database whose pages are brought up to its log; its log may not be open yet.
@@ -87,14 +89,36 @@ impl Change<'_> {
         Err(recovery_error(db, self.lsn, &what))
     }
 
+    /// A rollback that takes rows out of a heap.
+    fn takes_rows_out(&self, context: Lcx) -> bool {
+        context == Lcx::HEAP && matches!(self.op, PageOp::Delete { .. } | PageOp::Remove { .. })
+    }
+
+    /// Rows that a split has moved here: what was kept for them on their page stands in no record.
+    fn moves_rows(&self, view: &RecordView<'_>) -> bool {
+        let physical = view.page().is_some_and(|f| f.row_flags & PHYSICAL != 0);
+        let leaf = matches!(view.context(), Lcx::CLUSTERED | Lcx::INDEX_LEAF);
+        physical && leaf && matches!(self.op, PageOp::Insert { .. })
+    }
+
     fn repeat(&self, view: &RecordView<'_>, p: &mut PageMut<'_>) -> FormatResult<()> {
+        let trims = view.is_compensation() && self.takes_rows_out(view.context());
+        let unkept = p.as_ref().reserved_bytes() == 0;
+        let (context, undoes) = (view.context(), view.is_compensation());
+        let before = kept_room::bytes_for(&self.op, context, undoes, p.as_ref());
         self.op.apply(self.id, view.context(), p)?;
-        if view.is_compensation()
-            && view.context() == Lcx::HEAP
-            && matches!(self.op, PageOp::Delete { .. } | PageOp::Remove { .. })
-        {
+        if trims && unkept {
             // As the rollback did: the rows that came later have filled these bytes.
             p.trim_slots();
+        }
+        let after = kept_room::bytes_for(&self.op, context, undoes, p.as_ref());
+        if let (Some(before), Some(after)) = (before, after) {
+            // Who has ended meanwhile is seen when somebody looks.
+            let active = |_| Standing::Active;
+            kept_room::account(p, view.xdes(), (before, after), context, active);
+        }
+        if self.moves_rows(view) {
+            kept_room::keep_all(p, view.xdes());
         }
         p.set_lsn(self.lsn);
         Ok(())

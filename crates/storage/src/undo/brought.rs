@@ -104,9 +104,9 @@ impl Database {
             let done = at == brought.rows.len();
             let role = Role::Compensation(if done { next } else { lsn });
             let op = PageOp::Remove { slot, count };
+            let trims = brought.heap && self.may_trim(&page);
             self.change(tx, id, &mut page, &op, context, role)?;
-            if brought.heap && !self.transactions.versioning.keeps() {
-                // A slot may be the place of versions of an older row.
+            if trims {
                 page.change().trim_slots();
             }
             from = id;
