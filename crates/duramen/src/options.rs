@@ -17,6 +17,12 @@ usage: duramen serve [OPTIONS]
   --tls-key FILE           its key, PEM; both or neither
   --force-encryption on|off  refuse clients that do not encrypt (default off)
   --drive X=DIR            directory of the paths X:\\...       (default DATA-DIR/drives/X)
+  --backup-dir DIR         of backups without a full path, and of those of
+                           who is no sysadmin                  (default DATA-DIR/backup)
+  --file-dir DIR           where who is no sysadmin may make database files, besides DATA-DIR
+                           and the folders of drives; again for more
+  --max-tempdb SIZE        of tempdb's files and what spills   (default a quarter of what is free)
+  --keep-free PERCENT      of each volume, for logs and recovery (default 5)
   --max-memory SIZE        e.g. 512MB, 2GB                     (default half of the memory)
   --log-profile PROFILE    2012, 2014, 2019, 2022 or native    (default native)
   --log-sector SIZE        auto, 512 or 4096                   (default auto)
@@ -39,6 +45,13 @@ pub struct Options {
     /// Clients that do not encrypt are refused.
     pub force_encryption: bool,
     pub drives: Vec<(char, PathBuf)>,
+    /// `None`: a folder of the data directory.
+    pub backup_dir: Option<PathBuf>,
+    pub file_dirs: Vec<PathBuf>,
+    /// `None`: a quarter of what is free.
+    pub max_tempdb: Option<u64>,
+    /// Per cent of each volume.
+    pub keep_free: u32,
     /// `None`: half of the memory.
     pub max_memory: Option<u64>,
     pub profile: LogProfile,
@@ -79,6 +92,10 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
         tls_key: None,
         force_encryption: false,
         drives: Vec::new(),
+        backup_dir: None,
+        file_dirs: Vec::new(),
+        max_tempdb: None,
+        keep_free: duramen_os::KEPT_PERCENT,
         max_memory: None,
         profile: LogProfile::Native,
         sector: None,
@@ -131,7 +148,7 @@ pub fn parse(args: &[String], environment_password: Option<String>) -> Result<Pa
     Ok(Parsed::Run(Box::new(options)))
 }
 
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 17] = [
     "--data-dir",
     "--listen",
     "--admin-listen",
@@ -140,6 +157,10 @@ const FLAGS: [&str; 13] = [
     "--tls-key",
     "--force-encryption",
     "--drive",
+    "--backup-dir",
+    "--file-dir",
+    "--max-tempdb",
+    "--keep-free",
     "--max-memory",
     "--log-profile",
     "--log-sector",
@@ -176,6 +197,20 @@ fn set(options: &mut Options, flag: &str, value: String) -> Result<(), String> {
                 return Err(bad("the drive is given twice"));
             }
             options.drives.push(drive);
+        }
+        "--backup-dir" => options.backup_dir = Some(PathBuf::from(value)),
+        "--file-dir" => options.file_dirs.push(PathBuf::from(value)),
+        "--max-tempdb" => {
+            let bytes = size(&value).ok_or_else(|| bad("not a size such as 20GB"))?;
+            if bytes < 64 << 20 {
+                return Err(bad("at least 64MB"));
+            }
+            options.max_tempdb = Some(bytes);
+        }
+        "--keep-free" => {
+            let percent = value.trim_end_matches('%').parse().ok();
+            let percent = percent.filter(|p| *p <= 50);
+            options.keep_free = percent.ok_or_else(|| bad("not a number from 0 to 50"))?;
         }
         "--max-memory" => {
             let bytes = size(&value).ok_or_else(|| bad("not a size such as 512MB"))?;
@@ -269,6 +304,13 @@ mod tests {
             "--drive=F:=/slow",
             "--max-memory",
             "2GB",
+            "--backup-dir=/b",
+            "--file-dir=/one",
+            "--file-dir",
+            "/two",
+            "--max-tempdb",
+            "1G",
+            "--keep-free=2%",
             "--log-profile",
             "2012",
             "--log-sector=512",
@@ -290,6 +332,9 @@ mod tests {
             [('E', PathBuf::from("/fast")), ('F', PathBuf::from("/slow"))]
         );
         assert_eq!(options.max_memory, Some(2 << 30));
+        assert_eq!(options.backup_dir, Some(PathBuf::from("/b")));
+        assert_eq!(options.file_dirs, [PathBuf::from("/one"), "/two".into()]);
+        assert_eq!((options.max_tempdb, options.keep_free), (Some(1 << 30), 2));
         assert_eq!(options.profile, LogProfile::V2012);
         assert_eq!(options.sector, Some(512));
         assert!(!options.instant_file_init && options.large_extents);
@@ -309,6 +354,9 @@ mod tests {
             &["--drive", "EE=/x"],
             &["--drive", "E=/x", "--drive", "e=/y"],
             &["--max-memory", "1KB"],
+            &["--max-tempdb", "1MB"],
+            &["--keep-free", "51"],
+            &["--keep-free", "x"],
             &["--max-memory", "99999999999T"],
             &["--log-profile", "2008"],
             &["--log-sector", "1024"],

@@ -1,14 +1,14 @@
 //! `duramen serve`: from flags to a running server and back.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_lab::dashboard::Dashboard;
 use duramen_os::{DiskFile, Env, OpenOptions, machine, random, thread};
 use duramen_server::{Credential, EngineBackend, Server, ServerConfig, TlsSetup};
-use duramen_session::{Instance, InstanceConfig, StorageConfig};
+use duramen_session::{FilesConfig, Instance, InstanceConfig, StorageConfig};
 
 use crate::console::say;
 use crate::options::{self, Options, Parsed};
@@ -47,6 +47,8 @@ fn serve(options: &Options) -> Result<(), String> {
     // Where the kernel refuses, as many clients come in as it allows.
     let _ = machine::raise_open_files();
     let dir = &options.data_dir;
+    duramen_session::refuse_newer_directory(&env, dir).map_err(|e| text(&e))?;
+    duramen_os::keep_back(options.keep_free);
     env.disk
         .create_dir_all(dir)
         .map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -181,18 +183,18 @@ fn exclusive(env: &Env, dir: &Path) -> Result<Arc<dyn DiskFile>, String> {
     }
 }
 
+fn absolute(dir: &Path) -> PathBuf {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}
+
 fn storage(env: &Env, options: &Options) -> StorageConfig {
     StorageConfig {
         // The catalog keeps file paths: they must hold whatever the next start's directory is.
-        data_dir: std::path::absolute(&options.data_dir)
-            .unwrap_or_else(|_| options.data_dir.clone()),
+        data_dir: absolute(&options.data_dir),
         drives: options
             .drives
             .iter()
-            .map(|(letter, dir)| {
-                let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
-                (*letter, dir)
-            })
+            .map(|(letter, dir)| (*letter, absolute(dir)))
             .collect(),
         memory: options
             .max_memory
@@ -202,6 +204,11 @@ fn storage(env: &Env, options: &Options) -> StorageConfig {
             .sector
             .unwrap_or_else(|| env.disk.sector_bytes(&options.data_dir)),
         instant_file_init: options.instant_file_init,
+        files: FilesConfig {
+            backup_dir: options.backup_dir.as_deref().map(absolute),
+            file_dirs: options.file_dirs.iter().map(|d| absolute(d)).collect(),
+            max_tempdb: options.max_tempdb,
+        },
     }
 }
 

@@ -41,6 +41,33 @@ pub struct OpenOptions {
 /// A name space of files.
 pub trait Disk: Send + Sync + Debug {
     fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn DiskFile>, IoError>;
+    /// Opens a file that a user has named, for writing. By whatever name: [`IoError::InUse`] when the process has it
+    /// open, and nobody else gets it for writing until this handle is closed. With `below` only inside one of these
+    /// directories, links followed: else [`IoError::Denied`], as for everything that is no plain file.
+    ///
+    /// Nothing is written, cut or created before that is known, but that a new file may be made and taken away again.
+    fn open_named(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+        below: Option<&[PathBuf]>,
+    ) -> Result<Arc<dyn DiskFile>, IoError> {
+        let _ = (path, options, below);
+        Err(IoError::Denied)
+    }
+    /// The one name without links, `.` and `..` that a name stands for; the last part, and only that, need not be there.
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError> {
+        Ok(path.to_owned())
+    }
+    /// Whether two names are of one file that is there.
+    fn same_file(&self, a: &Path, b: &Path) -> bool {
+        a == b && self.exists(a)
+    }
+    /// Whether this process has the file open, by whatever name.
+    fn is_open(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
     fn remove(&self, path: &Path) -> Result<(), IoError>;
     /// Replaces `to` when it exists. Atomic; durable after [`Disk::sync_dir`] of the directory.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError>;
@@ -52,6 +79,11 @@ pub trait Disk: Send + Sync + Debug {
     fn sync_dir(&self, dir: &Path) -> Result<(), IoError>;
     /// Bytes that may still be written below `path`.
     fn free_space(&self, path: &Path) -> Result<u64, IoError>;
+    /// What may be taken below `path` by what can be refused: what is free beyond what the volume keeps back for logs and
+    /// recovery.
+    fn room(&self, path: &Path) -> Result<u64, IoError> {
+        self.free_space(path)
+    }
     /// Bytes of the volume below `path`; where nobody knows, what is free of it.
     fn total_space(&self, path: &Path) -> Result<u64, IoError> {
         self.free_space(path)
@@ -88,7 +120,20 @@ pub trait DiskFile: Send + Sync + Debug {
     fn is_direct(&self) -> bool;
     /// The operating system's number for the open file, as people see it in `/proc`; a simulated one has its own.
     fn handle(&self) -> u64;
+    /// [`Disk::room`] of the volume it is on.
+    fn room(&self) -> Result<u64, IoError> {
+        Ok(u64::MAX)
+    }
     /// Keeps every other process from doing the same until this file is closed; false when one has been faster.
     /// Two servers must not open one data directory.
     fn try_lock(&self) -> Result<bool, IoError>;
+}
+
+/// Whether a path without links is inside one of the directories, which may have links; one that is not there holds nothing.
+pub(crate) fn is_below(disk: &dyn Disk, path: &Path, dirs: &[PathBuf]) -> bool {
+    let inside = |dir: &PathBuf| {
+        let dir = disk.canonical(dir);
+        dir.is_ok_and(|dir| path != dir && path.starts_with(dir))
+    };
+    dirs.iter().any(inside)
 }

@@ -12,6 +12,8 @@ pub enum IoError {
     Exists,
     /// The operating system refuses access.
     Denied,
+    /// This process, or another one, has the file and does not share it.
+    InUse,
     /// The file was opened read-only, or the file system is.
     ReadOnly,
     /// The disk is full (or a quota is).
@@ -25,15 +27,15 @@ pub enum IoError {
 }
 
 impl IoError {
-    /// The operating system's error number, as messages print it.
+    /// The error number, as messages print it: Windows', which SQL Server's messages have on every system.
     pub fn code(&self) -> i32 {
         match self {
             IoError::NotFound => 2,
-            IoError::Exists => 17,
-            IoError::Denied => 13,
-            IoError::ReadOnly => 30,
-            IoError::NoSpace => 28,
-            // Windows' ERROR_HANDLE_EOF, which SQL Server's messages print for a short read.
+            IoError::Exists => 80,
+            IoError::Denied => 5,
+            IoError::InUse => 32,
+            IoError::ReadOnly => 19,
+            IoError::NoSpace => 112,
             IoError::Eof => 38,
             // Windows' ERROR_OPERATION_ABORTED.
             IoError::GivenUp => 995,
@@ -51,7 +53,9 @@ impl IoError {
         match e {
             Errno::NOENT => IoError::NotFound,
             Errno::EXIST => IoError::Exists,
-            Errno::ACCESS | Errno::PERM => IoError::Denied,
+            // A directory, or a link where none may be, is no file that could be opened.
+            Errno::ACCESS | Errno::PERM | Errno::ISDIR | Errno::LOOP => IoError::Denied,
+            Errno::NOTDIR | Errno::NAMETOOLONG => IoError::NotFound,
             Errno::ROFS => IoError::ReadOnly,
             Errno::NOSPC | Errno::DQUOT => IoError::NoSpace,
             other => IoError::Os {
@@ -73,12 +77,15 @@ impl IoError {
 impl fmt::Display for IoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            IoError::NotFound => f.write_str("no such file or directory"),
-            IoError::Exists => f.write_str("the file exists"),
-            IoError::Denied => f.write_str("access is denied"),
-            IoError::ReadOnly => f.write_str("read-only file or file system"),
-            IoError::NoSpace => f.write_str("no space left on the disk"),
-            IoError::Eof => f.write_str("read beyond the end of the file"),
+            IoError::NotFound => f.write_str("The system cannot find the file specified."),
+            IoError::Exists => f.write_str("The file exists."),
+            IoError::Denied => f.write_str("Access is denied."),
+            IoError::InUse => f.write_str(
+                "The process cannot access the file because it is being used by another process.",
+            ),
+            IoError::ReadOnly => f.write_str("The media is write protected."),
+            IoError::NoSpace => f.write_str("There is not enough space on the disk."),
+            IoError::Eof => f.write_str("Reached the end of the file."),
             IoError::GivenUp => f.write_str("given up by whoever asked for it"),
             IoError::Os { code, call } => write!(f, "{call} failed: operating system error {code}"),
         }

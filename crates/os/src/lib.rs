@@ -11,7 +11,9 @@
 //! 1. No primitive panics in the real world. In a simulation the only unwinding is the simulation's own end.
 //! 2. A write that returned from [`DiskFile::write_durable_at`] survives a crash; one that returned from
 //!    [`DiskFile::write_at`] survives only after a later [`DiskFile::sync`] returned.
-//! 3. Alignment is the business of this room: callers may pass any buffer, offset and length.
+//! 3. A file that a user has named is opened by [`Disk::open_named`], which finds out by the opened file itself whether it
+//!    is one that the process has open, and refuses it then.
+//! 4. Alignment is the business of this room: callers may pass any buffer, offset and length.
 
 // `pages` is the one exception.
 #![deny(unsafe_code)]
@@ -22,10 +24,12 @@ mod aligned;
 mod disk;
 mod error;
 pub mod machine;
+mod open_files;
 mod pages;
 pub mod random;
 mod real;
 pub mod sim;
+mod sparing;
 pub mod stack;
 pub mod sync;
 pub mod thread;
@@ -37,4 +41,5 @@ pub use disk::{Disk, DiskFile, Env, OpenOptions};
 pub use error::IoError;
 pub use pages::{ArenaPage, PageArena};
 pub use real::RealDisk;
+pub use sparing::{KEPT_PERCENT, keep_back, sparing};
 pub use volatile::volatile;

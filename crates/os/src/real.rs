@@ -7,15 +7,13 @@
 
 mod dir;
 mod file;
+mod open;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-
+use crate::disk::is_below;
 use crate::{Disk, DiskFile, IoError, OpenOptions};
-use file::RealFile;
 
 /// The machine's own disk.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,35 +21,32 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn DiskFile>, IoError> {
-        let mut flags = OFlags::CLOEXEC;
-        flags |= if options.read_only {
-            OFlags::RDONLY
-        } else {
-            OFlags::RDWR
-        };
-        let mut first = flags;
-        if options.create || options.create_new {
-            first |= OFlags::CREATE;
+        open::open(path, options)
+    }
+
+    fn open_named(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+        below: Option<&[PathBuf]>,
+    ) -> Result<Arc<dyn DiskFile>, IoError> {
+        let path = self.canonical(path)?;
+        if below.is_some_and(|dirs| !is_below(self, &path, dirs)) {
+            return Err(IoError::Denied);
         }
-        if options.create_new {
-            first |= OFlags::EXCL;
-        }
-        let mode = Mode::from_raw_mode(0o640);
-        let open = |flags| loop {
-            match rustix::fs::open(path, flags, mode) {
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e),
-                Ok(fd) => return Ok(fd),
-            }
-        };
-        let buffered = open(first).map_err(|e| IoError::from_errno(e, "open"))?;
-        let direct = if options.direct {
-            // EINVAL is how file systems refuse; any other refusal still leaves a file that works.
-            open(flags | OFlags::DIRECT).ok()
-        } else {
-            None
-        };
-        Ok(Arc::new(RealFile::new(buffered, direct)))
+        open::open_alone(&path, options, below.is_some())
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError> {
+        dir::canonical(path)
+    }
+
+    fn same_file(&self, a: &Path, b: &Path) -> bool {
+        open::same_file(a, b)
+    }
+
+    fn is_open(&self, path: &Path) -> bool {
+        open::is_open(path)
     }
 
     fn remove(&self, path: &Path) -> Result<(), IoError> {
@@ -87,6 +82,11 @@ impl Disk for RealDisk {
     fn free_space(&self, path: &Path) -> Result<u64, IoError> {
         let s = rustix::fs::statvfs(path).map_err(|e| IoError::from_errno(e, "statvfs"))?;
         Ok(s.f_bavail.saturating_mul(s.f_frsize))
+    }
+
+    fn room(&self, path: &Path) -> Result<u64, IoError> {
+        let s = rustix::fs::statvfs(path).map_err(|e| IoError::from_errno(e, "statvfs"))?;
+        Ok(dir::room(&s))
     }
 
     fn total_space(&self, path: &Path) -> Result<u64, IoError> {

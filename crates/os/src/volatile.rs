@@ -48,6 +48,9 @@ impl DiskFile for VolatileFile {
     fn is_direct(&self) -> bool {
         self.0.is_direct()
     }
+    fn room(&self) -> Result<u64, IoError> {
+        self.0.room()
+    }
     fn try_lock(&self) -> Result<bool, IoError> {
         self.0.try_lock()
     }

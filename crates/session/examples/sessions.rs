@@ -60,6 +60,7 @@ fn start(dir: &std::path::Path) -> Arc<Instance> {
         profile: Default::default(),
         sector: 4096,
         instant_file_init: true,
+        files: Default::default(),
     };
     let config = InstanceConfig {
         sa_password: "Sessions-1".to_owned(),

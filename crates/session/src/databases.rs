@@ -9,8 +9,8 @@ mod tempdb;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, FileId, SessionId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
@@ -22,6 +22,7 @@ use duramen_txn::{DelayedDurability, IsolationLevel, Transaction, TxnKind};
 use duramen_types::CollationId;
 use duramen_wal::{Growth, LogFileSpec, LogProfile};
 
+use crate::places::{FilesConfig, resolve};
 use crate::statistics::Statistics;
 use crate::stored::Shapes;
 use crate::unavailable::Unavailable;
@@ -74,6 +75,8 @@ pub struct StorageConfig {
     pub sector: u32,
     /// Whether the space of data files is only allocated, not written, when they are made and when they grow.
     pub instant_file_init: bool,
+    /// Places and space for files.
+    pub files: FilesConfig,
 }
 
 /// An open database with its catalog and its entry in `master`.
@@ -214,6 +217,8 @@ pub struct Databases {
     pub(crate) opening: crate::startup::Opening,
     /// See `startup::damaged`.
     pub(crate) stand_in: std::sync::atomic::AtomicBool,
+    /// Of tempdb's files that have none of their own.
+    pub(crate) tempdb_limits: OnceLock<tempdb::Limits>,
 }
 
 impl Databases {
@@ -227,7 +232,7 @@ impl Databases {
         }
     }
 
-    pub(crate) fn folders(&self) -> crate::xe::file::Folders {
+    pub(crate) fn event_folders(&self) -> crate::xe::file::Folders {
         let (config, disk) = (self.config.clone(), self.engine.env.disk.clone());
         crate::xe::file::Folders {
             disk: disk.clone(),
@@ -440,26 +445,6 @@ impl Databases {
     }
 }
 
-/// `X:\a\b` through the drive map; any other letter is a folder of the data directory.
-fn resolve(config: &StorageConfig, disk: &dyn duramen_os::Disk, path: &str) -> PathBuf {
-    let mut chars = path.chars();
-    let (Some(letter), Some(':')) = (chars.next(), chars.next()) else {
-        return PathBuf::from(path);
-    };
-    let letter = letter.to_ascii_uppercase();
-    let root = match config.drives.get(&letter) {
-        Some(dir) => dir.clone(),
-        None => config.data_dir.join("drives").join(letter.to_string()),
-    };
-    let rest = chars.as_str().replace('\\', "/");
-    let full = root.join(rest.trim_start_matches('/'));
-    if let Some(parent) = full.parent() {
-        // A directory that cannot be made is found missing when the file is made.
-        let _ = disk.create_dir_all(parent);
-    }
-    full
-}
-
 pub fn durability_of(options: u64) -> DelayedDurability {
     if options & option::DELAYED_FORCED != 0 {
         DelayedDurability::Forced
@@ -505,7 +490,7 @@ pub fn os_error(e: &IoError, path: &Path) -> SqlError {
     SqlError::new(&messages::CREATE_FILE_OS_ERROR, &[&code, &path.display()])
 }
 
-/// 5133 when the directory of a new file is not there, 5170 when the file is.
+/// 5133 when the directory of a new file is not there, 5170 when the file is, 1834 when it is a database's that has it not.
 pub fn os_exists(databases: &Databases, shown: &str) -> SqlResult<()> {
     let path = databases.resolve(shown);
     let disk = &databases.engine.env.disk;
@@ -517,5 +502,12 @@ pub fn os_exists(databases: &Databases, shown: &str) -> SqlResult<()> {
     if disk.exists(&path) {
         return Err(SqlError::new(&messages::FILE_ALREADY_EXISTS, &[&shown]));
     }
-    Ok(())
+    // Also a file that is not there may be a database's: tempdb's of the next start, one of a database that is offline.
+    match databases.database_with(&path) {
+        Some(name) => Err(SqlError::new(
+            &messages::FILE_IN_USE_BY_DATABASE,
+            &[&shown, &name],
+        )),
+        None => Ok(()),
+    }
 }

@@ -12,13 +12,16 @@
 //! 2. A disk that takes no entry stops nothing, and nobody waits for a file to be synced. What could not be opened or
 //!    written is said to the echo, once until it works again.
 //! 3. The echo is called under no lock of this room: whoever reads it may take its time.
-//! 4. In a simulation there is no file: worlds of one process must not see each other.
+//! 4. It never takes more than its files' bound: a full file is followed by a new one (`file`), and an error that repeats is
+//!    counted instead of written (`repeats`).
+//! 5. In a simulation there is no file: worlds of one process must not see each other.
 
 mod deadlock;
 pub(crate) mod entry;
 pub(crate) mod file;
 mod hear;
 mod preamble;
+mod repeats;
 mod said;
 
 use std::collections::VecDeque;
@@ -33,6 +36,7 @@ use duramen_os::{Env, IoError};
 use self::entry::Entry;
 use self::file::{Archive, Files};
 pub(crate) use self::preamble::shown_name;
+use self::repeats::Repeats;
 use crate::activity::Activity;
 use crate::databases::StorageConfig;
 use crate::dbcc::TraceFlags;
@@ -46,14 +50,34 @@ pub type Echo = Arc<dyn Fn(&str) + Send + Sync>;
 /// Entries that wait for the file at most.
 const QUEUE: usize = 1000;
 
+const CYCLED: &str =
+    "The error log has been reinitialized. See the previous log for older entries.";
+
 /// An entry and whose work it is part of.
 struct Waiting {
     entry: Entry,
     who: Option<Arc<Activity>>,
 }
 
+#[derive(Default)]
+struct Queue {
+    entries: VecDeque<Waiting>,
+    repeats: Repeats,
+}
+
+impl Queue {
+    /// Whether there was room.
+    fn put(&mut self, entry: Entry, who: Option<Arc<Activity>>) -> bool {
+        let room = self.entries.len() < QUEUE;
+        if room {
+            self.entries.push_back(Waiting { entry, who });
+        }
+        room
+    }
+}
+
 pub struct ErrorLog {
-    queue: Global<VecDeque<Waiting>>,
+    queue: Global<Queue>,
     missed: AtomicU64,
     files: Mutex<Option<Files>>,
     /// The file did not take the last entries.
@@ -76,7 +100,7 @@ impl ErrorLog {
             false => Some(files.cycle()),
         };
         let log = Arc::new(ErrorLog {
-            queue: Global::new(VecDeque::new()),
+            queue: Global::new(Queue::default()),
             missed: AtomicU64::new(0),
             files: Mutex::new(begun.is_some().then_some(files)),
             refused: AtomicBool::new(false),
@@ -126,18 +150,36 @@ impl ErrorLog {
 
     /// An error: its numbers, then its text.
     pub(crate) fn error(&self, source: &str, error: &SqlError, state: u8, text: &str) {
-        self.put(numbers(source, error, state), crate::origin::current());
-        self.say(source, text);
+        let number = i64::from(error.number);
+        self.put_error(
+            number,
+            [numbers(source, error, state), Entry::new(source, text)],
+        );
+        self.flush();
+    }
+
+    /// An error's two entries, unless it comes too often.
+    fn put_error(&self, number: i64, entries: [Entry; 2]) {
+        let who = crate::origin::current();
+        let missed = self.queue.write(|q| {
+            let mut missed = 0;
+            let mut say = Vec::new();
+            let admitted = q.repeats.admit(number, &entries[1].text, &mut say);
+            for text in say {
+                missed += u64::from(!q.put(Entry::new("Server", &text), None));
+            }
+            if admitted {
+                for entry in entries {
+                    missed += u64::from(!q.put(entry, who.clone()));
+                }
+            }
+            missed
+        });
+        self.missed.fetch_add(missed, Relaxed);
     }
 
     fn put(&self, entry: Entry, who: Option<Arc<Activity>>) {
-        let kept = self.queue.write(|q| {
-            let room = q.len() < QUEUE;
-            if room {
-                q.push_back(Waiting { entry, who });
-            }
-            room
-        });
+        let kept = self.queue.write(|q| q.put(entry, who));
         self.missed.fetch_add(u64::from(!kept), Relaxed);
     }
 
@@ -154,7 +196,15 @@ impl ErrorLog {
     }
 
     fn write(&self, files: Option<&mut Files>, written: &mut Vec<Waiting>) {
-        let mut waiting: Vec<Waiting> = self.queue.write(|q| q.drain(..).collect());
+        let (mut waiting, over) = self.queue.write(|q| {
+            let mut over = Vec::new();
+            q.repeats.expire(&mut over);
+            (q.entries.drain(..).collect::<Vec<Waiting>>(), over)
+        });
+        waiting.extend(over.into_iter().map(|text| Waiting {
+            entry: Entry::new("Server", &text),
+            who: None,
+        }));
         let missed = self.missed.swap(0, Relaxed);
         if missed > 0 {
             let text = format!("{missed} messages came too fast to be written.");
@@ -168,6 +218,14 @@ impl ErrorLog {
             for w in &waiting {
                 text.push_str(&w.entry.line());
                 text.push('\n');
+            }
+            if files.is_full(text.len()) && files.cycle().is_ok() {
+                let lines = self.preamble.iter().map(String::as_str);
+                let head: String = lines
+                    .chain([CYCLED])
+                    .map(|line| Entry::new("Server", line).line() + "\n")
+                    .collect();
+                text.insert_str(0, &head);
             }
             if !text.is_empty() {
                 // What the disk does not take is lost: the echo has it, and this.
@@ -225,10 +283,7 @@ impl ErrorLog {
         for line in &self.preamble {
             self.put(Entry::new("Server", line), None);
         }
-        self.say(
-            source,
-            "The error log has been reinitialized. See the previous log for older entries.",
-        );
+        self.say(source, CYCLED);
         Ok(())
     }
 
@@ -312,6 +367,7 @@ mod tests {
             profile: Default::default(),
             sector: 4096,
             instant_file_init: true,
+            files: Default::default(),
         }
     }
 
@@ -357,6 +413,29 @@ mod tests {
         let all = texts(&log, 0);
         let last = all.last().map(String::as_str);
         assert_eq!(last, Some("5 messages came too fast to be written."));
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_a_new_one_and_repeats_are_counted() {
+        let disk = SimDisk::new(1);
+        let log = ErrorLog::start(&disk.env(), &config(), None);
+        let long = "x".repeat(1 << 20);
+        for n in 0..40 {
+            log.say("spid51", &format!("{n} {long}"));
+        }
+        let bytes: Vec<u64> = log.list().iter().map(|a| a.bytes).collect();
+        assert_eq!(bytes.len(), 3, "{bytes:?}");
+        assert!(bytes.iter().all(|b| *b <= file::MOST_BYTES), "{bytes:?}");
+        let all = texts(&log, 0);
+        assert_eq!(all[0], crate::version::text());
+        assert!(all.iter().any(|t| t == CYCLED) && all.last().unwrap().starts_with("39 "));
+        let error = SqlError::new(&messages::DIVIDE_BY_ZERO, &[]);
+        for _ in 0..100_000 {
+            log.error("spid51", &error, 1, &error.message);
+        }
+        let all = texts(&log, 0);
+        let said = |part: &str| all.iter().filter(|t| t.contains(part)).count();
+        assert_eq!((said("Error: 8134"), said(&error.message)), (20, 20));
     }
 
     #[test]

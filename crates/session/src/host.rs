@@ -612,7 +612,7 @@ impl Host for HostView<'_> {
 
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
         let databases = &self.session.instance.databases;
-        crate::spill::create(&databases.engine.env, &databases.config.data_dir)
+        crate::spill::create(&databases.engine, &databases.config.data_dir)
     }
 
     fn session(&self) -> &dyn Any {

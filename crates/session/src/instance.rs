@@ -140,13 +140,15 @@ impl Instance {
     ) -> SqlResult<(Arc<Instance>, Later)> {
         let id = crate::xe::next_instance();
         let _owned = duramen_os::thread::own(id);
+        // The error log's files move up at a start: that is writing, too.
+        crate::startup::refuse_newer_directory(env, &config.storage.data_dir)?;
         let error_log = ErrorLog::start(env, &config.storage, echo);
         let told = error_log.clone();
         let notice = Arc::new(move |text: &str| told.server(text));
         let workspace = crate::startup::workspace_bytes(config.storage.memory);
         let (databases, later) = Databases::start(env, config.storage.clone(), Some(notice))?;
         let locks = databases.engine.locks.clone();
-        let folders = databases.folders();
+        let folders = databases.event_folders();
         let xe = Xe::new(
             id,
             &config.server_name,

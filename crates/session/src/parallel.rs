@@ -184,7 +184,7 @@ impl Host for Helper<'_> {
     }
     fn spill_file(&self) -> SqlResult<Box<dyn SpillFile>> {
         let databases = &self.of.context.instance.databases;
-        crate::spill::create(&databases.engine.env, &databases.config.data_dir)
+        crate::spill::create(&databases.engine, &databases.config.data_dir)
     }
     fn bind_default(&self, _: &str) -> SqlResult<Expr> {
         nobody()

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use duramen_base::SqlResult;
 use duramen_observe::{WaitType, wait};
-use duramen_os::{Disk, DiskFile, Env, IoError, OpenOptions, volatile};
+use duramen_os::{DiskFile, Env, IoError, OpenOptions, sparing, volatile};
 use duramen_query::spill::SpillFile;
+use duramen_storage::{Engine, no_room_to_spill};
 
 use crate::databases::os_error;
 
@@ -19,9 +20,9 @@ const WRITE_BYTES: usize = 256 << 10;
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A file of one operator; see the module.
-#[derive(Debug)]
 struct TempFile {
-    disk: Arc<dyn Disk>,
+    engine: Arc<Engine>,
+    number: u64,
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     written: u64,
@@ -30,18 +31,26 @@ struct TempFile {
 }
 
 /// Makes a file in tempdb's directory.
-pub(crate) fn create(env: &Env, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = dir.join(format!("{PREFIX}{number}.tmp"));
+pub(crate) fn create(engine: &Arc<Engine>, dir: &Path) -> SqlResult<Box<dyn SpillFile>> {
     let options = OpenOptions {
-        create: true,
+        create_new: true,
         ..OpenOptions::default()
     };
-    let failed = |e: IoError| os_error(&e, &path);
-    let file = volatile(env.disk.open(&path, &options).map_err(failed)?);
-    file.set_len(0).map_err(failed)?;
+    // Another instance of the process may have a number in the same directory's way; a link that leads elsewhere is not
+    // followed.
+    let (number, path, file) = loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!("{PREFIX}{number}.tmp"));
+        match engine.env.disk.open(&path, &options) {
+            Ok(file) => break (number, path, volatile(file)),
+            Err(IoError::Exists) => {}
+            Err(e) => return Err(os_error(&e, &path)),
+        }
+    };
+    let file = sparing(file).map_err(|e| os_error(&e, &path))?;
     Ok(Box::new(TempFile {
-        disk: env.disk.clone(),
+        engine: engine.clone(),
+        number,
         path,
         file,
         written: 0,
@@ -66,8 +75,16 @@ impl SpillFile for TempFile {
         self.pending.extend_from_slice(bytes);
         if self.pending.len() >= WRITE_BYTES {
             let _wait = wait(WaitType::IO_COMPLETION);
+            let bytes = self.pending.len() as u64;
+            self.engine.take_spill(bytes, self.number)?;
             let written = self.file.write_at(&self.pending, self.written);
-            written.map_err(|e| os_error(&e, &self.path))?;
+            written.map_err(|e| {
+                self.engine.give_spill(bytes);
+                match e {
+                    IoError::NoSpace => no_room_to_spill(self.number),
+                    e => os_error(&e, &self.path),
+                }
+            })?;
             duramen_observe::count_spilled(self.pending.len() as u64);
             self.written += self.pending.len() as u64;
             self.pending.clear();
@@ -93,7 +110,8 @@ impl SpillFile for TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         // One that stays goes at the next start.
-        let _ = self.disk.remove(&self.path);
+        let _ = self.engine.env.disk.remove(&self.path);
+        self.engine.give_spill(self.written);
     }
 }
 
@@ -103,6 +121,7 @@ mod tests {
 
     use duramen_os::Env;
     use duramen_os::sim::Simulation;
+    use duramen_storage::{Engine, EngineConfig};
 
     use super::{WRITE_BYTES, create, remove_old};
 
@@ -112,7 +131,12 @@ mod tests {
             let env = Env::with_disk(sim.disk());
             let dir = Path::new("/data");
             env.disk.create_dir_all(dir).unwrap();
-            let mut file = create(&env, dir).unwrap();
+            let config = EngineConfig {
+                memory: 1 << 20,
+                doublewrite_path: "/duramen.dwb".into(),
+            };
+            let engine = Engine::new(&env, &config).unwrap();
+            let mut file = create(&engine, dir).unwrap();
             let mut places = Vec::new();
             for i in 0..40u8 {
                 let block = vec![i; WRITE_BYTES / 7 + usize::from(i)];
@@ -123,10 +147,19 @@ mod tests {
                 file.read(*at, &mut found).unwrap();
                 assert_eq!(&found, block);
             }
-            let left = create(&env, dir).unwrap();
+            engine.set_max_tempdb(6 * WRITE_BYTES as u64);
+            let full = file.append(&vec![1; WRITE_BYTES]).unwrap_err();
+            assert_eq!((full.number, full.severity), (1105, 17));
+            let left = create(&engine, dir).unwrap();
             assert_eq!(env.disk.list(dir).unwrap().len(), 2);
             drop(file);
             assert_eq!(env.disk.list(dir).unwrap().len(), 1);
+            let mut next = create(&engine, dir).unwrap();
+            for _ in 0..6 {
+                next.append(&vec![1; WRITE_BYTES]).unwrap();
+            }
+            assert!(next.append(&vec![1; WRITE_BYTES]).is_err());
+            drop(next);
             std::mem::forget(left);
             remove_old(&env, dir).unwrap();
             assert_eq!(env.disk.list(dir).unwrap().len(), 0);

@@ -10,14 +10,18 @@ mod damaged;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, Registry};
 use duramen_os::sync::{Condvar, Mutex, RwLock, channel};
 use duramen_os::{Env, IoError, OpenOptions, thread};
-use duramen_storage::{CreateDatabase, Database, Engine, EngineConfig, Notice};
+use duramen_storage::format::version::{refuse_newer, too_new, version_of_file};
+use duramen_storage::{
+    CreateDatabase, DOUBLEWRITE_VERSION, Database, Engine, EngineConfig, Notice,
+    doublewrite_version,
+};
 use duramen_txn::gate::GateHub;
 use duramen_wal::Growth;
 
@@ -28,6 +32,10 @@ use crate::databases::{
 /// Where the first VLF of a log file begins.
 const VLF_AT: u64 = 8192;
 const MARKER: &str = "duramen.instance";
+/// The marker is this and a number, which goes up when what a data directory consists of changes.
+const MARKER_BEGINS: &str = "duramen ";
+const MARKER_VERSION: u8 = 1;
+const DOUBLEWRITE: &str = "duramen.dwb";
 const MB: u64 = 1 << 20;
 /// Where the logs of the system databases begin; those of others begin above model's.
 const FIRST_LOG_SEQ: u32 = 31;
@@ -70,6 +78,41 @@ impl Opening {
     }
 }
 
+/// 948 when a newer server has made or upgraded what is in a data directory. Only read: nothing may be written before this is
+/// known. A database of users is asked when it is opened.
+pub fn refuse_newer_directory(env: &Env, dir: &Path) -> SqlResult<()> {
+    let disk = &*env.disk;
+    let mark = {
+        let options = OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        };
+        let mut bytes = [0; 16];
+        let mut read = || {
+            let file = disk.open(&dir.join(MARKER), &options)?;
+            let length = file.len()?.min(bytes.len() as u64) as usize;
+            file.read_at(&mut bytes[..length], 0)
+        };
+        // One that is not there, or not whole yet, says nothing.
+        let _ = read();
+        bytes
+    };
+    let text = String::from_utf8_lossy(&mark);
+    let number = text.strip_prefix(MARKER_BEGINS);
+    let number = number.and_then(|n| n.split(['\n', '\0']).next()?.parse().ok());
+    too_new("master", number, MARKER_VERSION)?;
+    let doublewrite = dir.join(DOUBLEWRITE);
+    let version = doublewrite_version(disk, &doublewrite);
+    too_new(DOUBLEWRITE, version, DOUBLEWRITE_VERSION)?;
+    for name in ["master", "model", "msdb"] {
+        for extension in ["mdf", "ldf"] {
+            let path = dir.join(format!("{name}.{extension}"));
+            refuse_newer(name, version_of_file(disk, &path))?;
+        }
+    }
+    Ok(())
+}
+
 /// What is opened when the server can already work.
 #[derive(Default)]
 pub struct Later(Vec<DatabaseEntry>);
@@ -95,7 +138,7 @@ impl Databases {
         crate::spill::remove_old(env, &dir)?;
         let engine_config = EngineConfig {
             memory: config.memory - workspace_bytes(config.memory),
-            doublewrite_path: dir.join("duramen.dwb"),
+            doublewrite_path: dir.join(DOUBLEWRITE),
         };
         let engine = Engine::new(env, &engine_config)?;
         engine.set_instant_file_init(config.instant_file_init);
@@ -113,6 +156,7 @@ impl Databases {
             generation: AtomicU64::new(1),
             opening: Opening::default(),
             stand_in: AtomicBool::new(false),
+            tempdb_limits: OnceLock::new(),
         };
         let later = match fresh {
             true => all.make_system(env, &marker).map(|()| Later::default())?,
@@ -163,7 +207,8 @@ impl Databases {
         &self,
         kept: Option<&DatabaseEntry>,
     ) -> SqlResult<(CreateDatabase, DatabaseEntry)> {
-        let files = kept.map_or_else(|| self.tempdb_files(), Databases::tempdb_listed);
+        let mut files = kept.map_or_else(|| self.tempdb_files(), Databases::tempdb_listed);
+        self.limit_tempdb(&mut files);
         let spec = self.create_spec(DbId::TEMPDB, "tempdb", (&files.0, &files.1), FIRST_LOG_SEQ)?;
         let entry = entry_of(DbId::TEMPDB, "tempdb", &files.0, &files.1);
         if kept.is_some() {
@@ -258,7 +303,8 @@ impl Databases {
             .disk
             .open(marker, &options)
             .map_err(|e| os_error(&e, marker))?;
-        file.write_at(b"duramen 1\n", 0)
+        let text = format!("{MARKER_BEGINS}{MARKER_VERSION}\n");
+        file.write_at(text.as_bytes(), 0)
             .map_err(|e| os_error(&e, marker))?;
         file.sync().map_err(|e| os_error(&e, marker))?;
         env.disk

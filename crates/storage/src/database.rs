@@ -29,6 +29,7 @@ use crate::files::{DataFile, DataFileInfo, DataFileSpec, DbStore};
 use crate::format::PageBytes;
 use crate::format::boot::{BOOT_PAGE, Boot, DATABASE_VERSION, OwnBoot};
 use crate::format::page::seal;
+use crate::format::version::{refuse_newer, version_in};
 use crate::log_files::log_header;
 use crate::operations::PageWaits;
 use crate::recovery::{Pass, RecoverySummary};
@@ -158,6 +159,7 @@ impl Database {
             .ok_or_else(|| SqlError::new(&messages::FILES_NOT_FOUND, &[]))?;
         let file = DataFile::open(env, primary)?;
         file.take_length()?;
+        refuse_newer(&spec.name, version_in(&*file.handle))?;
         let files = vec![Arc::new(file)];
         // The binding in page 0 and the boot page may themselves be torn: the double-write file goes by the GUID that
         // either of them still shows.

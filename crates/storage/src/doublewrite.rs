@@ -26,7 +26,7 @@ use crc32c::crc32c;
 use duramen_base::planted::{self, Bug};
 use duramen_base::{PAGE_BYTES, PageId, SqlResult};
 use duramen_os::sync::{Mutex, RwLock, RwLockReadGuard};
-use duramen_os::{AlignedBuf, DiskFile, Env, IoError, OpenOptions};
+use duramen_os::{AlignedBuf, Disk, DiskFile, Env, IoError, OpenOptions};
 
 use crate::error::io_error;
 use crate::files::{DataFile, DbStore};
@@ -71,6 +71,26 @@ pub(crate) struct DoubleWrite {
     /// else is waited for while it is held.
     places: RwLock<()>,
 }
+
+/// The version of a double-write file; `None` where there is none, or nothing in it.
+pub fn doublewrite_version(disk: &dyn Disk, path: &Path) -> Option<u8> {
+    let options = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    let file = disk.open(path, &options).ok()?;
+    let version = |half| {
+        let mut head = [0; 16];
+        file.read_at(&mut head, half_of(half)).ok()?;
+        let (prefix, last) = head.split_at(15);
+        let own = prefix == &MAGIC[..15];
+        last[0].checked_sub(b'0').filter(|_| own)
+    };
+    version(0).max(version(1))
+}
+
+/// The version that is written.
+pub const DOUBLEWRITE_VERSION: u8 = MAGIC[15] - b'0';
 
 impl DoubleWrite {
     /// Opens or makes the file and reads the last batch.

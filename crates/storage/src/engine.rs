@@ -33,6 +33,7 @@ use crate::operations::Operations;
 use crate::pool::{PageRead, PageWrite, Pool, PoolStats};
 use crate::recovery::{Recoveries, RecoverySummary};
 use crate::row_counts::{CountState, RowCount};
+use crate::temp_space::TempSpace;
 use crate::truncation::Truncation;
 
 /// What the engine is started with.
@@ -66,6 +67,7 @@ pub struct Engine {
     pub(crate) suspects: crate::suspects::Shared,
     /// Told of a database that was shut down, and why.
     pub(crate) on_shut_down: OnceLock<ShutDownHook>,
+    pub(crate) temp_space: TempSpace,
     /// Changes of definitions in all catalogs, and of those the ones in tempdb's.
     definitions: [AtomicU64; 2],
     /// The last number given to definitions that are not committed.
@@ -114,6 +116,7 @@ impl Engine {
             recoveries: Arc::default(),
             suspects: Arc::default(),
             on_shut_down: OnceLock::new(),
+            temp_space: TempSpace::new(),
             checkpoint_debt: AtomicU32::new(CHECKPOINT_DEBT),
         }))
     }

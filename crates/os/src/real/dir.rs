@@ -1,6 +1,6 @@
 //! Directories and the device below them.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -24,6 +24,21 @@ pub(super) fn create_all(dir: &Path) -> Result<(), IoError> {
     }
 }
 
+/// The name without links; the last part need not be there, and is no link that leads nowhere.
+pub(super) fn canonical(path: &Path) -> Result<PathBuf, IoError> {
+    let err = |e| IoError::from_std(&e, "realpath");
+    match std::fs::canonicalize(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        found => return found.map_err(err),
+    }
+    let Some(Component::Normal(name)) = path.components().next_back() else {
+        return Err(IoError::NotFound);
+    };
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let dir = std::fs::canonicalize(parent.unwrap_or(Path::new("."))).map_err(err)?;
+    Ok(dir.join(name))
+}
+
 pub(super) fn sync(dir: &Path) -> Result<(), IoError> {
     let dir = if dir.as_os_str().is_empty() {
         Path::new(".")
@@ -34,6 +49,16 @@ pub(super) fn sync(dir: &Path) -> Result<(), IoError> {
     let fd = rustix::fs::open(dir, flags, Mode::empty())
         .map_err(|e| IoError::from_errno(e, "open directory"))?;
     rustix::fs::fsync(&fd).map_err(|e| IoError::from_errno(e, "fsync directory"))
+}
+
+/// What a volume has beyond what is kept back.
+pub(super) fn room(s: &rustix::fs::StatVfs) -> u64 {
+    let bytes = |blocks: u64| blocks.saturating_mul(s.f_frsize);
+    crate::sparing::room_of(
+        bytes(s.f_bavail),
+        bytes(s.f_blocks),
+        crate::sparing::kept_percent(),
+    )
 }
 
 /// What the kernel says about the block device that holds `path`; a partition asks its disk.

@@ -8,10 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fs::{FallocateFlags, FlockOperation, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::open::FileKey;
+use crate::open_files::Held;
 use crate::{AlignedBuf, DiskFile, IoError};
 
 #[derive(Debug)]
 pub(super) struct RealFile {
+    /// Given back before the descriptors are closed.
+    _held: Held<FileKey>,
     buffered: OwnedFd,
     direct: Option<OwnedFd>,
     /// Offsets and lengths of direct I/O are multiples of this, and so are its addresses (a power of two).
@@ -28,9 +32,10 @@ thread_local! {
 const KEEP_BYTES: usize = 1 << 20;
 
 impl RealFile {
-    pub(super) fn new(buffered: OwnedFd, direct: Option<OwnedFd>) -> RealFile {
+    pub(super) fn new(held: Held<FileKey>, buffered: OwnedFd, direct: Option<OwnedFd>) -> RealFile {
         let align = direct.as_ref().map_or(1, direct_alignment);
         RealFile {
+            _held: held,
             buffered,
             direct,
             align,
@@ -196,6 +201,12 @@ impl DiskFile for RealFile {
         use std::os::fd::AsRawFd;
         let fd = self.direct.as_ref().unwrap_or(&self.buffered);
         u64::try_from(fd.as_raw_fd()).unwrap_or(0)
+    }
+
+    fn room(&self) -> Result<u64, IoError> {
+        let s = rustix::fs::fstatvfs(&self.buffered);
+        s.map(|s| super::dir::room(&s))
+            .map_err(|e| IoError::from_errno(e, "fstatvfs"))
     }
 
     fn is_direct(&self) -> bool {

@@ -1,8 +1,9 @@
 //! The real disk: every shape of buffer, offset and length comes back as written, direct or not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{AlignedBuf, Env, IoError, OpenOptions};
+use crate::{AlignedBuf, Disk, DiskFile, Env, IoError, OpenOptions, RealDisk};
 
 fn options(direct: bool) -> OpenOptions {
     OpenOptions {
@@ -96,4 +97,136 @@ fn names_can_be_made_listed_renamed_and_removed() {
     assert!(disk.list(&deep).unwrap().is_empty());
     assert!(disk.free_space(&deep).unwrap() > 0);
     assert!(matches!(disk.sector_bytes(&deep), 512 | 4096));
+}
+
+fn named(path: &Path) -> Result<Arc<dyn DiskFile>, IoError> {
+    let options = OpenOptions {
+        create: true,
+        direct: true,
+        ..OpenOptions::default()
+    };
+    RealDisk.open_named(path, &options, None)
+}
+
+#[test]
+fn a_file_that_is_open_is_known_by_every_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let create = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let held = RealDisk.open(&at("held"), &create).unwrap();
+    held.write_at(b"bytes", 0).unwrap();
+    std::fs::create_dir(at("sub")).unwrap();
+    std::fs::hard_link(at("held"), at("hard")).unwrap();
+    std::os::unix::fs::symlink(at("held"), at("soft")).unwrap();
+    std::os::unix::fs::symlink(dir.path(), at("sub/dir")).unwrap();
+    let fd = format!("/proc/self/fd/{}", held.handle());
+    for name in [
+        at("held"),
+        at("hard"),
+        at("soft"),
+        at("sub/../held"),
+        at("sub/dir/held"),
+        at("./held"),
+        PathBuf::from(fd),
+    ] {
+        assert!(RealDisk.is_open(&name), "{name:?}");
+        assert_eq!(named(&name).err(), Some(IoError::InUse), "{name:?}");
+    }
+    drop(held);
+    assert!(!RealDisk.is_open(&at("hard")));
+    let alone = named(&at("soft")).unwrap();
+    assert_eq!(
+        RealDisk.open(&at("hard"), &create).err(),
+        Some(IoError::InUse)
+    );
+    let mut bytes = [0; 5];
+    alone.read_at(&mut bytes, 0).unwrap();
+    assert_eq!(&bytes, b"bytes");
+}
+
+#[test]
+fn only_plain_files_are_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+    let reading = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    for name in [at("pipe"), "/dev/null".into(), dir.path().to_owned()] {
+        assert_eq!(
+            RealDisk.open(&name, &reading).err(),
+            Some(IoError::Denied),
+            "{name:?}"
+        );
+    }
+    for name in [
+        at("pipe"),
+        at("dangling"),
+        "/dev/null".into(),
+        "/proc/self/mem".into(),
+        "/proc/self/comm".into(),
+        "/".into(),
+        dir.path().to_owned(),
+    ] {
+        assert_eq!(named(&name).err(), Some(IoError::Denied), "{name:?}");
+    }
+    assert!(!at("nowhere").exists());
+    assert_eq!(named(&at("no/such")).err(), Some(IoError::NotFound));
+    assert_eq!(named(&at(&"x".repeat(300))).err(), Some(IoError::NotFound));
+    assert!(named(&at("a\0b")).is_err() && named(Path::new("")).is_err());
+}
+
+#[test]
+fn a_name_below_folders_is_below_them_through_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let symlink = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
+    for sub in ["in", "in/sub", "out"] {
+        std::fs::create_dir(at(sub)).unwrap();
+    }
+    std::fs::write(at("out/there"), b"x").unwrap();
+    symlink(at("out"), at("in/door")).unwrap();
+    symlink(at("out/there"), at("in/file")).unwrap();
+    symlink(at("out/new"), at("in/dangling")).unwrap();
+    symlink(at("in"), at("alias")).unwrap();
+    std::fs::hard_link(at("out/there"), at("in/hard")).unwrap();
+    let below = [at("alias")];
+    let options = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let open = |name: &str| {
+        RealDisk
+            .open_named(&at(name), &options, Some(&below))
+            .map(drop)
+    };
+    for name in ["in/a", "in/sub/a", "alias/b", "out/../in/c", "in/sub/../d"] {
+        assert_eq!(open(name), Ok(()), "{name}");
+    }
+    for name in [
+        "out/a",
+        "in/../out/a",
+        "in/door/a",
+        "in/file",
+        "in/dangling",
+        "in/hard",
+        "in",
+        "inner",
+        "in/..",
+    ] {
+        assert_eq!(open(name), Err(IoError::Denied), "{name}");
+    }
+    assert!(!at("out/a").exists() && !at("out/new").exists());
 }

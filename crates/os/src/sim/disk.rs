@@ -12,11 +12,14 @@ mod image;
 mod inode;
 mod world;
 
+use std::borrow::Cow;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::sched::{self, Wait};
+use crate::disk::is_below;
+use crate::open_files::{Held, Hold, OpenFiles};
 use crate::{Disk, DiskFile, Env, IoError, OpenOptions};
 pub use faults::{DiskOp, Fault};
 use world::{InodeId, POWER_LOST, Power, World, digest};
@@ -24,6 +27,8 @@ use world::{InodeId, POWER_LOST, Power, World, digest};
 /// A disk decided by a seed.
 pub struct SimDisk {
     world: Arc<parking_lot::Mutex<World>>,
+    /// Files that are open here: not those of what a crash leaves.
+    open: Arc<OpenFiles<InodeId>>,
 }
 
 impl SimDisk {
@@ -40,7 +45,13 @@ impl SimDisk {
     fn of(world: World) -> Arc<SimDisk> {
         Arc::new(SimDisk {
             world: Arc::new(parking_lot::Mutex::new(world)),
+            open: Arc::new(OpenFiles::new()),
         })
+    }
+
+    /// Gives a file another name, as a hard link does; durable at once.
+    pub fn link(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        self.world.lock().link(&plain(from), &plain(to))
     }
 
     /// An environment whose disk this is.
@@ -92,6 +103,12 @@ impl SimDisk {
     /// All files together may be this long.
     pub fn set_capacity(&self, bytes: u64) {
         self.world.lock().capacity = bytes;
+    }
+
+    /// The same, and so many per cent of it are kept back for logs and recovery; else none are.
+    pub fn set_volume(&self, bytes: u64, kept_percent: u32) {
+        let mut w = self.world.lock();
+        (w.capacity, w.kept) = (bytes, kept_percent);
     }
 
     /// `n` more changes are carried out; the next is cut in its middle and nothing works after it.
@@ -147,11 +164,38 @@ fn take_time(world: &parking_lot::Mutex<World>, microseconds: u64) {
     }
 }
 
-impl Disk for SimDisk {
-    fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn DiskFile>, IoError> {
+/// A name without `.` and `..`: there are no symbolic links, so that is what it means.
+fn plain(path: &Path) -> Cow<'_, Path> {
+    let odd = |c: Component<'_>| matches!(c, Component::ParentDir | Component::CurDir);
+    if !path.components().any(odd) {
+        return Cow::Borrowed(path);
+    }
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(out)
+}
+
+impl SimDisk {
+    fn open_as(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+        hold: Hold,
+    ) -> Result<Arc<dyn DiskFile>, IoError> {
         take_time(&self.world, NAME_US);
         let mut w = self.world.lock();
         w.begin(DiskOp::Open, path, [options.create as u64, 0])?;
+        if w.is_dir(path) {
+            return Err(IoError::Denied);
+        }
         let id = match w.find(path) {
             Some(_) if options.create_new => return Err(IoError::Exists),
             Some(id) => id,
@@ -164,6 +208,7 @@ impl Disk for SimDisk {
             None => return Err(IoError::NotFound),
         };
         Ok(Arc::new(SimFile {
+            _held: self.open.enter(id, hold)?,
             world: self.world.clone(),
             id,
             path: path.to_owned(),
@@ -171,8 +216,52 @@ impl Disk for SimDisk {
             direct: options.direct,
         }))
     }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn DiskFile>, IoError> {
+        let hold = match options.read_only {
+            true => Hold::Reading,
+            false => Hold::Writing,
+        };
+        self.open_as(&plain(path), options, hold)
+    }
+
+    fn open_named(
+        &self,
+        path: &Path,
+        options: &OpenOptions,
+        below: Option<&[PathBuf]>,
+    ) -> Result<Arc<dyn DiskFile>, IoError> {
+        let path = plain(path);
+        if below.is_some_and(|dirs| !is_below(self, &path, dirs)) {
+            return Err(IoError::Denied);
+        }
+        self.open_as(&path, options, Hold::Alone)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, IoError> {
+        let path = plain(path).into_owned();
+        let w = self.world.lock();
+        match w.find(&path).is_some() || path.parent().is_none_or(|dir| w.is_dir(dir)) {
+            true => Ok(path),
+            false => Err(IoError::NotFound),
+        }
+    }
+
+    fn same_file(&self, a: &Path, b: &Path) -> bool {
+        let w = self.world.lock();
+        let a = w.find(&plain(a));
+        a.is_some() && a == w.find(&plain(b))
+    }
+
+    fn is_open(&self, path: &Path) -> bool {
+        let found = self.world.lock().find(&plain(path));
+        found.is_some_and(|id| self.open.is_open(id))
+    }
 
     fn remove(&self, path: &Path) -> Result<(), IoError> {
+        let path = &plain(path);
         take_time(&self.world, NAME_US);
         let mut w = self.world.lock();
         w.begin(DiskOp::Name, path, [0, 0])?;
@@ -182,6 +271,7 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError> {
+        let (from, to) = (&plain(from), &plain(to));
         take_time(&self.world, NAME_US);
         let mut w = self.world.lock();
         let target = digest(to.as_os_str().as_encoded_bytes());
@@ -192,11 +282,13 @@ impl Disk for SimDisk {
     }
 
     fn exists(&self, path: &Path) -> bool {
+        let path = &plain(path);
         let w = self.world.lock();
         w.find(path).is_some() || w.is_dir(path)
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, IoError> {
+        let dir = &plain(dir);
         let w = self.world.lock();
         if !w.is_dir(dir) {
             return Err(IoError::NotFound);
@@ -205,6 +297,7 @@ impl Disk for SimDisk {
     }
 
     fn create_dir_all(&self, dir: &Path) -> Result<(), IoError> {
+        let dir = &plain(dir);
         take_time(&self.world, NAME_US);
         let mut w = self.world.lock();
         if w.off || sched::ending() {
@@ -218,6 +311,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> Result<(), IoError> {
+        let dir = &plain(dir);
         take_time(&self.world, SYNC_US);
         let mut w = self.world.lock();
         w.begin(DiskOp::SyncDir, dir, [0, 0])?;
@@ -236,6 +330,14 @@ impl Disk for SimDisk {
         Ok(w.capacity.saturating_sub(w.used()))
     }
 
+    fn total_space(&self, _path: &Path) -> Result<u64, IoError> {
+        Ok(self.world.lock().capacity)
+    }
+
+    fn room(&self, _path: &Path) -> Result<u64, IoError> {
+        Ok(self.world.lock().room())
+    }
+
     fn sector_bytes(&self, _path: &Path) -> u32 {
         self.world.lock().sector as u32
     }
@@ -252,6 +354,7 @@ impl Power {
 
 /// An open file. It outlives its name, as files do.
 struct SimFile {
+    _held: Held<InodeId>,
     world: Arc<parking_lot::Mutex<World>>,
     id: InodeId,
     path: PathBuf,
@@ -393,6 +496,10 @@ impl DiskFile for SimFile {
 
     fn handle(&self) -> u64 {
         self.id
+    }
+
+    fn room(&self) -> Result<u64, IoError> {
+        Ok(self.world.lock().room())
     }
 
     fn is_direct(&self) -> bool {

@@ -68,6 +68,7 @@ impl Stack {
                 profile: Default::default(),
                 sector: 512,
                 instant_file_init: true,
+                files: Default::default(),
             },
         };
         let instance = Instance::start(&env, config)?;

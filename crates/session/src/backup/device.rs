@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_catalog::fold;
-use duramen_os::{DiskFile, IoError, OpenOptions, time};
-use duramen_storage::backup::{Device, Media, Medium, Stripe, TapeTime, cannot_open};
+use duramen_os::{DiskFile, IoError, OpenOptions, sparing, time};
+use duramen_storage::backup::{BEGUN, Device, Media, Medium, Stripe, TapeTime, cannot_open};
 
 use crate::databases::Databases;
+use crate::places::Purpose;
 
 /// The device that takes everything and keeps nothing.
 pub fn is_null(shown: &str) -> bool {
@@ -57,6 +58,8 @@ pub struct Placing {
     /// Neither expiration nor the media's name is looked at.
     pub skip: bool,
     pub compression: Compression,
+    /// Not only in the folders for backups.
+    pub everywhere: bool,
     /// MEDIANAME and MEDIADESCRIPTION.
     pub name: String,
     pub description: String,
@@ -95,6 +98,19 @@ pub fn check_media_name(name: &str, medium: &Medium) -> SqlResult<()> {
     }
     let args: [&dyn std::fmt::Display; 3] = [&name, &medium.media.name, &medium.shown];
     Err(SqlError::new(&messages::MEDIA_NAME_DIFFERS, &args))
+}
+
+/// Whether INIT and FORMAT may take what is there: nothing, or what begins as a medium, ours or SQL Server's.
+fn may_overwrite(file: &dyn DiskFile, length: u64) -> Result<bool, IoError> {
+    let mut head = [0; 8];
+    if length == 0 {
+        return Ok(true);
+    }
+    if length < head.len() as u64 {
+        return Ok(false);
+    }
+    file.read_at(&mut head, 0)?;
+    Ok(head.starts_with(b"TAPE") || head == *b"MSSQLBAK")
 }
 
 /// Where a new set goes.
@@ -148,7 +164,8 @@ impl Databases {
 
     /// `SERVERPROPERTY('InstanceDefaultBackupPath')`
     pub(crate) fn backup_dir(&self) -> PathBuf {
-        self.config.data_dir.join("backup")
+        let own = || self.config.data_dir.join("backup");
+        self.config.files.backup_dir.clone().unwrap_or_else(own)
     }
 
     /// 3201, 3203, 3241.
@@ -218,6 +235,9 @@ impl Databases {
         let fail = |e: IoError| cannot_open(&e, &place.device.shown);
         place.cut = true;
         file.set_len(place.stored).map_err(fail)?;
+        if place.stored == 0 {
+            file.write_durable_at(&BEGUN, 0).map_err(fail)?;
+        }
         // The name comes first: once the set is durable, the database says that it has it, and lets go of its log.
         match place.path.as_deref().and_then(Path::parent) {
             Some(dir) => self.engine.env.disk.sync_dir(dir).map_err(fail),
@@ -262,29 +282,19 @@ impl Databases {
         if is_null(shown) {
             return Ok(place);
         }
-        let path = self.backup_path(shown);
+        let fail = |e: IoError| cannot_open(&e, shown);
         let disk = &self.engine.env.disk;
-        place.fresh = !disk.exists(&path);
-        let options = OpenOptions {
-            create: true,
-            direct: true,
-            ..OpenOptions::default()
-        };
-        let fail = |e: &IoError| cannot_open(e, shown);
-        let file = disk.open(&path, &options).map_err(|e| fail(&e))?;
-        if !file.try_lock().map_err(|e| fail(&e))? {
-            let code = "32(The process cannot access the file because it is being used by another process.)";
-            return Err(SqlError::new(
-                &messages::CANNOT_OPEN_BACKUP_DEVICE,
-                &[&shown, &code],
-            ));
+        let (path, file) = self.open_device(&mut place, placing).map_err(fail)?;
+        let length = file.len().map_err(fail)?;
+        if (placing.init || placing.format) && !may_overwrite(&*file, length).map_err(fail)? {
+            return Err(fail(IoError::Denied));
         }
-        let length = file.len().map_err(|e| fail(&e))?;
         let there = match (length, placing) {
             (0, _) | (_, Placing { format: true, .. }) => None,
             (_, Placing { init: true, .. }) => Medium::labelled(&**disk, &path, shown)?,
             _ => Some(Medium::open(&**disk, &path, shown)?),
         };
+        let file = sparing(file).map_err(fail)?;
         place.device.file = Some(file.clone());
         place.file = Some(file);
         place.path = Some(path);
@@ -303,6 +313,33 @@ impl Databases {
             place.media = medium.media;
         }
         Ok(place)
+    }
+
+    /// Opens a device for nobody but this backup, by the name that it has without links.
+    fn open_device(
+        &self,
+        place: &mut Place,
+        placing: &Placing,
+    ) -> Result<(PathBuf, Arc<dyn DiskFile>), IoError> {
+        let disk = &self.engine.env.disk;
+        let path = disk.canonical(&self.backup_path(&place.device.shown))?;
+        self.may_be_at(&path, Purpose::Backup, placing.everywhere)?;
+        if self.database_with(&path).is_some() {
+            // Also one that is offline, or whose file is not there.
+            return Err(IoError::InUse);
+        }
+        place.fresh = !disk.exists(&path);
+        let options = OpenOptions {
+            create: true,
+            direct: true,
+            ..OpenOptions::default()
+        };
+        let folders = self.folders(Purpose::Backup, placing.everywhere);
+        let file = disk.open_named(&path, &options, folders.as_deref())?;
+        match file.try_lock()? {
+            true => Ok((path, file)),
+            false => Err(IoError::InUse),
+        }
     }
 
     /// After a failure: the device is as it was, as far as that is possible.

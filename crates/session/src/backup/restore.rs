@@ -411,7 +411,7 @@ impl Admin<'_> {
         Ok(Some(db.entry.read().clone()))
     }
 
-    /// Where every file of the set goes: 3234 for a MOVE of none, 3176, 1834, 5133 and 3142 for places that are not free;
+    /// Where every file of the set goes: 3234 for a MOVE of none, 3176, 1834, 5123, 5133 and 3142 for places that are not free;
     /// those are followed by 3156 or 3119.
     fn files_of(
         &mut self,
@@ -429,7 +429,10 @@ impl Admin<'_> {
                 .find(|m| fold(&m.0) == fold(&f.logical_name));
             let path = moved.map_or(&f.path, |m| &m.1);
             let resolved = databases.resolve(path);
-            if let Some(twin) = out.iter().find(|o| databases.resolve(&o.path) == resolved) {
+            if let Some(twin) = out
+                .iter()
+                .find(|o| databases.same_place(&databases.resolve(&o.path), &resolved))
+            {
                 let args: [&dyn std::fmt::Display; 5] = [
                     path,
                     &f.logical_name,
@@ -439,13 +442,14 @@ impl Admin<'_> {
                 ];
                 return self.planned(SqlError::new(&messages::RESTORE_FILE_CLAIMED_TWICE, &args));
             }
-            let free = databases.place_is_free(path, &resolved, replaced);
+            let everywhere = self.session().who.sysadmin;
+            let free = databases.place_is_free(path, &resolved, replaced, everywhere);
             let free = match free {
                 Err(e)
                     if e.number == messages::RESTORE_OVER_FILE.number
                         && stmt.options.has("REPLACE") =>
                 {
-                    Ok(())
+                    databases.may_replace(path, &resolved)
                 }
                 free => free,
             };
@@ -548,15 +552,17 @@ impl Databases {
         }
     }
 
-    /// 1834 for a file of another database, 5133 for a directory that is not there, 3142 for a file that is nobody's.
+    /// 1834 for a file of another database, 5123 where it may not be, 5133 for a directory that is not there, 3142 for a file that is nobody's.
     fn place_is_free(
         &self,
         shown: &str,
         path: &PathBuf,
         replaced: Option<&DatabaseEntry>,
+        everywhere: bool,
     ) -> SqlResult<()> {
         for (entry, _) in self.listed() {
-            let its = entry.files.iter().any(|f| self.resolve(&f.path) == *path);
+            let same = |f: &FileEntry| self.same_place(&self.resolve(&f.path), path);
+            let its = entry.files.iter().any(same);
             if its && replaced.is_some_and(|r| r.id == entry.id) {
                 return Ok(());
             }
@@ -565,6 +571,7 @@ impl Databases {
                 return Err(SqlError::new(&messages::FILE_IN_USE_BY_DATABASE, &args));
             }
         }
+        self.may_place(shown, everywhere)?;
         match crate::databases::os_exists(self, shown) {
             Err(e) if e.number == messages::FILE_ALREADY_EXISTS.number => {
                 let args: [&dyn std::fmt::Display; 2] = [&shown, &shown];

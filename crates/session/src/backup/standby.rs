@@ -68,6 +68,7 @@ impl Admin<'_> {
             None => None,
         };
         if let Some(undo) = undo.filter(|u| noted.as_deref() != Some(u)) {
+            databases.may_place(undo, self.session().who.sysadmin)?;
             databases.undo_place(&stmt.database, undo)?;
         }
         let Some(db) = found else { return Ok(None) };

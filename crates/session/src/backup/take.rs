@@ -214,6 +214,7 @@ impl Admin<'_> {
             format: options.has("FORMAT"),
             skip: options.has("SKIP"),
             compression: self.compression(stmt),
+            everywhere: self.session().who.sysadmin,
             name: options.text("MEDIANAME"),
             description: options.text("MEDIADESCRIPTION"),
         };

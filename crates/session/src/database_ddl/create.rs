@@ -51,7 +51,15 @@ impl Admin<'_> {
             let error = SqlError::new(&messages::DATABASE_ALREADY_EXISTS, &[&stmt.name]);
             return Err(error.with_state(3));
         }
-        let (groups, log) = wanted(databases, stmt).map_err(|e| self.with_1802(e))?;
+        let wanted = wanted(databases, stmt).and_then(|(groups, log)| {
+            let files = groups.iter().flat_map(|g| &g.files).chain(&log);
+            let everywhere = self.session.who.sysadmin;
+            for f in files {
+                databases.may_place(&f.path, everywhere)?;
+            }
+            Ok((groups, log))
+        });
+        let (groups, log) = wanted.map_err(|e| self.with_1802(e))?;
         let new = NewDatabase {
             name: stmt.name.clone(),
             groups,
@@ -80,13 +88,17 @@ impl Admin<'_> {
         if places.is_empty() {
             return Err(refuse("CREATE DATABASE ... FOR ATTACH without files"));
         }
-        self.instance().databases.attach(&stmt.name, &places)?;
+        let everywhere = self.session.who.sysadmin;
+        self.instance()
+            .databases
+            .attach(&stmt.name, &places, everywhere)?;
         Ok(())
     }
 
     /// Errors about files come before the statement's own.
     fn with_1802(&mut self, e: SqlError) -> SqlError {
-        if !(5100..5200).contains(&e.number) {
+        let used = e.number == messages::FILE_IN_USE_BY_DATABASE.number;
+        if !(5100..5200).contains(&e.number) && !used {
             return e;
         }
         self.notes.push(e);

@@ -75,11 +75,20 @@ impl Admin<'_> {
         let Some(name) = &spec.name else {
             return Err(refuse("ADD FILE without NAME"));
         };
-        let file = file_of(databases, spec, name, (DEFAULT, extension))?;
+        let mut file = file_of(databases, spec, name, (DEFAULT, extension))?;
+        if db.db.id == DbId::TEMPDB {
+            let kind = match extension {
+                "ldf" => FileKind::Log,
+                _ => FileKind::Data,
+            };
+            let limit = databases.tempdb_limit(kind).map(|l| l.max(file.size));
+            file.max_size = file.max_size.or(limit);
+        }
         let files = &db.entry.read().files;
         if files.iter().any(|f| fold(&f.logical_name) == fold(name)) {
             return Err(SqlError::new(&messages::LOGICAL_FILE_NAME_IN_USE, &[name]));
         }
+        databases.may_place(&file.path, self.session.who.sysadmin)?;
         os_exists(databases, &file.path)?;
         Ok(file)
     }

@@ -54,18 +54,20 @@ impl Admin<'_> {
             return Err(refuse("FILENAME of a log file of tempdb besides the first"));
         }
         let wanted = databases.resolve(path);
-        let own = databases.tempdb_paths(db).contains(&wanted);
+        let is_wanted = |p: &std::path::PathBuf| databases.same_place(p, &wanted);
+        let own = databases.tempdb_paths(db).iter().any(is_wanted);
         let twin = db
             .entry
             .read()
             .files
             .iter()
-            .any(|f| f.file_id != file.file_id && databases.resolve(&f.path) == wanted);
+            .any(|f| f.file_id != file.file_id && is_wanted(&databases.resolve(&f.path)));
         if twin {
             return Err(SqlError::new(&messages::FILE_ALREADY_USED, &[&path]));
         }
         // What tempdb has, or would have if nobody had changed it, is its own to write over.
         if !own {
+            databases.may_place(path, self.session.who.sysadmin)?;
             os_exists(databases, path)?;
         }
         databases.write_entry(db, |e| {

@@ -17,10 +17,11 @@ use std::sync::Arc;
 
 use duramen_base::{DbId, PAGE_BYTES, SqlError, SqlResult, messages};
 use duramen_catalog::{CatalogDb, DatabaseEntry, FileEntry, FileKind, Registry};
-use duramen_os::OpenOptions;
+use duramen_os::{IoError, OpenOptions};
 use duramen_storage::format::boot::{BOOT_PAGE, Boot, FileHeader};
 use duramen_storage::format::file_table::{FILE_TABLE_PAGES, FileRow, TableRow, table_rows};
 use duramen_storage::format::page::{Verify, verify};
+use duramen_storage::format::version::{refuse_newer, version_of_file};
 use duramen_storage::{Database, OpenDatabase};
 use duramen_wal::Growth;
 
@@ -73,13 +74,22 @@ impl Databases {
     }
 
     /// CREATE DATABASE ... FOR ATTACH with these files, the primary one first.
-    pub fn attach(&self, name: &str, files: &[String]) -> SqlResult<Arc<OpenDb>> {
+    pub(crate) fn attach(
+        &self,
+        name: &str,
+        files: &[String],
+        everywhere: bool,
+    ) -> SqlResult<Arc<OpenDb>> {
         let _one = self.admin.lock();
         if self.is_listed(name) {
             let error = SqlError::new(&messages::DATABASE_ALREADY_EXISTS, &[&name]);
             return Err(error.with_state(3));
         }
-        let named = files.iter().map(|f| self.look(f));
+        let look = |f: &String| {
+            self.may_place(f, everywhere)?;
+            self.look(f)
+        };
+        let named = files.iter().map(look);
         let mut named: Vec<Found> = named.collect::<SqlResult<_>>()?;
         let not_primary = |shown: &str| SqlError::new(&messages::NOT_A_PRIMARY_FILE, &[&shown]);
         let first = named.first().ok_or_else(|| not_primary(name))?;
@@ -87,6 +97,8 @@ impl Databases {
             return Err(not_primary(&first.shown));
         }
         let binding = first.header.binding;
+        let version = version_of_file(&*self.engine.env.disk, &first.path);
+        refuse_newer(name, version)?;
         let boot = self.read_page(&first.shown, &first.path, BOOT_PAGE)?;
         if !first.header.own || Boot::read(&boot).map_or(true, |b| b.own.is_none()) {
             let what = "CREATE DATABASE ... FOR ATTACH of a file that SQL Server has made";
@@ -165,12 +177,10 @@ impl Databases {
     /// database.
     fn look(&self, shown: &str) -> SqlResult<Found> {
         let path = self.resolve(shown);
-        for (entry, _) in self.listed() {
-            if entry.files.iter().any(|f| self.resolve(&f.path) == path) {
-                let text = "The process cannot access the file because it is being used by another process.";
-                let args: [&dyn std::fmt::Display; 3] = [&shown, &32, &text];
-                return Err(SqlError::new(&messages::CANNOT_OPEN_FILE, &args));
-            }
+        if self.engine.env.disk.is_open(&path) || self.database_with(&path).is_some() {
+            let e = IoError::InUse;
+            let args: [&dyn std::fmt::Display; 3] = [&shown, &e.code(), &e];
+            return Err(SqlError::new(&messages::CANNOT_OPEN_FILE, &args));
         }
         let page = self.read_page(shown, &path, 0)?;
         let invalid = |property: &str| {

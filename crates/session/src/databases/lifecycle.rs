@@ -91,14 +91,14 @@ impl Databases {
     /// 1828 for a logical name given twice, 5104 for a path given twice.
     fn check_distinct(&self, new: &NewDatabase) -> SqlResult<()> {
         let files = new.groups.iter().flat_map(|g| &g.files).chain(&new.log);
-        let (mut names, mut paths) = (Vec::new(), Vec::new());
+        let (mut names, mut paths) = (Vec::new(), Vec::<std::path::PathBuf>::new());
         for f in files {
             if names.contains(&fold(&f.logical_name)) {
                 let name = &f.logical_name;
                 return Err(SqlError::new(&messages::LOGICAL_FILE_NAME_IN_USE, &[name]));
             }
             let path = self.resolve(&f.path);
-            if paths.contains(&path) {
+            if paths.iter().any(|p| self.same_place(p, &path)) {
                 return Err(SqlError::new(&messages::FILE_ALREADY_USED, &[&f.path]));
             }
             names.push(fold(&f.logical_name));
@@ -179,7 +179,8 @@ impl Databases {
         change(&mut entry);
         follow(&mut entry, &db.db);
         let master = self.master()?;
-        self.in_master(&master.catalog, |r, tx| r.replace(tx, &entry))?;
+        let row = self.without_tempdb_limits(&entry);
+        self.in_master(&master.catalog, |r, tx| r.replace(tx, &row))?;
         if db.db.id == duramen_base::DbId::TEMPDB {
             self.note_tempdb(&entry);
         }

@@ -14,6 +14,8 @@ use super::entry::Entry;
 pub const NAME: &str = "ERRORLOG";
 /// As many old logs as SQL Server keeps unless it is told otherwise.
 pub const ARCHIVES: u32 = 6;
+/// A file that would become longer is followed by a new one: all of them together are never more than 7 times this.
+pub const MOST_BYTES: u64 = 16 << 20;
 /// Read at once.
 const CHUNK: usize = 1 << 20;
 /// A text of more lines than this is cut: nothing writes such, a damaged file may hold it.
@@ -78,6 +80,11 @@ impl Files {
         self.end = 0;
         self.current = Some(file);
         Ok(())
+    }
+
+    /// Whether so much more belongs into a new file.
+    pub fn is_full(&self, more: usize) -> bool {
+        self.current.is_some() && self.end > 0 && self.end + more as u64 > MOST_BYTES
     }
 
     /// Adds text at the end.

@@ -162,11 +162,17 @@ impl Listener for Hearing {
                     return;
                 }
                 let (number, state) = (unsigned(event, "error_number"), unsigned(event, "state"));
-                put(&format!(
-                    "Error: {number}, Severity: {severity}, State: {state}."
-                ));
-                if let Some(EventValue::Text(text)) = event.value("message") {
-                    put(text);
+                let numbers = format!("Error: {number}, Severity: {severity}, State: {state}.");
+                let entry = |text: &str| Entry {
+                    at: event.at,
+                    source: source.clone(),
+                    text: text.to_owned(),
+                };
+                match event.value("message") {
+                    Some(EventValue::Text(text)) => {
+                        log.put_error(number as i64, [entry(&numbers), entry(text)]);
+                    }
+                    _ => put(&numbers),
                 }
             }
             _ => {}

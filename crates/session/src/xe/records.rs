@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use duramen_os::{Disk, DiskFile, IoError, OpenOptions};
+use duramen_os::{Disk, DiskFile, IoError, OpenOptions, sparing};
 
 /// What a file holds, in its first 16 bytes.
 pub type Mark = [u8; 16];
@@ -34,7 +34,7 @@ impl Writer {
             create_new: true,
             ..OpenOptions::default()
         };
-        let file = disk.open(path, &options)?;
+        let file = sparing(disk.open(path, &options)?)?;
         file.write_at(mark, 0)?;
         Ok(Writer {
             file,

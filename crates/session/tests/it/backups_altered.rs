@@ -163,9 +163,12 @@ fn what_is_no_backup_is_refused() {
     assert_eq!(number(&lines[0]), 3241, "{lines:?}");
     all(
         &mut s,
-        &["BACKUP DATABASE model TO DISK = '/data/text.bak' WITH FORMAT"],
+        &["BACKUP DATABASE model TO DISK = '/data/empty.bak' WITH FORMAT"],
     );
-    all(&mut s, &["RESTORE VERIFYONLY FROM DISK = '/data/text.bak'"]);
+    all(
+        &mut s,
+        &["RESTORE VERIFYONLY FROM DISK = '/data/empty.bak'"],
+    );
     drop(s);
     instance.shutdown().expect("it closes");
 }
@@ -290,13 +293,27 @@ fn init_overwrites_media_and_nothing_else() {
     let backup = |with: &str| format!("BACKUP DATABASE b TO DISK = '/data/b.bak' WITH {with}");
     let letter = b"Dear Sir or Madam, ".repeat(500);
     write(&env, "/data/b.bak", &letter);
-    let refused = refusals(&mut s, &backup("INIT, SKIP"));
-    assert_eq!(refused, [3241, 3013]);
+    for with in ["INIT, SKIP", "FORMAT", "INIT, FORMAT, SKIP"] {
+        let told = run(&mut s, &backup(with));
+        let denied =
+            "Cannot open backup device '/data/b.bak'. Operating system error 5(Access is denied.).";
+        assert!(
+            told[0].contains("Msg 3201") && told[0].ends_with(denied),
+            "{told:?}"
+        );
+    }
     assert_eq!(bytes_of(&env, "/data/b.bak"), letter);
+    // Also what begins as nothing may be the rest of something.
+    write(&env, "/data/b.bak", &[0; 70_000]);
+    assert_eq!(refusals(&mut s, &backup("FORMAT")), [3201, 3013]);
+    env.disk.remove("/data/b.bak".as_ref()).unwrap();
     let label = "RESTORE LABELONLY FROM DISK = '/data/b.bak'";
     all(&mut s, &[&backup("INIT, FORMAT, MEDIANAME = 'one'")]);
     let first = run(&mut s, label);
-    write(&env, "/data/b.bak", &[0; 70_000]);
+    // A first backup that was cut short before its header.
+    let mut begun = vec![0; 70_000];
+    begun[..4].copy_from_slice(b"TAPE");
+    write(&env, "/data/b.bak", &begun);
     all(&mut s, &[&backup("INIT, MEDIANAME = 'two'")]);
     let second = run(&mut s, label);
     assert_ne!(first[1], second[1]);

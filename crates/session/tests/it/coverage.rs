@@ -33,6 +33,7 @@ const MESSAGES: &[(i32, &str)] = &[
     (922, RECOVERING),
     (926, DISK),
     (945, DISK),
+    (948, "needs a file of a newer server: `format_fixtures`"),
     (1101, DISK),
     (1105, DISK),
     (1205, TWO),

@@ -27,14 +27,17 @@ mod delayed;
 mod dump_dblog;
 mod event_sessions;
 mod failed_rollback;
+mod format_fixtures;
 mod full;
 mod golden;
+mod hostile_names;
 mod in_doubt;
 mod instances;
 mod isolation;
 mod kept_room;
 mod logins;
 mod outside_once;
+mod packed;
 mod page_restore;
 mod parallel;
 mod parallel_indexes;
@@ -114,6 +117,7 @@ fn config(profile: duramen_wal::LogProfile) -> InstanceConfig {
         profile,
         sector: 4096,
         instant_file_init: true,
+        files: Default::default(),
     };
     InstanceConfig {
         sa_password: "Secret-1".to_owned(),

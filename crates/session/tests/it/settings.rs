@@ -95,6 +95,7 @@ fn less_memory_is_what_pages_and_rows_have() {
         profile: Default::default(),
         sector: 4096,
         instant_file_init: true,
+        files: Default::default(),
     };
     let config = InstanceConfig {
         sa_password: "Secret-1".to_owned(),

@@ -114,3 +114,112 @@ fn what_tempdb_cannot_have_is_refused() {
         );
     }
 }
+
+#[test]
+fn tempdb_has_a_ceiling_that_its_files_show_and_nothing_passes() {
+    let disk = SimDisk::new(77);
+    let mut config = super::config(Default::default());
+    config.storage.files.max_tempdb = Some(128 << 20);
+    let instance = duramen_session::Instance::start(&disk.env(), config).expect("it starts");
+    let mut s = login(&instance);
+    let mb = |s: &mut duramen_session::Session, what: &str| -> i64 {
+        let sql =
+            format!("SELECT SUM(CAST({what} AS bigint)) / 128 FROM tempdb.sys.database_files");
+        run(s, &sql)[1].parse().expect("a number")
+    };
+    let most = mb(&mut s, "max_size");
+    assert!((100..=128).contains(&most), "{most}");
+    let fill = "CREATE TABLE #t (c char(8000) NOT NULL); WHILE 1 = 1 BEGIN BEGIN TRY INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500) END TRY BEGIN CATCH BREAK END CATCH END";
+    run(&mut s, fill);
+    let told = run(&mut s, "INSERT #t SELECT 'y' FROM GENERATE_SERIES(1, 500)");
+    assert!(told[0].starts_with("Msg 1105, Level 17"), "{told:?}");
+    assert!(mb(&mut s, "size") <= most);
+    // That statement alone: the session goes on, and so does tempdb when there is room again.
+    let rows: i64 = run(&mut s, "SELECT COUNT(*) FROM #t")[1]
+        .parse()
+        .expect("rows");
+    assert!(rows > 5000 && rows % 500 == 0, "{rows}");
+    let told = run(
+        &mut s,
+        "DROP TABLE #t; SELECT 1 AS a INTO #u; SELECT a FROM #u",
+    );
+    assert_eq!(told[told.len() - 2], "1", "{told:?}");
+    // What nobody has said is not kept: the next start finds its own.
+    run(
+        &mut s,
+        "ALTER DATABASE tempdb MODIFY FILE (NAME = templog, FILEGROWTH = 1MB)",
+    );
+    drop(s);
+    instance.shutdown().expect("it closes");
+    let mut config = super::config(Default::default());
+    config.storage.files.max_tempdb = Some(256 << 20);
+    let instance = duramen_session::Instance::start(&disk.env(), config).expect("it starts");
+    let mut s = login(&instance);
+    let now = mb(&mut s, "max_size");
+    assert!((200..=256).contains(&now), "{now}");
+    drop(s);
+    instance.shutdown().expect("it closes");
+}
+
+#[test]
+fn what_can_be_refused_leaves_the_rest_of_a_volume_to_the_logs() {
+    let disk = SimDisk::new(78);
+    let mut s = super::alone_on(&disk.env());
+    run(
+        &mut s,
+        "CREATE DATABASE d ON (NAME = d, FILENAME = 'C:\\d.mdf', SIZE = 4MB, FILEGROWTH = 4MB) LOG ON (NAME = d_log, FILENAME = 'C:\\d.ldf', SIZE = 4MB, FILEGROWTH = 1MB)",
+    );
+    run(&mut s, "CREATE TABLE d.dbo.t (c char(8000) NOT NULL)");
+    let env = disk.env();
+    let used =
+        env.disk.total_space("/".as_ref()).unwrap() - env.disk.free_space("/".as_ref()).unwrap();
+    // Nine per cent are free, five of them kept: room for no growth of the data file.
+    disk.set_volume(used * 100 / 91, 5);
+    let room = env.disk.room("/".as_ref()).unwrap();
+    assert!(room < 8 << 20, "{room}");
+    let told = run(
+        &mut s,
+        "INSERT d.dbo.t SELECT 'x' FROM GENERATE_SERIES(1, 3000)",
+    );
+    assert!(
+        told.iter()
+            .any(|l| l.starts_with("Msg 1105") || l.starts_with("Msg 1101")),
+        "{told:?}"
+    );
+    let told = run(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = d, SIZE = 64MB)",
+    );
+    assert!(
+        told[0].starts_with("Msg 5149")
+            && told[0].contains("112(There is not enough space on the disk.)"),
+        "{told:?}"
+    );
+    let full = |s: &mut duramen_session::Session| {
+        let told = run(s, "BACKUP DATABASE d TO DISK = 'd.bak'");
+        told.iter().any(|l| {
+            l.starts_with("Msg 3202")
+                && l.ends_with("failed: 112(There is not enough space on the disk.)")
+        })
+    };
+    let free = env.disk.free_space("/".as_ref()).unwrap();
+    let used = env.disk.total_space("/".as_ref()).unwrap() - free;
+    // So much is left that the set can begin.
+    disk.set_volume((used + (300 << 10)) * 100 / 95, 5);
+    assert!(full(&mut s));
+    assert!(!env.disk.exists("/data/backup/d.bak".as_ref()));
+    // The log has what is kept.
+    let told = run(
+        &mut s,
+        "ALTER DATABASE d MODIFY FILE (NAME = d_log, SIZE = 6MB)",
+    );
+    assert_eq!(told, Vec::<String>::new());
+    let told = run(&mut s, "INSERT d.dbo.t VALUES ('y'); CHECKPOINT");
+    assert_eq!(told, ["rows 1"]);
+    disk.set_volume(1 << 40, 5);
+    let told = run(
+        &mut s,
+        "BACKUP DATABASE d TO DISK = 'd.bak'; INSERT d.dbo.t SELECT 'x' FROM GENERATE_SERIES(1, 3000)",
+    );
+    assert!(told.iter().all(|l| !l.starts_with("Msg ")), "{told:?}");
+}

@@ -49,6 +49,7 @@ pub fn config(memory: u64, sector: u32) -> InstanceConfig {
             profile: Default::default(),
             sector,
             instant_file_init: true,
+            files: Default::default(),
         },
     }
 }

@@ -52,6 +52,7 @@ pub fn instance() -> Arc<Instance> {
             profile: Default::default(),
             sector: 4096,
             instant_file_init: true,
+            files: Default::default(),
         },
     };
     Instance::start(&SimDisk::new(1).env(), config).expect("the instance starts")

@@ -61,7 +61,7 @@ use duramen_os::sync::{Mutex, RwLock};
 
 pub use blocks::LogBlocks;
 pub use pages::{MOST_PAGES, PageRestore};
-pub use read::{BackupSet, Medium, cannot_open};
+pub use read::{BEGUN, BackupSet, Medium, cannot_open};
 pub use restore::{RestoreFiles, RestoreState};
 pub use set::{SetFile, SetHeader, SetKind, TapeTime};
 pub use standby::UndoOwner;

@@ -14,6 +14,10 @@ use super::tape::{BLOCK_ALIGN, COMMON_BYTES, HAS_CHECKSUM, Media, STREAM_BYTES, 
 use super::units::{MAGIC, UnitError, UnitReader};
 use crate::format::{FormatError, FormatResult, u16_at, u32_at, u64_at};
 
+/// What a file begins with, durably, before anything else of a backup is in it: one that is cut short is still known for a
+/// medium, over which the next may go.
+pub const BEGUN: [u8; 8] = *b"TAPE\0\0\0\0";
+
 /// Bytes of a block and its strings that are looked at.
 const BLOCK_BYTES: usize = 4096;
 /// The longest MQCI stream that is read: a million VLFs.
@@ -217,7 +221,7 @@ impl Medium {
     }
 
     /// The medium that BACKUP WITH INIT overwrites, whose header stays: with the sets that can be read, down to none.
-    /// `None` when nothing was ever written to it; 3241 when what is there is no header of a backup.
+    /// `None` when nothing was written to it but [`BEGUN`]; 3241 when what is there is no header of a backup.
     pub fn labelled(
         disk: &dyn Disk,
         path: &std::path::Path,
@@ -227,7 +231,8 @@ impl Medium {
         let mut head = vec![0; len.min(LABEL_BYTES) as usize];
         file.read_at(&mut head, 0)
             .map_err(|e| read_failed(&e, shown))?;
-        if head.iter().all(|b| *b == 0) {
+        let rest = head.strip_prefix(&BEGUN[..]);
+        if head.is_empty() || rest.is_some_and(|r| r.iter().all(|b| *b == 0)) {
             return Ok(None);
         }
         let (medium, walked) = Medium::walked(Source::File(file, len), shown)?;

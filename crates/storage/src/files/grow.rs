@@ -150,7 +150,9 @@ impl Database {
         if to <= size {
             return Ok(());
         }
-        file.extend(to, self.engine.instant_file_init())
+        let bytes = u64::from(to - size) * PAGE_BYTES as u64;
+        self.may_take(file, bytes)
+            .and_then(|()| file.extend(to, self.engine.instant_file_init()))
             .map_err(|e| expand_error(&e, file))?;
         let _guard = file.alloc.lock();
         file.size.store(to, Ordering::SeqCst);

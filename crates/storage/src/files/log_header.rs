@@ -7,6 +7,7 @@ use duramen_wal::LogFileSpec;
 use crate::format::PageBytes;
 use crate::format::boot::FileHeader;
 use crate::format::page::{Verify, verify};
+use crate::format::version::{refuse_newer, version_in};
 
 /// 5120 when the file cannot be read, 5172 when the header is damaged, 5173 when the file belongs to another database.
 pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) -> SqlResult<()> {
@@ -19,8 +20,13 @@ pub(crate) fn check_log_file(env: &Env, spec: &LogFileSpec, binding: &[u8; 16]) 
         ..OpenOptions::default()
     };
     let file = env.disk.open(&spec.path, &options);
-    file.and_then(|file| file.read_at(&mut page, 0))
-        .map_err(|e| SqlError::new(&messages::CANNOT_OPEN_FILE, &[&shown, &e.code(), &e]))?;
+    let read = file.and_then(|file| {
+        file.read_at(&mut page, 0)?;
+        Ok(version_in(&*file))
+    });
+    let version =
+        read.map_err(|e| SqlError::new(&messages::CANNOT_OPEN_FILE, &[&shown, &e.code(), &e]))?;
+    refuse_newer(&shown.to_string(), version)?;
     if !matches!(verify(&page), Verify::Ok) {
         return Err(invalid("PageAudit"));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use duramen_base::{DbId, Lsn, PAGE_BYTES, PageId, SqlResult};
-use duramen_os::DiskFile;
+use duramen_os::{DiskFile, IoError};
 
 use super::grow::expand_error;
 use super::{DataFile, DataFileSpec, DbStore, FileGrowth};
@@ -46,6 +46,16 @@ pub(crate) fn header_of(spec: &DataFileSpec, binding: &[u8; 16], create_lsn: Lsn
     }
 }
 
+/// Whether a new file may be so many pages long without taking what its volume keeps back.
+fn may_begin(file: &DataFile, pages: u32) -> Result<(), IoError> {
+    let bytes = u64::from(pages) * PAGE_BYTES as u64;
+    let more = bytes.saturating_sub(file.handle.len()?);
+    match more > file.handle.room()? {
+        true => Err(IoError::NoSpace),
+        false => Ok(()),
+    }
+}
+
 /// Makes a data file with its header and allocation maps; the caller syncs it and its directory. 5123, 5149. The
 /// header page is the first to be written: it says whose the file is.
 pub(crate) fn create_file(
@@ -71,7 +81,8 @@ pub(crate) fn create_file(
     header.format(&mut page)?;
     put(0, &mut page)?;
     file.size.store(0, Ordering::SeqCst);
-    file.extend(spec.size, engine.instant_file_init())
+    may_begin(&file, spec.size)
+        .and_then(|()| file.extend(spec.size, engine.instant_file_init()))
         .map_err(|e| expand_error(&e, &file))?;
     file.size.store(spec.size, Ordering::SeqCst);
     // Without instant initialization the header has become zeros too.

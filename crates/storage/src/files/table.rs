@@ -31,6 +31,7 @@ use crate::format::file_table::{
     FILE_TABLE_PAGES, FileRow, TableRow, format_table_page, table_rows,
 };
 use crate::format::page::PageMut;
+use crate::format::version::{refuse_newer, version_in};
 
 /// The most data files of a database: what surely fits the table.
 pub(crate) const MAX_FILES: usize = 64;
@@ -113,6 +114,7 @@ fn open_row(
     let mut file = DataFile::new(&spec, handle);
     file.create_lsn = row.create_lsn;
     file.take_length()?;
+    refuse_newer(&file.spec.read().shown_path, version_in(&*file.handle))?;
     match header_on_disk(env, &file.path) {
         // A torn header page is repaired later: what it says of other databases is believed only when it can be read.
         Some(h) if h.binding != *guid => Err(SqlError::new(&messages::FILES_MISMATCH, &[])),

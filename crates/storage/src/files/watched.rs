@@ -82,6 +82,9 @@ impl DiskFile for Watched {
     fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
+    fn room(&self) -> Result<u64, IoError> {
+        self.file.room()
+    }
     fn try_lock(&self) -> Result<bool, IoError> {
         self.file.try_lock()
     }

@@ -8,6 +8,7 @@ use duramen_base::{AllocUnitId, Lsn, PageId};
 
 pub use super::file_header::FileHeader;
 use super::page::{HEADER_BYTES, PageMut, PageRef, page_type};
+pub use super::version::MARK;
 use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
 
 /// Internal database version that our files carry: base tables as in 2016.
@@ -16,8 +17,6 @@ pub const DATABASE_VERSION: u16 = 852;
 pub const BOOT_PAGE: u32 = 9;
 /// Bytes of our boot record.
 const BOOT_BYTES: usize = 1504;
-/// Our mark, in the boot record and in file headers.
-pub const MARK: [u8; 16] = *b"DURAMEN-FORMAT-1";
 const MARK_AT: usize = 1400;
 /// Our fields after the mark.
 const EPOCH_AT: usize = MARK_AT + 16;
@@ -198,6 +197,13 @@ impl Boot {
         }
         Ok(())
     }
+}
+
+/// Where a boot page has its mark; `None` for another page.
+pub(super) fn mark_of(page: &PageBytes) -> Option<&[u8]> {
+    let boot = PageRef::new(page).page_type() == page_type::BOOT;
+    let row = &page[HEADER_BYTES..];
+    boot.then(|| &row[MARK_AT..MARK_AT + 16])
 }
 
 fn read_own(row: &[u8]) -> FormatResult<OwnBoot> {

@@ -19,8 +19,8 @@
 
 use duramen_base::{AllocUnitId, Lsn, PageId};
 
-use super::boot::MARK;
 use super::page::{PageMut, PageRef, page_type};
+use super::version::MARK;
 use super::{FormatError, FormatResult, PageBytes, u16_at, u32_at};
 
 /// Bytes of each column in a fresh header, by column; variable ones are 0.
@@ -70,6 +70,16 @@ pub struct FileHeader {
     pub logical_name: String,
     /// Whether the file carries our mark.
     pub own: bool,
+}
+
+/// The mark of a file header page; `None` for another page.
+pub(super) fn mark_of(page: &PageBytes) -> Option<&[u8]> {
+    let p = PageRef::new(page);
+    if p.page_type() != page_type::FILE_HEADER {
+        return None;
+    }
+    let columns = variable_columns(p.expect_record(0).ok()?).ok()?;
+    columns.get(OUR_MARK).copied()
 }
 
 impl FileHeader {

@@ -23,6 +23,7 @@ pub mod page;
 pub mod row;
 pub mod value;
 pub mod values;
+pub mod version;
 pub mod xpress;
 
 pub use layout::{ColumnLayout, ColumnSpec, RowKind, RowLayout, layout_for, layout_in_order};

@@ -24,6 +24,8 @@ enum NameChange {
 pub(super) struct World {
     pub(super) sector: u64,
     pub(super) capacity: u64,
+    /// Per cent of the capacity that are kept back.
+    pub(super) kept: u32,
     pub(super) rng: Rng,
     pub(super) faults: Faults,
     pub(super) lies: bool,
@@ -60,6 +62,7 @@ impl World {
         World {
             sector,
             capacity,
+            kept: 0,
             rng: Rng::new(seed ^ 0xd15c),
             faults: Faults::default(),
             lies: false,
@@ -147,6 +150,12 @@ impl World {
         self.names.values().map(len).sum()
     }
 
+    /// What may be taken by what can be refused.
+    pub(super) fn room(&self) -> u64 {
+        let free = self.capacity.saturating_sub(self.used());
+        crate::sparing::room_of(free, self.capacity, self.kept)
+    }
+
     /// Whether a file may grow to `len`.
     pub(super) fn room_for(&mut self, id: InodeId, len: u64) -> Result<(), IoError> {
         let grow = len.saturating_sub(self.inode(id).len());
@@ -184,6 +193,17 @@ impl World {
         self.pending_names
             .push(NameChange::Link(path.to_owned(), id));
         Ok(id)
+    }
+
+    /// Another name for a file.
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<(), IoError> {
+        let id = self.find(from).ok_or(IoError::NotFound)?;
+        if self.find(to).is_some() || self.is_dir(to) {
+            return Err(IoError::Exists);
+        }
+        self.names.insert(to.to_owned(), id);
+        self.durable_names.insert(to.to_owned(), id);
+        Ok(())
     }
 
     pub(super) fn unlink(&mut self, path: &Path) -> Result<(), IoError> {
@@ -236,6 +256,7 @@ impl World {
             change.apply(&mut names);
         }
         let mut after = World::new(rng.next_u64(), self.sector, self.capacity);
+        after.kept = self.kept;
         after.dirs = self.dirs.clone();
         after.next_inode = self.next_inode;
         after.next_seq = self.next_seq;

@@ -1,0 +1,105 @@
+//! The version of our files, in the mark that each of them carries.
+//!
+//! The last byte of the mark counts: a change of what stands in a file, or of what a log record means, raises it. A server
+//! opens files of its own version and of those before it that it can read or bring up to its own, and refuses newer ones by
+//! number (948) before anything is written. `docs/format/versions.md` lists the versions and the marks of other files.
+
+use std::path::Path;
+
+use duramen_base::{PAGE_BYTES, SqlError, SqlResult, messages};
+use duramen_os::{Disk, DiskFile, OpenOptions};
+
+use super::PageBytes;
+use super::boot::{self, BOOT_PAGE};
+use super::file_header;
+
+const PREFIX: &[u8; 15] = b"DURAMEN-FORMAT-";
+/// What this server writes.
+pub const FORMAT_VERSION: u8 = 1;
+
+/// The mark of the files that this server makes.
+pub const MARK: [u8; 16] = {
+    let mut mark = [0; 16];
+    let mut i = 0;
+    while i < 15 {
+        mark[i] = PREFIX[i];
+        i += 1;
+    }
+    mark[15] = b'0' + FORMAT_VERSION;
+    mark
+};
+
+/// The version in a mark; `None` for what is no mark of ours.
+pub fn version_of(mark: &[u8]) -> Option<u8> {
+    let last = mark.strip_prefix(PREFIX)?;
+    match last {
+        [byte] => byte.checked_sub(b'0').filter(|v| *v > 0),
+        _ => None,
+    }
+}
+
+/// 948 for a version that is not known yet.
+pub fn refuse_newer(name: &str, version: Option<u8>) -> SqlResult<()> {
+    too_new(name, version, FORMAT_VERSION)
+}
+
+/// The same of a file that counts for itself.
+pub fn too_new(name: &str, version: Option<u8>, known: u8) -> SqlResult<()> {
+    match version.filter(|v| *v > known) {
+        None => Ok(()),
+        Some(version) => Err(SqlError::new(
+            &messages::DATABASE_VERSION_TOO_NEW,
+            &[&name, &version, &known],
+        )),
+    }
+}
+
+/// The version of a file by its header page, or by its boot page where it has one: one of them may be torn.
+pub(crate) fn version_in(file: &dyn DiskFile) -> Option<u8> {
+    let mut page: PageBytes = [0; PAGE_BYTES];
+    let mut found = None;
+    for (number, mark) in [
+        (0, file_header::mark_of as fn(&PageBytes) -> Option<&[u8]>),
+        (BOOT_PAGE, boot::mark_of),
+    ] {
+        let at = u64::from(number) * PAGE_BYTES as u64;
+        if file.read_at(&mut page, at).is_ok() {
+            found = found.max(mark(&page).and_then(version_of));
+        }
+    }
+    found
+}
+
+/// The version of a data or log file that may be there; `None` for one that is not there or not ours.
+pub fn version_of_file(disk: &dyn Disk, path: &Path) -> Option<u8> {
+    let options = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    version_in(&*disk.open(path, &options).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_has_a_version() {
+        assert_eq!(MARK, *b"DURAMEN-FORMAT-1");
+        assert_eq!(version_of(&MARK), Some(FORMAT_VERSION));
+        assert_eq!(version_of(b"DURAMEN-FORMAT-9"), Some(9));
+        assert_eq!(version_of(b"DURAMEN-FORMAT-:"), Some(10));
+        for other in [
+            &b""[..],
+            b"DURAMEN-FORMAT-",
+            b"DURAMEN-FORMAT-0",
+            b"DURAMEN-FORMAT-11",
+            &[0; 16],
+        ] {
+            assert_eq!(version_of(other), None);
+        }
+        assert!(refuse_newer("d", Some(FORMAT_VERSION)).is_ok() && refuse_newer("d", None).is_ok());
+        let error = refuse_newer("d", Some(FORMAT_VERSION + 1)).unwrap_err();
+        assert_eq!((error.number, error.severity), (948, 20));
+    }
+}
