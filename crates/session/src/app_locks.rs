@@ -270,6 +270,7 @@ impl Session {
             Err(LockError::Cancelled) => Ok(-2),
             Err(LockError::Deadlock) => Ok(-3),
             Err(LockError::Kept(why)) => Err(*why),
+            Err(LockError::OutOfMemory) => Err(SqlError::new(&messages::OUT_OF_LOCKS, &[])),
         }
     }
 

@@ -207,6 +207,7 @@ impl Instance {
             .unwrap_or(u64::MAX)
             .saturating_mul(1 << 20);
         let memory = asked.min(self.databases.config.memory);
+        self.locks.set_memory_limit(memory);
         let rows = crate::startup::workspace_bytes(memory);
         engine.set_memory_limit(memory - rows);
         self.workspace

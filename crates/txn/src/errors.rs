@@ -13,6 +13,7 @@ pub fn lock_error(error: LockError, spid: SessionId) -> Option<SqlError> {
         }
         LockError::Cancelled => None,
         LockError::Kept(why) => Some(*why),
+        LockError::OutOfMemory => Some(SqlError::new(&messages::OUT_OF_LOCKS, &[])),
     }
 }
 

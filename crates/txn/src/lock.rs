@@ -23,6 +23,7 @@ mod deadlock;
 mod held;
 mod helper;
 mod intents;
+mod memory;
 mod mode;
 mod owner;
 mod release;
@@ -51,6 +52,7 @@ pub use resource::Resource;
 use blocked::BlockedHook;
 use held::HeldLock;
 use intents::{Intents, is_strong, is_weak};
+use memory::LockMemory;
 use owner::Waiting;
 use resource::Key;
 use table::{Ask, Table, WaitState, Waiter};
@@ -106,6 +108,8 @@ pub enum LockError {
     Cancelled,
     /// Its holder never gives it back, for this reason.
     Kept(Box<SqlError>),
+    /// 1204: locks take all the memory that they may.
+    OutOfMemory,
 }
 
 /// One row of `sys.dm_tran_locks`.
@@ -181,6 +185,7 @@ pub struct LockManager {
     /// Key-range locks held: while there are none, an insert asks nobody about ranges.
     ranges: AtomicU64,
     intents: Intents,
+    memory: LockMemory,
     /// Deadlock searches begun; changed with all partitions locked.
     searches: AtomicU64,
     /// Owners that sleep in the manager, by id.
@@ -218,6 +223,7 @@ impl LockManager {
             escalations: AtomicU64::new(0),
             ranges: AtomicU64::new(0),
             intents: Intents::new(),
+            memory: LockMemory::default(),
             searches: AtomicU64::new(0),
             waiting: Mutex::default(),
             kept: Mutex::default(),
@@ -266,6 +272,9 @@ impl LockManager {
     ) -> Result<LockOutcome, LockError> {
         if let Some(outcome) = self.try_lock_in(owner, entity, resource, mode, duration) {
             return Ok(outcome);
+        }
+        if resource.is_fine() && self.refuses(owner, resource) {
+            return Err(LockError::OutOfMemory);
         }
         if timeout == Some(Duration::ZERO) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
@@ -344,6 +353,9 @@ impl LockManager {
             };
             return (held, Some(outcome));
         }
+        if before.is_none() && resource.is_fine() && self.is_full_for(&held) {
+            return (held, None);
+        }
         let mut how = Granted::default();
         if before.is_none_or(|b| b.mode != target) {
             held.count_request();
@@ -379,6 +391,12 @@ impl LockManager {
             tell_grant(owner, entity, &key, (mode, duration), Duration::ZERO);
         }
         (held, Some(outcome))
+    }
+
+    /// Whether there is no memory for one more lock of an owner who has many.
+    fn refuses(&self, owner: &LockOwner, resource: &Resource) -> bool {
+        let held = owner.0.held.lock();
+        self.is_full_for(&held) && held.locks.get(&Key::of(resource)).is_none()
     }
 
     /// Whether anybody holds a key-range lock. Ask with the page latched that the new key goes to: who takes range
@@ -604,6 +622,7 @@ impl LockManager {
         }
         if entity.object.0 != 0 && key.resource.is_fine() {
             outcome.escalate = held.count_fine(key.resource.db(), entity.object);
+            outcome.escalate |= self.grew(held);
         }
         outcome
     }

@@ -387,6 +387,11 @@ mod clerks {
                     "SQL Plans",
                     instance.plans.bytes() as u64 / KB,
                 ),
+                (
+                    "OBJECTSTORE_LOCK_MANAGER",
+                    "Lock Manager : Node 0",
+                    instance.locks.memory_bytes() / KB,
+                ),
             ];
             let clerk = |(number, (kind, name, kb)): (u64, (&'static str, &'static str, u64))| {
                 row(&Clerk {

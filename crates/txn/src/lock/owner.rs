@@ -52,6 +52,9 @@ pub(super) struct Held {
     counts: Vec<FineCount>,
     /// Requests that the server's counter has not been told of.
     requests: u64,
+    /// Of [`super::memory`]: the locks that the manager counts, and how many make the next try to escalate.
+    pub told: usize,
+    pub next_try: usize,
 }
 
 /// So many requests are counted at once: every core counts them, in one place.

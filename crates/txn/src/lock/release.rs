@@ -29,6 +29,7 @@ impl LockManager {
             held.uncount_fine(resource.db(), lock.entity.object);
         }
         self.give_back(&mut held, owner, &key, &lock);
+        self.shrank(&mut held);
     }
 
     /// Gives back what the session holds beyond its transactions on `resource`; what the running transaction needs of
@@ -101,6 +102,7 @@ impl LockManager {
             Some(HeldLock { mode, ..lock })
         });
         held.locks = locks;
+        self.shrank(&mut held);
     }
 
     /// What `owner` holds stays held until the process ends: what it protects is in doubt, and only a restart can tell.
@@ -159,6 +161,7 @@ impl LockManager {
             None
         });
         held.locks = locks;
+        self.shrank(&mut held);
     }
 
     /// The point to which a rollback to a savepoint may give locks back.
@@ -244,6 +247,7 @@ impl LockManager {
             held.locks.remove(key);
             self.give_back(held, owner, key, lock);
         }
+        self.shrank(held);
         going.len()
     }
 }

@@ -1,0 +1,103 @@
+//! What locks take of the server's memory: beyond a share of it owners trade their fine locks for table locks, whatever the
+//! number of their statement's; beyond a greater one who holds many gets no more of them (1204).
+//!
+//! An owner tells the manager of its locks in steps, so that a transaction of a few locks touches nothing that is shared.
+//! <https://learn.microsoft.com/sql/relational-databases/sql-server-transaction-locking-and-row-versioning-guide>, "Lock
+//! escalation": 24 percent is SQL Server's share of the memory that begins it. Its pool of locks may grow to 60 percent; ours,
+//! which the buffer pool does not make room for, to half of that (*assumed* to be enough for whoever cannot escalate).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use super::LockManager;
+use super::owner::Held;
+
+/// A lock in its owner's list and in the table, as 3,000,000 of them have been measured.
+const LOCK_BYTES: u64 = 400;
+/// Locks that an owner holds without anybody counting them, and between two times that it tells.
+pub(super) const STEP: usize = 64;
+const ESCALATE_PERCENT: u64 = 24;
+const REFUSE_PERCENT: u64 = 30;
+/// Who could not escalate tries again when it holds so much more.
+const NEXT_TRY_PERCENT: usize = 125;
+
+/// What all owners have told.
+pub(super) struct LockMemory {
+    locks: AtomicU64,
+    escalate_at: AtomicU64,
+    refuse_at: AtomicU64,
+    /// So many are held that who holds many gets no more.
+    full: AtomicBool,
+}
+
+impl Default for LockMemory {
+    fn default() -> LockMemory {
+        LockMemory {
+            locks: AtomicU64::new(0),
+            escalate_at: AtomicU64::new(u64::MAX),
+            refuse_at: AtomicU64::new(u64::MAX),
+            full: AtomicBool::new(false),
+        }
+    }
+}
+
+impl LockMemory {
+    fn change(&self, from: usize, to: usize) {
+        let change = (to as u64).wrapping_sub(from as u64);
+        let locks = self.locks.fetch_add(change, Relaxed).wrapping_add(change);
+        self.full
+            .store(locks >= self.refuse_at.load(Relaxed), Relaxed);
+    }
+}
+
+impl LockManager {
+    /// The memory that shares are of.
+    pub fn set_memory_limit(&self, bytes: u64) {
+        let locks = |percent: u64| (bytes / 100 * percent / LOCK_BYTES).max(STEP as u64);
+        self.memory
+            .escalate_at
+            .store(locks(ESCALATE_PERCENT), Relaxed);
+        self.memory.refuse_at.store(locks(REFUSE_PERCENT), Relaxed);
+        self.memory.change(0, 0);
+    }
+
+    /// Bytes that locks take, but for the few of each owner that are not told of.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.locks.load(Relaxed) * LOCK_BYTES
+    }
+
+    /// Who holds `held` many locks gets no more fine ones.
+    #[inline]
+    pub(super) fn is_full_for(&self, held: &Held) -> bool {
+        self.memory.full.load(Relaxed) && held.locks.len() >= STEP
+    }
+
+    /// After an owner's list has become longer: true when it should escalate.
+    #[inline]
+    pub(super) fn grew(&self, held: &mut Held) -> bool {
+        held.locks.len() >= held.told + STEP && self.tell_grown(held)
+    }
+
+    #[cold]
+    fn tell_grown(&self, held: &mut Held) -> bool {
+        let now = held.locks.len();
+        self.memory.change(held.told, now);
+        held.told = now;
+        let pressed = self.memory.locks.load(Relaxed) >= self.memory.escalate_at.load(Relaxed);
+        if !pressed || now < held.next_try {
+            return false;
+        }
+        held.next_try = now / 100 * NEXT_TRY_PERCENT + STEP;
+        true
+    }
+
+    /// After it has become shorter.
+    #[inline]
+    pub(super) fn shrank(&self, held: &mut Held) {
+        let now = held.locks.len();
+        if held.told > 0 && (now == 0 || now + STEP <= held.told) {
+            self.memory.change(held.told, now);
+            held.told = now;
+            held.next_try = held.next_try.min(now / 100 * NEXT_TRY_PERCENT + STEP);
+        }
+    }
+}
