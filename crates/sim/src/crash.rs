@@ -14,6 +14,7 @@
 //! | [`actor`] | a session that makes up its work as it goes |
 //! | [`audit`] | what is looked at after a recovery |
 //! | [`backups`] | stories with backups, and what they are restored to |
+//! | [`sql`] | whole sessions: definitions and rows by several at once |
 //! | [`stories`] | one session and what is rare: partitions, standbys, pages that are restored |
 //!
 //! What a run asserts:
@@ -31,6 +32,7 @@ pub mod backups;
 pub mod image;
 pub mod model;
 mod plan;
+pub mod sql;
 pub mod stories;
 pub mod wire;
 

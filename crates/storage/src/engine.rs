@@ -125,6 +125,11 @@ impl Engine {
         self.pool.stats()
     }
 
+    /// Pages of the pool that somebody uses at this moment.
+    pub fn pages_in_use(&self) -> usize {
+        self.pool.in_use()
+    }
+
     /// The pages in memory, of all databases, in their order.
     pub fn buffered_pages(&self) -> Vec<crate::pool::BufferedPage> {
         self.pool.contents()

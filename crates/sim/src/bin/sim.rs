@@ -1,5 +1,6 @@
 //! `sim [--seeds N | --seconds N | --hours N] [--first S] [--seed S] [--backups on]`: crash and recovery of the whole
-//! engine, seed after seed; with backups taken meanwhile and restored; or one of the stories (`--story NAME`).
+//! engine, seed after seed; with backups taken meanwhile and restored; or one of the stories (`--story NAME`): `sql` is that of whole sessions, whose failures are
+//! shortened to a script (`--shrink RUNS`, 400).
 //!
 //! A failure prints its seed; `--seed S` runs it again. Exit code 1 when any seed failed.
 
@@ -9,7 +10,12 @@ use std::time::Duration;
 
 use duramen_os::time;
 use duramen_sim::crash::stories::{self, Story};
-use duramen_sim::crash::{Focus, Report, backups, run_seed_of};
+use duramen_sim::crash::{Focus, Report, backups, run_seed_of, sql};
+
+/// From here on a run is a long one.
+const LONG: Duration = Duration::from_secs(3600);
+/// Processes that share the seeds.
+const PROCESSES: u64 = 2;
 
 struct Options {
     first: u64,
@@ -22,6 +28,10 @@ struct Options {
     /// Stories with backups (`--backups on`).
     backups: bool,
     story: Option<Story>,
+    /// The story of whole sessions (`--story sql`).
+    sql: bool,
+    /// Runs to shorten a failure of that story with.
+    shrink: u32,
 }
 
 fn main() {
@@ -30,12 +40,17 @@ fn main() {
         Ok(options) => options,
         Err(message) => {
             eprintln!(
-                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story partitions|standby|pages|files|full|room] | --seed S"
+                "{message}\nusage: sim [--seeds N | --seconds N | --hours N] [--first S] [--step N] [--keep-going on] [--backups on | --story sql|partitions|standby|pages|files|full|room] [--shrink RUNS] | --seed S"
             );
             std::process::exit(2);
         }
     };
-    std::process::exit(i32::from(run(&options) > 0));
+    let failures = if options.sql {
+        run_sql(&options)
+    } else {
+        run(&options)
+    };
+    std::process::exit(i32::from(failures > 0));
 }
 
 /// Runs; the number of failures.
@@ -119,6 +134,56 @@ fn run(o: &Options) -> u64 {
     failures
 }
 
+/// Runs the story of whole sessions; the number of failures.
+fn run_sql(o: &Options) -> u64 {
+    let start = time::now();
+    let mut total = sql::Report::default();
+    let (mut done, mut failures, mut seed) = (0u64, 0u64, o.first);
+    while done < o.seeds && o.time.is_none_or(|t| start.elapsed() < t) {
+        match sql::run_seed(seed) {
+            Ok(report) => total.add(&report),
+            Err(failure) => {
+                failures += 1;
+                println!("FAILED seed {seed}: {}", failure.fault);
+                let steps = failure.steps.len();
+                let short = sql::shrink(seed, failure, o.shrink);
+                println!(
+                    "shortened from {steps} steps to {}: {}\n{}\n  cargo xtask sim --story sql --seed {seed} runs it again",
+                    short.steps.len(),
+                    short.fault,
+                    sql::script(&short.steps)
+                );
+                if !o.keep_going {
+                    break;
+                }
+            }
+        }
+        done += 1;
+        seed += o.step;
+    }
+    println!("{}", total.matrix.show());
+    // A long run has to come everywhere.
+    if o.time.is_some_and(|t| t >= LONG) {
+        let thin = total.matrix.thin(100 / PROCESSES);
+        thin.iter()
+            .for_each(|cell| println!("FAILED too seldom: {cell}"));
+        failures += thin.len() as u64;
+    }
+    println!(
+        "{} statements, {} crashes, {} audits, {} restores; {} of {} pages in logs were changed by several sessions; trace {:016x}\n{done} seeds from {} in {:.1} s: {failures} failed",
+        total.statements,
+        total.crashes,
+        total.audits,
+        total.restores,
+        total.pages.1,
+        total.pages.0,
+        total.trace,
+        o.first,
+        start.elapsed().as_secs_f64(),
+    );
+    failures
+}
+
 fn parse(args: &[String]) -> Result<Options, String> {
     let mut o = Options {
         first: 1,
@@ -129,6 +194,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
         focus: Focus::Any,
         backups: false,
         story: None,
+        sql: false,
+        shrink: 400,
     };
     for pair in args.chunks(2) {
         let [flag, value] = pair else {
@@ -151,6 +218,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--focus" => {
                 o.focus = Focus::parse(value).ok_or_else(|| format!("'{value}' is no focus"))?;
             }
+            "--story" if value == "sql" => o.sql = true,
+            "--shrink" => o.shrink = number()? as u32,
             "--story" => {
                 let story = Story::parse(value).ok_or_else(|| format!("'{value}' is no story"))?;
                 o.story = Some(story);

@@ -189,7 +189,8 @@ fn all_indexes(open: &OpenDb, tx: &Transaction) -> Result<(), String> {
         while let Some(found) = cursor.next(tx).map_err(text)? {
             rows.push(found);
         }
-        for index in table.nonclustered() {
+        // A disabled index has no entries.
+        for index in table.maintained() {
             let rowset = open.db.rowset(&index.rowset);
             let which = format!("index {} of {name}", index.name);
             rowset.check_tree().map_err(|e| format!("{which}: {e}"))?;

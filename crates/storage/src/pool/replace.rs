@@ -419,6 +419,14 @@ impl Pool {
         w.shown = now;
     }
 
+    /// Pages that somebody uses at this moment: none, when nobody is at work.
+    pub fn in_use(&self) -> usize {
+        let chunks = self.chunks.iter().filter_map(|c| c.get());
+        let frames = chunks.flat_map(|c| c.iter());
+        let pinned = frames.filter(|f| f.pins.load(Ordering::Relaxed) > 0);
+        pinned.count()
+    }
+
     pub fn stats(&self) -> PoolStats {
         let r = &self.replacer;
         let used: usize = self.shards.iter().map(|s| s.lock().frames.len()).sum();

@@ -1,0 +1,134 @@
+//! Whole sessions: random T-SQL by several sessions at once, definitions and rows, while power fails, sessions are killed
+//! and requests are cancelled; a model says what is committed.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`table`], [`model`], [`define`] | what tables are and have, and what operations make of them |
+//! | [`step`] | the steps of a story, and how they read as a script |
+//! | [`generate`] | what comes next |
+//! | [`kinds`], [`matrix`] | the kinds of statements, and how often each came to which end |
+//! | [`seat`] | sessions on threads of their own |
+//! | [`life`], [`judge`] | a life of the process: steps taken, answers judged |
+//! | [`world`], [`found`], [`close`] | lives one after the other; what is looked at after a crash and when all have gone |
+//! | [`shrink`] | a failing story made short |
+//!
+//! What a run asserts:
+//! 1. A statement is done or refused as the model says; its effect is seen by its session at once, by others when it is
+//!    committed, and by nobody after a rollback, whatever the reason for it.
+//! 2. After a crash rows and catalog are those that were committed, with or without what was in flight.
+//! 3. When everybody has gone: rows and catalog as before, no lock, no transaction, CHECKDB clean, files sound.
+//! 4. When everybody has gone no page is in use and no memory of operators is borrowed.
+//! 5. No panic, nobody waits for ever, no error that nothing explains.
+//!
+//! What is in flight when power fails is in doubt: with it or without it, for each session. Commits are hardened before they
+//! are told (COMMIT_WAIT = STATEMENT), so that nothing else is; what a released packet promises is the other stories' part.
+//! Ids belong to sessions, so rows of several lie on one page and each session knows its own.
+
+mod bulk;
+mod close;
+mod define;
+mod disk;
+mod fault;
+mod found;
+mod generate;
+mod judge;
+mod kinds;
+mod life;
+mod matrix;
+mod model;
+mod seat;
+mod shrink;
+mod step;
+mod table;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use fault::Fault;
+use generate::Generator;
+pub use matrix::Matrix;
+pub use step::{Step, script};
+use world::{Source, World};
+
+/// What a seed did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub statements: u64,
+    pub crashes: u64,
+    pub audits: u64,
+    pub restores: u64,
+    /// Pages of logs that were looked at, and those changed by two sessions or more.
+    pub pages: (u64, u64),
+    pub matrix: Matrix,
+    pub trace: u64,
+}
+
+impl Report {
+    /// Adds another seed's numbers.
+    pub fn add(&mut self, other: &Report) {
+        self.statements += other.statements;
+        self.crashes += other.crashes;
+        self.audits += other.audits;
+        self.restores += other.restores;
+        self.pages.0 += other.pages.0;
+        self.pages.1 += other.pages.1;
+        self.matrix.add(&other.matrix);
+        self.trace = self.trace.rotate_left(1) ^ other.trace;
+    }
+}
+
+/// A finding, and the steps that lead to it.
+pub struct Failure {
+    pub fault: Fault,
+    pub steps: Vec<Step>,
+}
+
+fn run(seed: u64, source: Source) -> Result<Report, Failure> {
+    let mut world = World::new(seed, source);
+    let ran = match catch_unwind(AssertUnwindSafe(|| world.run())) {
+        Ok(ran) => ran,
+        Err(payload) => {
+            let text = payload
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                .unwrap_or_else(|| "a panic without text".to_owned());
+            let class: String = text
+                .chars()
+                .filter(|c| !c.is_ascii_digit())
+                .take(60)
+                .collect();
+            Err(Fault::new(format!("panic {class}"), text))
+        }
+    };
+    match ran {
+        Ok(()) => Ok(Report {
+            statements: world.statements,
+            crashes: world.crashes,
+            audits: world.audits,
+            restores: world.restores,
+            pages: world.pages,
+            matrix: world.matrix,
+            trace: world.trace,
+        }),
+        Err(fault) => Err(Failure {
+            fault,
+            steps: world.steps,
+        }),
+    }
+}
+
+/// Runs one seed.
+pub fn run_seed(seed: u64) -> Result<Report, Failure> {
+    run(seed, Source::Generated(Box::new(Generator::new(seed))))
+}
+
+/// The shortest story with the same finding that could be found in so many runs.
+pub fn shrink(seed: u64, failure: Failure, runs: u32) -> Failure {
+    shrink::shrink(seed, failure, runs)
+}
+
+/// Runs given steps.
+fn run_steps(seed: u64, steps: &[Step]) -> Result<Report, Failure> {
+    run(seed, Source::Given(steps.to_vec().into_iter()))
+}

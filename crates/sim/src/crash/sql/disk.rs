@@ -1,0 +1,58 @@
+//! The prepared disk of the story: two databases with a partition scheme and no table, whose commits are durable when they
+//! are told.
+
+use std::sync::{Arc, OnceLock};
+
+use duramen_os::sim::{SimDisk, Simulation};
+use duramen_session::Instance;
+
+use super::super::image;
+use super::super::wire::execute;
+
+pub const DATABASES: [&str; 2] = ["a", "b"];
+pub const SECTOR: u32 = 4096;
+/// Of the partition functions.
+pub const BOUNDARIES: [i64; 3] = [100, 300, 600];
+
+fn script() -> Vec<String> {
+    let mut all = Vec::new();
+    for db in DATABASES {
+        all.push(format!(
+            "CREATE DATABASE {db} ON (NAME = {db}, FILENAME = '/data/{db}.mdf', SIZE = 1MB, FILEGROWTH = 512KB) \
+             LOG ON (NAME = {db}_log, FILENAME = '/data/{db}.ldf', SIZE = 1MB, FILEGROWTH = 512KB)"
+        ));
+        all.push(format!(
+            "USE {db}; CREATE PARTITION FUNCTION pf (int) AS RANGE RIGHT FOR VALUES (100, 300, 600); \
+             CREATE PARTITION SCHEME ps AS PARTITION pf ALL TO ([PRIMARY]); \
+             ALTER DATABASE SCOPED CONFIGURATION SET COMMIT_WAIT = STATEMENT; \
+             CREATE TABLE lk1 (id int NOT NULL, c0 int NULL, CONSTRAINT pkl1 PRIMARY KEY CLUSTERED (id)); INSERT lk1 VALUES (0, 0); \
+             CREATE TABLE lk2 (id int NOT NULL, c0 int NULL, CONSTRAINT pkl2 PRIMARY KEY CLUSTERED (id)); INSERT lk2 VALUES (0, 0)"
+        ));
+    }
+    all
+}
+
+/// A copy of the prepared disk whose behaviour follows from `seed`.
+pub fn of(seed: u64) -> Arc<SimDisk> {
+    static PREPARED: OnceLock<Arc<SimDisk>> = OnceLock::new();
+    PREPARED.get_or_init(prepare).crash(seed)
+}
+
+fn prepare() -> Arc<SimDisk> {
+    let disk = SimDisk::with_sector(1, SECTOR);
+    Simulation::new(1).on_disk(disk.clone()).run(|sim| {
+        let instance = Instance::start(&sim.env(), image::config(32 << 20, SECTOR))
+            .unwrap_or_else(|e| panic!("the prepared instance does not start: {e}"));
+        let mut session = image::login_to(&instance, "master").unwrap_or_else(|e| panic!("{e}"));
+        for sql in script() {
+            if let Some(e) = execute(&mut session, &sql).errors.first() {
+                panic!("{sql}: {e}");
+            }
+        }
+        drop(session);
+        instance
+            .shutdown()
+            .unwrap_or_else(|e| panic!("the prepared instance does not stop: {e}"));
+    });
+    disk
+}

@@ -1,0 +1,292 @@
+//! What comes next: steps made up from what a session sees.
+
+mod admin;
+mod aims;
+mod flow;
+mod names;
+mod rows;
+mod tables;
+
+use std::collections::VecDeque;
+
+use duramen_os::random::Rng;
+
+use super::disk::DATABASES;
+use super::life::Life;
+use super::model::{At, Filter, Model, Op};
+use super::step::{Batch, Form, Step, Stmt};
+use super::table::Table;
+use super::world::SESSIONS;
+
+/// Tables of a database.
+const SLOTS: u64 = 5;
+/// Temporary tables of a session.
+const TEMPORARY: u64 = 2;
+
+/// What is left out, by name: for findings that are known (`DURAMEN_SQL_WITHOUT=a,b`).
+#[derive(Clone, Debug, Default)]
+pub struct Without(Vec<String>);
+
+impl Without {
+    fn from_environment() -> Without {
+        let names = std::env::var("DURAMEN_SQL_WITHOUT").unwrap_or_default();
+        Without(names.split(',').map(str::to_owned).collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|n| n == name)
+    }
+}
+
+pub struct Generator {
+    rng: Rng,
+    /// Steps that are left.
+    left: u32,
+    /// Steps until power is taken for gone, when its failure is ordered.
+    patience: u32,
+    /// Sessions that take part.
+    sessions: usize,
+    /// For names that nobody has had.
+    names: u64,
+    without: Without,
+    /// Steps that belong together.
+    plan: VecDeque<Step>,
+    /// One in so many steps begins such.
+    aims: u64,
+    /// Files that somebody has backed up to.
+    backups: Vec<String>,
+    /// Of 100 batches in a transaction: those that end it.
+    ends: u64,
+    /// Of 100: those that define.
+    defines: u64,
+    /// One in so many steps orders a failure of power.
+    fails: u64,
+}
+
+/// It touches what another session has defined and not committed.
+fn is_on_open_names(life: &Life<'_>, step: &Step) -> bool {
+    let Step::Run { who, batch, .. } = step else {
+        return false;
+    };
+    let touched = batch.touches();
+    let others = life.who.iter().enumerate().filter(|(n, _)| n != who);
+    others.filter_map(|(_, w)| w.txn.as_ref()).any(|t| {
+        let mut open = t.ops.iter().chain(&t.undone).flat_map(Op::touches);
+        open.any(|(at, defines)| defines && touched.iter().any(|(mine, _)| mine.meets(&at)))
+    })
+}
+
+/// What a batch is made for.
+pub struct Scene<'a> {
+    pub who: usize,
+    pub view: &'a Model,
+    pub depth: u32,
+    pub saves: Vec<String>,
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Generator {
+        let mut rng = Rng::new(seed ^ 0x005d_1575_1a11);
+        let scale = [1, 3, 9][rng.below(3) as usize];
+        Generator {
+            left: 20 + rng.below(40 * scale) as u32,
+            patience: 0,
+            sessions: 1 + rng.below(SESSIONS as u64) as usize,
+            names: 0,
+            without: Without::from_environment(),
+            backups: Vec::new(),
+            plan: VecDeque::new(),
+            aims: [3, 6, 1000][rng.below(3) as usize],
+            ends: [6, 15, 40][rng.below(3) as usize],
+            defines: [8, 25, 60][rng.below(3) as usize],
+            fails: [12, 40, 150][rng.below(3) as usize],
+            rng,
+        }
+    }
+
+    /// Changes of the disk after which the next recoveries are cut.
+    pub fn cuts(&mut self) -> Vec<u64> {
+        self.patience = 0;
+        self.plan.clear();
+        let count = [0, 0, 0, 1, 1, 2][self.rng.below(6) as usize];
+        (0..count).map(|_| self.rng.below(150)).collect()
+    }
+
+    pub fn next(&mut self, life: &Life<'_>) -> Option<Step> {
+        if life.ordered {
+            self.patience += 1;
+            if self.patience > 25 {
+                let cuts = self.cuts();
+                return Some(Step::Down { cuts });
+            }
+        } else {
+            self.patience = 0;
+        }
+        self.left = self.left.checked_sub(1)?;
+        if self.plan.is_empty() && !life.ordered && self.rng.one_in(self.aims) {
+            self.plan = self.aim(life).unwrap_or_default();
+        }
+        while let Some(step) = self.plan.pop_front() {
+            if self.is_wanted(life, &step) {
+                return Some(step);
+            }
+        }
+        for _ in 0..40 {
+            if let Some(step) = self.step(life)
+                && self.is_wanted(life, &step)
+            {
+                return Some(step);
+            }
+        }
+        Some(Step::Audit)
+    }
+
+    /// It makes sense, and what is left out has no part in it.
+    fn is_wanted(&self, life: &Life<'_>, step: &Step) -> bool {
+        life.fits(step) && !(self.without.has("names") && is_on_open_names(life, step))
+    }
+
+    fn step(&mut self, life: &Life<'_>) -> Option<Step> {
+        let busy: Vec<usize> = (0..SESSIONS)
+            .filter(|n| life.who[*n].busy.is_some())
+            .collect();
+        if let Some(who) = self.rng.choose(&busy).copied()
+            && self.rng.one_in(8)
+        {
+            return self.interrupt(life, who);
+        }
+        let who = self.rng.below(self.sessions as u64) as usize;
+        if !life.ordered && self.rng.one_in(self.fails) {
+            let scale = [1, 6, 30][self.rng.below(3) as usize];
+            let after = self.rng.below(10 * scale);
+            return Some(Step::Fails { after });
+        }
+        match self.rng.below(300) {
+            0..3 => Some(Step::Leave { who }),
+            3..6 => {
+                let by = self.rng.below(SESSIONS as u64) as usize;
+                Some(Step::Kill { by, who })
+            }
+            6 => Some(Step::Audit),
+            7 => {
+                let cuts = self.cuts();
+                Some(Step::Down { cuts })
+            }
+            _ if life.who[who].busy.is_some() => None,
+            _ => {
+                let batch = self.batch(life, who)?;
+                let on = self.rng.one_in(5);
+                Some(Step::Run { who, batch, on })
+            }
+        }
+    }
+
+    /// Something that ends a running request.
+    fn interrupt(&mut self, life: &Life<'_>, who: usize) -> Option<Step> {
+        let w = &life.who[who];
+        let batch = &w.busy.as_ref()?.batch;
+        match self.rng.below(3) {
+            0 => {
+                let by = (0..SESSIONS).find(|n| *n != who && life.who[*n].busy.is_none())?;
+                Some(Step::Kill { by, who })
+            }
+            1 if batch.stmts.len() == 1 => Some(Step::Leave { who }),
+            _ => {
+                let after = self.rng.below(300);
+                Some(Step::Cancel { who, after })
+            }
+        }
+    }
+
+    fn batch(&mut self, life: &Life<'_>, who: usize) -> Option<Batch> {
+        let view = life.view(who);
+        let txn = life.who[who].txn.as_ref();
+        let scene = Scene {
+            who,
+            view: &view,
+            depth: txn.map_or(0, |t| t.depth),
+            saves: txn.map_or_else(Vec::new, |t| t.saves.iter().map(|s| s.0.clone()).collect()),
+        };
+        let ends = if scene.depth > 0 { self.ends } else { 30 };
+        if self.rng.below(100) < ends {
+            return Some(self.flow(&scene));
+        }
+        match self.rng.below(100) {
+            0..10 => self.try_catch(&scene),
+            10..16 => self.look(&scene),
+            16..21 => {
+                self.backups = life.world.backups.keys().cloned().collect();
+                self.administer(&scene)
+            }
+            21..24 => self.bulk(&scene),
+            24..27 => self.block(&scene),
+            _ => self.change(&scene).map(|stmt| Batch {
+                stmts: vec![stmt],
+                form: Form::Plain,
+            }),
+        }
+    }
+
+    /// A statement that changes rows or names.
+    fn change(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
+        let stmt = match self.rng.below(100) < self.defines {
+            true => self.define(scene),
+            false => self.rows(scene),
+        }?;
+        // The same, in a string.
+        if self.rng.one_in(12) && stmt.fits_string() {
+            return Some(stmt.in_string());
+        }
+        Some(stmt)
+    }
+
+    fn name(&mut self, what: &str) -> String {
+        self.names += 1;
+        format!("{what}{}", self.names)
+    }
+
+    /// The database that a session is in.
+    fn home(who: usize) -> &'static str {
+        DATABASES[who % 2]
+    }
+
+    /// The place of a table, whether there is one or not.
+    fn place(&mut self, who: usize) -> At {
+        match self.rng.below(10) {
+            0..2 => At {
+                db: format!("#{who}"),
+                table: format!("#x{}", self.rng.below(TEMPORARY)),
+            },
+            n => At {
+                db: match n < 5 {
+                    true => Self::home(who).to_owned(),
+                    false => DATABASES[0].to_owned(),
+                },
+                table: format!("t{}", self.rng.below(SLOTS)),
+            },
+        }
+    }
+
+    /// A table that the session sees.
+    fn table<'a>(&mut self, scene: &Scene<'a>) -> Option<(At, &'a Table)> {
+        for _ in 0..8 {
+            let at = self.place(scene.who);
+            if let Some(table) = scene.view.table(&at) {
+                return Some((at, &**table));
+            }
+        }
+        None
+    }
+
+    /// Some of the session's own rows.
+    fn filter(&mut self, who: usize) -> Filter {
+        let of = Some((SESSIONS as i64, who as i64));
+        let low = self.rng.below(1200) as i64;
+        let wide = [40, 400, 20_000][self.rng.below(3) as usize];
+        Filter {
+            low,
+            high: low + 1 + self.rng.below(wide) as i64,
+            of,
+        }
+    }
+}

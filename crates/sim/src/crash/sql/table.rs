@@ -1,0 +1,405 @@
+//! What a table is and what its rows are, as far as the story follows them.
+//!
+//! Every table has a column `id int NOT NULL` by which the model knows its rows; a session makes, changes and removes only
+//! rows whose id leaves its number when divided by the count of sessions, so that its rows are its own and its pages are not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use duramen_types::Value;
+
+/// A value of a column.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Val {
+    Null,
+    Int(i64),
+    /// A letter, and how often.
+    Run(u8, u32),
+    /// Made by an identity: any number, but not NULL.
+    Any,
+}
+
+impl Val {
+    /// As an expression.
+    pub fn sql(&self) -> String {
+        match self {
+            Val::Null | Val::Any => "NULL".to_owned(),
+            Val::Int(n) => n.to_string(),
+            Val::Run(c, n) if *n <= 12 => {
+                format!("'{}'", char::from(*c).to_string().repeat(*n as usize))
+            }
+            Val::Run(c, n) if *n <= 8000 => format!("REPLICATE('{}', {n})", char::from(*c)),
+            Val::Run(c, n) => format!(
+                "REPLICATE(CONVERT(varchar(max), '{}'), {n})",
+                char::from(*c)
+            ),
+        }
+    }
+
+    /// Whether a value that was read is this one.
+    pub fn fits(&self, read: &Value) -> bool {
+        match self {
+            Val::Null => read.is_null(),
+            Val::Any => !read.is_null(),
+            Val::Int(n) => match read {
+                Value::Decimal(d) => d.to_string().split('.').next() == Some(&n.to_string()),
+                other => other.as_i64() == Some(*n),
+            },
+            Val::Run(c, n) => match read {
+                Value::VarChar(b) => is_run(b.iter().map(|b| u16::from(*b)), *c, *n),
+                Value::NVarChar(u) => is_run(u.iter().copied(), *c, *n),
+                _ => false,
+            },
+        }
+    }
+}
+
+/// Blanks at the end are those of char.
+fn is_run(units: impl Iterator<Item = u16>, letter: u8, count: u32) -> bool {
+    let (mut letters, mut blanks) = (0, 0);
+    for u in units {
+        if u == u16::from(b' ') {
+            blanks += 1;
+        } else if u == u16::from(letter) && blanks == 0 {
+            letters += 1;
+        } else {
+            return false;
+        }
+    }
+    letters == count
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ty {
+    Int,
+    BigInt,
+    Decimal,
+    Char(u32),
+    Varchar(u32),
+    NVarchar(u32),
+    /// varchar(max)
+    Max,
+}
+
+impl Ty {
+    pub fn sql(self) -> String {
+        match self {
+            Ty::Int => "int".to_owned(),
+            Ty::BigInt => "bigint".to_owned(),
+            Ty::Decimal => "decimal(18, 2)".to_owned(),
+            Ty::Char(n) => format!("char({n})"),
+            Ty::Varchar(n) => format!("varchar({n})"),
+            Ty::NVarchar(n) => format!("nvarchar({n})"),
+            Ty::Max => "varchar(max)".to_owned(),
+        }
+    }
+
+    pub fn is_number(self) -> bool {
+        matches!(self, Ty::Int | Ty::BigInt | Ty::Decimal)
+    }
+
+    /// The most letters of a value; 0 for numbers.
+    pub fn most(self) -> u32 {
+        match self {
+            Ty::Int | Ty::BigInt | Ty::Decimal => 0,
+            Ty::Char(n) | Ty::Varchar(n) | Ty::NVarchar(n) => n,
+            Ty::Max => 40_000,
+        }
+    }
+
+    /// Name and length as `sys.columns` has them.
+    fn catalogued(self) -> (&'static str, i64) {
+        match self {
+            Ty::Int => ("int", 4),
+            Ty::BigInt => ("bigint", 8),
+            Ty::Decimal => ("decimal", 9),
+            Ty::Char(n) => ("char", i64::from(n)),
+            Ty::Varchar(n) => ("varchar", i64::from(n)),
+            Ty::NVarchar(n) => ("nvarchar", i64::from(n) * 2),
+            Ty::Max => ("varchar", -1),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Made {
+    Plain,
+    Identity,
+    /// The other column plus a number; PERSISTED or not.
+    Computed(String, i64, bool),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    pub name: String,
+    pub ty: Ty,
+    pub nullable: bool,
+    pub made: Made,
+    /// The constraint's name, and the value.
+    pub default: Option<(String, Val)>,
+}
+
+impl Column {
+    pub fn sql(&self) -> String {
+        let mut out = match &self.made {
+            Made::Computed(of, plus, persisted) => {
+                let kept = if *persisted { " PERSISTED" } else { "" };
+                return format!("{} AS ({of} + {plus}){kept}", self.name);
+            }
+            Made::Identity => format!("{} {} IDENTITY", self.name, self.ty.sql()),
+            Made::Plain => format!("{} {}", self.name, self.ty.sql()),
+        };
+        out += if self.nullable { " NULL" } else { " NOT NULL" };
+        if let Some((name, value)) = &self.default {
+            let _ = write!(out, " CONSTRAINT {name} DEFAULT {}", value.sql());
+        }
+        out
+    }
+
+    /// Whether an INSERT may name it.
+    pub fn is_given(&self) -> bool {
+        self.made == Made::Plain
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Index {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub include: Vec<String>,
+    pub unique: bool,
+    pub clustered: bool,
+    /// PRIMARY KEY or UNIQUE.
+    pub constraint: Option<&'static str>,
+    pub disabled: bool,
+}
+
+impl Index {
+    /// Two rows cannot have one id because of it.
+    pub fn guards_id(&self) -> bool {
+        self.unique && !self.disabled && self.columns == ["id"]
+    }
+
+    pub fn uses(&self, column: &str) -> bool {
+        self.columns
+            .iter()
+            .chain(&self.include)
+            .any(|c| c == column)
+    }
+
+    /// The constraint as an element of a table.
+    pub fn element(&self) -> String {
+        let kind = self.constraint.unwrap_or("UNIQUE");
+        let shape = if self.clustered {
+            "CLUSTERED"
+        } else {
+            "NONCLUSTERED"
+        };
+        format!(
+            "CONSTRAINT {} {kind} {shape} ({})",
+            self.name,
+            self.columns.join(", ")
+        )
+    }
+}
+
+/// CHECK (column < limit).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    pub name: String,
+    pub column: String,
+    pub limit: i64,
+    /// NOCHECK: nobody asks it.
+    pub disabled: bool,
+}
+
+/// AFTER INSERT: rolls back when an id has this rest, divided by [`FORBIDDEN`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trigger {
+    pub name: String,
+    pub text: String,
+    pub rest: i64,
+    pub disabled: bool,
+}
+
+/// What ids are divided by to find those that a trigger forbids.
+pub const FORBIDDEN: i64 = 53;
+
+/// Values of the columns, in their order.
+pub type Row = Vec<Val>;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Table {
+    /// All but `id`.
+    pub columns: Vec<Column>,
+    pub indexes: Vec<Index>,
+    pub checks: Vec<Check>,
+    pub triggers: Vec<Trigger>,
+    /// Statistics that somebody has asked for.
+    pub statistics: Vec<String>,
+    /// On the partition scheme, by id.
+    pub partitioned: bool,
+    pub rows: BTreeMap<i64, Row>,
+}
+
+impl Table {
+    pub fn at(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == column)
+    }
+
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|i| i.name == name)
+    }
+
+    pub fn clustered(&self) -> Option<&Index> {
+        self.indexes.iter().find(|i| i.clustered)
+    }
+
+    /// Its clustered index is disabled: nobody reads or writes it.
+    pub fn is_shut(&self) -> bool {
+        self.clustered().is_some_and(|i| i.disabled)
+    }
+
+    pub fn guards_id(&self) -> bool {
+        self.indexes.iter().any(Index::guards_id)
+    }
+
+    /// The elements of CREATE TABLE.
+    pub fn elements(&self) -> String {
+        let mut all = vec!["id int NOT NULL".to_owned()];
+        all.extend(self.columns.iter().map(Column::sql));
+        all.extend(
+            self.indexes
+                .iter()
+                .filter(|i| i.constraint.is_some())
+                .map(Index::element),
+        );
+        all.extend(
+            self.checks
+                .iter()
+                .map(|c| format!("CONSTRAINT {} CHECK ({} < {})", c.name, c.column, c.limit)),
+        );
+        all.join(", ")
+    }
+
+    /// A row of which these columns are given; `Err` with the numbers of what refuses it.
+    pub fn row(&self, given: &[(String, Val)]) -> Result<Row, Vec<i32>> {
+        let mut row: Row = Vec::with_capacity(self.columns.len());
+        for (name, _) in given {
+            match self.column(name) {
+                Some(c) if c.is_given() => {}
+                Some(_) => return Err(vec![271, 544]),
+                None => return Err(vec![207]),
+            }
+        }
+        for c in &self.columns {
+            let given = given
+                .iter()
+                .find(|(n, _)| *n == c.name)
+                .map(|(_, v)| v.clone());
+            let value = match (&c.made, given) {
+                (Made::Identity, _) => Val::Any,
+                (Made::Computed(..), _) => Val::Null,
+                (Made::Plain, Some(v)) => v,
+                (Made::Plain, None) => c.default.as_ref().map_or(Val::Null, |(_, v)| v.clone()),
+            };
+            row.push(value);
+        }
+        self.compute(&mut row);
+        self.permitted(&row)?;
+        Ok(row)
+    }
+
+    /// Sets the computed columns.
+    pub fn compute(&self, row: &mut Row) {
+        for (n, c) in self.columns.iter().enumerate() {
+            if let Made::Computed(of, plus, _) = &c.made {
+                row[n] = match self.at(of).map(|i| row[i].clone()) {
+                    Some(Val::Int(v)) => Val::Int(v + plus),
+                    Some(Val::Any) => Val::Any,
+                    _ => Val::Null,
+                };
+            }
+        }
+    }
+
+    /// NOT NULL, lengths and checks.
+    pub fn permitted(&self, row: &Row) -> Result<(), Vec<i32>> {
+        for (c, v) in self.columns.iter().zip(row) {
+            let computed = matches!(c.made, Made::Computed(..));
+            if !c.nullable && !computed && *v == Val::Null {
+                return Err(vec![515]);
+            }
+            if let Val::Run(_, n) = v
+                && c.ty != Ty::Max
+                && *n > c.ty.most()
+            {
+                return Err(vec![2628, 8152]);
+            }
+        }
+        for check in self.checks.iter().filter(|c| !c.disabled) {
+            if let Some(Val::Int(v)) = self.at(&check.column).map(|i| &row[i])
+                && *v >= check.limit
+            {
+                return Err(vec![547]);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the catalog views say of it, line by line.
+    pub fn catalogued(&self, name: &str, out: &mut Vec<String>) {
+        out.push(format!("{name} column id int 4 0 0 0"));
+        for c in &self.columns {
+            let (ty, length) = c.ty.catalogued();
+            let computed = matches!(c.made, Made::Computed(..));
+            let nullable = match computed {
+                true => "?".to_owned(),
+                false => i32::from(c.nullable).to_string(),
+            };
+            out.push(format!(
+                "{name} column {} {ty} {length} {nullable} {} {}",
+                c.name,
+                i32::from(c.made == Made::Identity),
+                i32::from(computed)
+            ));
+            if let Some((d, _)) = &c.default {
+                out.push(format!("{name} default {d} {}", c.name));
+            }
+        }
+        for i in &self.indexes {
+            let kind = if i.clustered { 1 } else { 2 };
+            let key = i32::from(i.constraint == Some("PRIMARY KEY"));
+            out.push(format!(
+                "{name} index {} {kind} {} {key} {}",
+                i.name,
+                i32::from(i.unique),
+                i32::from(i.disabled)
+            ));
+            for (columns, what) in [(&i.columns, 0), (&i.include, 1)] {
+                for c in columns {
+                    out.push(format!("{name} index column {} {c} {what}", i.name));
+                }
+            }
+        }
+        for c in &self.checks {
+            let disabled = i32::from(c.disabled);
+            out.push(format!("{name} check {} {disabled}", c.name));
+        }
+        for s in &self.statistics {
+            out.push(format!("{name} statistics {s}"));
+        }
+        for t in &self.triggers {
+            out.push(format!("object TR {} {}", t.name, t.text));
+            out.push(format!(
+                "{name} trigger {} {}",
+                t.name,
+                i32::from(t.disabled)
+            ));
+        }
+    }
+}

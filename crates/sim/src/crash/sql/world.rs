@@ -1,0 +1,336 @@
+//! A story from its first start to the check of its files: lives of the process, one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_os::sim::{Sim, SimDisk, Simulation};
+use duramen_session::{DatabaseState, Instance, Unavailable};
+use duramen_storage::check;
+
+use super::super::wire::execute;
+use super::super::{audit, image};
+use super::fault::{self, Fault};
+use super::found;
+use super::generate::Generator;
+use super::life::Life;
+use super::matrix::{Ending, Matrix};
+use super::model::{Model, Op};
+use super::step::Step;
+use super::table::{Column, Index, Made, Table, Ty, Val};
+use super::{disk, found::Found};
+
+const MAX_STEPS: u64 = 60_000_000;
+/// Where the model keeps databases.
+pub const MASTER: &str = "master";
+/// Sessions; also what ids are divided by.
+pub const SESSIONS: usize = 4;
+
+/// Where the steps come from.
+pub enum Source {
+    Generated(Box<Generator>),
+    /// These, and then the end.
+    Given(std::vec::IntoIter<Step>),
+}
+
+/// Operations that may have been done when power failed, by session: alternatives, the first of which is none.
+pub type InDoubt = Vec<Vec<Vec<Op>>>;
+
+pub struct World {
+    pub seed: u64,
+    pub source: Source,
+    pub steps: Vec<Step>,
+    pub model: Model,
+    pub matrix: Matrix,
+    pub statements: u64,
+    pub crashes: u64,
+    /// Pages of logs that were looked at, and those changed by two sessions or more.
+    pub pages: (u64, u64),
+    /// Backups by file, with what they may hold.
+    pub backups: BTreeMap<String, Vec<Model>>,
+    pub restores: u64,
+    /// Audits with CHECKDB.
+    pub audits: u64,
+    pub in_doubt: InDoubt,
+    /// Kinds of the statements of the last commits: what a crash comes after.
+    pub committed: Vec<Vec<usize>>,
+    /// The same of the life before.
+    pub committed_before: Vec<Vec<usize>>,
+    pub trace: u64,
+    disk: Arc<SimDisk>,
+    memory: u64,
+    elapsed: Duration,
+    lives: u64,
+    pub talk: bool,
+}
+
+/// Why a life is over.
+pub enum End {
+    /// Power has failed; the next recoveries are cut after so many changes.
+    Down(Vec<u64>),
+    /// There are no more steps.
+    Through,
+}
+
+impl World {
+    pub fn new(seed: u64, source: Source) -> World {
+        World {
+            seed,
+            source,
+            steps: Vec::new(),
+            model: prepared_model(),
+            matrix: Matrix::default(),
+            statements: 0,
+            crashes: 0,
+            audits: 0,
+            pages: (0, 0),
+            backups: BTreeMap::new(),
+            restores: 0,
+            in_doubt: Vec::new(),
+            committed: Vec::new(),
+            committed_before: Vec::new(),
+            trace: 0,
+            disk: disk::of(seed),
+            memory: [512 << 10, 1 << 20, 4 << 20][(seed % 3) as usize],
+            elapsed: Duration::ZERO,
+            lives: 0,
+            talk: std::env::var_os("DURAMEN_SIM_TALK").is_some(),
+        }
+    }
+
+    /// Runs to the end.
+    pub fn run(&mut self) -> Result<(), Fault> {
+        loop {
+            match self.life(None)? {
+                Some(End::Through) => break,
+                Some(End::Down(cuts)) => {
+                    self.crash();
+                    for cut in cuts {
+                        self.life(Some(cut))?;
+                        self.crash();
+                        self.count_crash(Ending::CrashInRecovery);
+                    }
+                }
+                None => return Err(Fault::new("start", "the start stopped with the power on")),
+            }
+        }
+        self.check_files()
+    }
+
+    /// The offline check of everything but what a restore or a CREATE DATABASE that power has cut left behind.
+    fn check_files(&self) -> Result<(), Fault> {
+        let reports = check::check_directory(&*self.disk, "/data".as_ref());
+        let reports = reports.map_err(|e| Fault::new("files", e.to_string()))?;
+        let is_there = |name: &str| {
+            let what = ("DB".to_owned(), name.to_owned());
+            let master = self.model.dbs.get(MASTER);
+            master.is_some_and(|d| d.others.contains_key(&what))
+        };
+        for report in reports {
+            let path = report.path.display().to_string();
+            let left = path.starts_with("/data/r.")
+                || ["d0", "d1"]
+                    .iter()
+                    .any(|d| path.starts_with(&format!("/data/{d}.")) && !is_there(d));
+            if let Some(f) = report
+                .findings
+                .iter()
+                .find(|f| !left && !fault::is_known(i64::from(f.number)))
+            {
+                return Err(Fault::new(
+                    format!("files {}", f.number),
+                    format!("the offline check of {path}: {} {}", f.number, f.text),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self) {
+        let seed = self.seed.wrapping_mul(31).wrapping_add(self.lives);
+        self.disk = self.disk.crash(seed);
+        self.crashes += 1;
+    }
+
+    fn count_crash(&mut self, ending: Ending) {
+        for kinds in &self.committed_before {
+            self.matrix.count(kinds, ending);
+        }
+    }
+
+    /// One life of the process. With `cut` power fails in its start; then there is nothing else.
+    fn life(&mut self, cut: Option<u64>) -> Result<Option<End>, Fault> {
+        self.lives += 1;
+        let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.lives);
+        let simulation = Simulation::new(seed)
+            .on_disk(self.disk.clone())
+            .starting_at(self.elapsed)
+            .max_steps(MAX_STEPS);
+        let memory = self.memory;
+        let (end, disk, elapsed, trace) = simulation.run(|sim: &Sim| {
+            let disk = sim.disk();
+            if let Some(n) = cut {
+                disk.power_off_after(n);
+            }
+            let end = match Instance::start(&sim.env(), image::config(memory, disk::SECTOR)) {
+                Ok(_) if cut.is_some() => Ok(None),
+                Ok(instance) => self.live(&instance, &disk).map(Some),
+                Err(_) if disk.is_off() => Ok(None),
+                Err(e) => Err(Fault::new(
+                    format!("start {}", e.number),
+                    format!("the instance does not start: {e}"),
+                )),
+            };
+            (end, sim.disk(), sim.elapsed(), sim.trace_hash())
+        });
+        self.disk = disk;
+        self.elapsed = elapsed;
+        self.trace = self.trace.rotate_left(5) ^ trace;
+        end
+    }
+
+    fn live(&mut self, instance: &Arc<Instance>, disk: &Arc<SimDisk>) -> Result<End, Fault> {
+        if self.lives > 1 {
+            self.recovered(instance)?;
+        }
+        let end = Life::new(self, instance, disk).run()?;
+        if let End::Through = end {
+            instance.shutdown().map_err(|e| {
+                Fault::new(
+                    format!("shutdown {}", e.number),
+                    format!("the last shutdown fails: {e}"),
+                )
+            })?;
+        }
+        Ok(end)
+    }
+
+    /// After a crash: what is there must be what was committed, with or without what was in doubt.
+    fn recovered(&mut self, instance: &Arc<Instance>) -> Result<(), Fault> {
+        let unavailable = instance.databases.unavailable();
+        // One whose restore was cut waits for another.
+        let left = |u: &&Arc<Unavailable>| u.state != DatabaseState::Restoring;
+        if let Some(refused) = unavailable.iter().find(left) {
+            let text = format!("after a start, {refused}");
+            return Err(Fault::new("suspect", text));
+        }
+        // A restore that power has cut, or one that nobody has looked at.
+        let session = image::login_to(instance, "master");
+        let mut session = session.map_err(|e| Fault::new("login", e))?;
+        if let Some(e) = execute(&mut session, "DROP DATABASE IF EXISTS r")
+            .errors
+            .first()
+        {
+            return Err(Fault::new(
+                format!("error {}", e.number),
+                format!("DROP DATABASE r: {e}"),
+            ));
+        }
+        drop(session);
+        let found = look(instance)?;
+        let mut first = None;
+        for mut model in possible(&self.model, std::mem::take(&mut self.in_doubt)) {
+            model.dbs.retain(|name, _| !name.starts_with('#'));
+            match differs(&found, &model) {
+                None => {
+                    self.model = model;
+                    return check_structures(instance);
+                }
+                Some(fault) => drop(first.get_or_insert(fault)),
+            }
+        }
+        let fault = first.unwrap_or_else(|| Fault::new("nothing", "no state at all"));
+        Err(Fault::new(
+            format!("recovered {}", fault.class),
+            format!("after a recovery: {}", fault.text),
+        ))
+    }
+}
+
+/// What may be there: the model with any of the alternatives of each session.
+pub fn possible(model: &Model, in_doubt: InDoubt) -> Vec<Model> {
+    let mut models = vec![model.clone()];
+    for alternatives in in_doubt {
+        let before = models.clone();
+        for ops in alternatives.iter().filter(|ops| !ops.is_empty()) {
+            for model in &before {
+                let mut with = model.clone();
+                // What the model refuses, the engine cannot have done.
+                if ops.iter().all(|op| with.apply(op).is_ok()) {
+                    models.push(with);
+                }
+            }
+        }
+    }
+    models
+}
+
+/// Reads both databases.
+pub fn look(instance: &Arc<Instance>) -> Result<Vec<Found>, Fault> {
+    let session = image::login_to(instance, "master");
+    let mut session = session.map_err(|e| Fault::new("login", e))?;
+    let mut all = Vec::new();
+    for db in disk::DATABASES {
+        all.push(found::read(&mut session, db)?);
+    }
+    all.push(found::databases(&mut session)?);
+    Ok(all)
+}
+
+/// The first difference between what was read and what must be there.
+pub fn differs(found: &[Found], model: &Model) -> Option<Fault> {
+    let none = super::model::Db::default();
+    found
+        .iter()
+        .zip(disk::DATABASES.iter().copied().chain([MASTER]))
+        .find_map(|(f, db)| f.difference(model.dbs.get(db).unwrap_or(&none)))
+}
+
+/// A table of one row that everybody changes: sessions meet there when they are to wait for each other.
+fn lock_table(n: u32) -> Table {
+    Table {
+        columns: vec![Column {
+            name: "c0".to_owned(),
+            ty: Ty::Int,
+            nullable: true,
+            made: Made::Plain,
+            default: None,
+        }],
+        indexes: vec![Index {
+            name: format!("pkl{n}"),
+            columns: vec!["id".to_owned()],
+            include: Vec::new(),
+            unique: true,
+            clustered: true,
+            constraint: Some("PRIMARY KEY"),
+            disabled: false,
+        }],
+        rows: [(0, vec![Val::Int(0)])].into(),
+        ..Table::default()
+    }
+}
+
+/// What is on the prepared disk.
+fn prepared_model() -> Model {
+    let mut model = Model::default();
+    for db in disk::DATABASES {
+        let db = model.dbs.entry(db.to_owned()).or_default();
+        db.boundaries.extend(disk::BOUNDARIES);
+        db.next_used = true;
+        for n in 1..=2 {
+            db.tables.insert(format!("lk{n}"), Arc::new(lock_table(n)));
+        }
+    }
+    model
+}
+
+/// Trees and indexes of both databases.
+pub fn check_structures(instance: &Arc<Instance>) -> Result<(), Fault> {
+    for db in disk::DATABASES {
+        let open = instance.databases.find(db);
+        let open = open.ok_or_else(|| Fault::new("gone", format!("database {db} is not there")))?;
+        audit::structures(&open)
+            .map_err(|e| Fault::new("structures", format!("database {db}: {e}")))?;
+    }
+    Ok(())
+}
