@@ -133,7 +133,7 @@ impl Generator {
                 (sql, Some(text), true)
             }
             (true, false) => {
-                let of = scene.view.dbs.get(db).and_then(|d| d.others.get(&what));
+                let of = scene.view.dbs.get(&db).and_then(|d| d.others.get(&what));
                 let schema = match kind {
                     "SN" => of.map(|s| format!("{s}.")).unwrap_or_default(),
                     _ => String::new(),
