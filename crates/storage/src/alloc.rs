@@ -79,33 +79,37 @@ impl Database {
     }
 
     /// A page of a mixed extent, marked with `flags` in the PFS.
-    fn take_mixed_page(
+    ///
+    /// A new extent is taken in a transaction of its own: others take pages of it before `sys` has ended, and the undo of
+    /// `sys`, after a crash say, must not give it back under them. Without any of its pages in use it waits, listed as mixed.
+    pub(crate) fn take_mixed_page(
         &self,
         sys: &Transaction,
         filegroup: u16,
         au: AllocUnitId,
         flags: u8,
     ) -> SqlResult<PageId> {
-        for file in &self.files_of(filegroup) {
-            let guard = file.alloc.lock();
-            if file.closing.load(Ordering::SeqCst) {
-                continue;
-            }
-            if let Some(e) = self.find_mixed_extent(file)? {
-                let page = self.page_of_mixed(sys, PageId::new(file.id, e * 8), flags)?;
-                drop(guard);
-                if let Some(page) = page {
-                    return Ok(page);
+        loop {
+            for file in &self.files_of(filegroup) {
+                let guard = file.alloc.lock();
+                if file.closing.load(Ordering::SeqCst) {
+                    continue;
+                }
+                if let Some(e) = self.find_mixed_extent(file)? {
+                    let page = self.page_of_mixed(sys, PageId::new(file.id, e * 8), flags)?;
+                    drop(guard);
+                    if let Some(page) = page {
+                        return Ok(page);
+                    }
                 }
             }
-        }
-        let extent = self.take_extent(sys, filegroup, au)?;
-        let file = self.store.expect_file(extent)?;
-        let _guard = file.alloc.lock();
-        self.set_mixed(sys, extent, true)?;
-        match self.page_of_mixed(sys, extent, flags)? {
-            Some(page) => Ok(page),
-            None => Err(self.filegroup_full(filegroup, au)),
+            // All of its pages may be others' by the time it is looked at.
+            self.system(sys, "AllocMixedExtent", |own| {
+                let extent = self.take_extent(own, filegroup, au)?;
+                let file = self.store.expect_file(extent)?;
+                let _guard = file.alloc.lock();
+                self.set_mixed(own, extent, true)
+            })?;
         }
     }
 

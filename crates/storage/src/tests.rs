@@ -8,6 +8,7 @@ mod files;
 pub(crate) mod fixture;
 mod live;
 mod loads;
+mod mixed;
 mod planted;
 mod pool;
 mod recovery;

@@ -40,6 +40,7 @@ pub(crate) fn is_system_name(name: &str) -> bool {
         "SplitPage"
             | "AllocFirstPage"
             | "AllocHeapPage"
+            | "AllocMixedExtent"
             | "AllocUnitId"
             | "DeallocChain"
             | "FileGrow"
