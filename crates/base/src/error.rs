@@ -14,6 +14,8 @@ pub struct SqlError {
     pub procedure: Option<String>,
     /// 1-based line in the batch; 0 until the session fills it in.
     pub line: i32,
+    /// What else was found wrong: told before this one, which alone can be caught.
+    pub earlier: Vec<SqlError>,
 }
 
 pub type SqlResult<T> = Result<T, SqlError>;
@@ -28,6 +30,7 @@ impl SqlError {
             message: format_message(message.text, args),
             procedure: None,
             line: 0,
+            earlier: Vec::new(),
         }
     }
 
@@ -40,7 +43,20 @@ impl SqlError {
             message,
             procedure: None,
             line: 0,
+            earlier: Vec::new(),
         }
+    }
+
+    /// Several errors as one: the last, with the others before it.
+    pub fn joined(errors: Vec<SqlError>) -> Option<SqlError> {
+        let mut all = Vec::with_capacity(errors.len());
+        for mut e in errors {
+            all.append(&mut e.earlier);
+            all.push(e);
+        }
+        let mut last = all.pop()?;
+        last.earlier = all;
+        Some(last)
     }
 
     pub fn with_state(mut self, state: u8) -> SqlError {

@@ -141,5 +141,6 @@ pub fn cancelled() -> duramen_base::SqlError {
         message: "Query was canceled by user.".to_owned(),
         procedure: None,
         line: 0,
+        earlier: Vec::new(),
     }
 }

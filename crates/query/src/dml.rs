@@ -2,6 +2,7 @@
 //!
 //! A statement first finds its rows and computes its values, then changes: it never sees its own changes.
 
+mod bound;
 mod columns;
 mod explain;
 mod guard;
@@ -10,6 +11,7 @@ mod row;
 mod source;
 mod target;
 
+pub use bound::BoundDml;
 pub(crate) use columns::{assignable, column_values, named_columns, refuse_generated};
 pub use guard::{bind_computed, bind_computed_as, partitions_of_checks, verify_rows};
 pub(crate) use row::insert_row;
@@ -20,10 +22,11 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
 use duramen_types::{SqlType, Value};
 
+use self::bound::{Later, planned};
 use self::columns::check_width;
 use self::guard::{Change, Guard, Pending};
 use self::row::{default_value, moves_keys, write_changes};
-use self::target::{Targets, target_rows, target_table, top_rows, viewed};
+use self::target::{Targets, target_rows, target_table, top_count, viewed};
 use crate::bind::{Binder, Scope, ScopeSource, unsupported};
 use crate::cx::Cx;
 use crate::exec::eval_all;
@@ -394,7 +397,13 @@ pub(crate) fn into_table(host: &dyn Host, kind: &ast::TargetKind) -> SqlResult<A
 
 /// Binds an INSERT. INSERT ... EXEC is the session's, which gives the rows to [`insert_rows`].
 pub fn insert(host: &dyn Host, stmt: &ast::InsertStmt) -> SqlResult<Dml> {
-    bind_insert(host, stmt, None).map_err(|e| e.at_line(stmt.target.line as i32))
+    planned(bound_insert(Binder::new(host), stmt)?)
+}
+
+/// Binds an INSERT with this binder, to be planned when it is reached.
+pub fn bound_insert(mut binder: Binder<'_>, stmt: &ast::InsertStmt) -> SqlResult<BoundDml> {
+    let bound = binder.with_all_names(|b| bind_insert(b, stmt, None));
+    bound.map_err(|e| e.at_line(stmt.target.line as i32))
 }
 
 /// Binds an INSERT whose rows are there already: result sets with their columns.
@@ -403,14 +412,16 @@ pub fn insert_rows(
     stmt: &ast::InsertStmt,
     sets: Vec<(Vec<OutColumn>, Vec<Row>)>,
 ) -> SqlResult<Dml> {
-    bind_insert(host, stmt, Some(sets)).map_err(|e| e.at_line(stmt.target.line as i32))
+    let bound = bind_insert(&mut Binder::new(host), stmt, Some(sets));
+    planned(bound.map_err(|e| e.at_line(stmt.target.line as i32))?)
 }
 
 fn bind_insert(
-    host: &dyn Host,
+    binder: &mut Binder<'_>,
     stmt: &ast::InsertStmt,
     sets: Option<Vec<(Vec<OutColumn>, Vec<Row>)>>,
-) -> SqlResult<Dml> {
+) -> SqlResult<BoundDml> {
+    let host = binder.host;
     let line = stmt.target.line;
     let table = match viewed(host, &stmt.target)? {
         Ok(table) => table,
@@ -421,11 +432,10 @@ fn bind_insert(
             if !matches!(stmt.source, ast::InsertSource::DefaultValues) {
                 through.columns = columns;
             }
-            return bind_insert(host, &through, sets);
+            return bind_insert(binder, &through, sets);
         }
     };
     let lock = target_lock(&stmt.target.hints)?;
-    let mut binder = Binder::new(host);
     binder.hints(&stmt.hints)?;
     binder.with(&stmt.ctes);
     let named = named_columns(&table, &stmt.columns).map_err(|e| e.at_line(line as i32))?;
@@ -444,6 +454,7 @@ fn bind_insert(
         refuse_generated(&table, &named, default).map_err(|e| e.at_line(line as i32))?;
     }
     let target_type = |i: usize| table.columns()[named[i]].ty;
+    let mut later = Later::Nothing;
     let source = match &stmt.source {
         ast::InsertSource::DefaultValues => InsertSource::Row(Vec::new()),
         ast::InsertSource::Exec(_) => {
@@ -475,7 +486,7 @@ fn bind_insert(
                     let mut exprs = Vec::with_capacity(row.len());
                     for (i, e) in row.iter().enumerate() {
                         exprs.push(if matches!(e.kind, ast::ExprKind::Default) {
-                            default_value(host, &binder, &table, named[i])?
+                            default_value(host, binder, &table, named[i])?
                         } else {
                             binder.scalar(e)?
                         });
@@ -484,7 +495,7 @@ fn bind_insert(
                 }
                 // Several rows have one type a column among themselves, before the table's columns are looked at.
                 if rows.len() > 1 {
-                    unify_rows(&binder, rows, &mut bound)?;
+                    unify_rows(binder, rows, &mut bound)?;
                 }
                 for (row, given) in bound.iter_mut().zip(rows) {
                     for (i, e) in given.iter().enumerate() {
@@ -508,39 +519,34 @@ fn bind_insert(
                 }
             }
             _ => {
-                let plan = match &stmt.top {
-                    None => binder.parallel_select(query)?,
-                    // Not all of the rows are wanted.
-                    Some(top) => {
-                        let plan = binder.select(query)?;
-                        top_rows(&mut binder, top, plan)?
-                    }
+                let bound = binder.bound_select(query)?;
+                let top = match &stmt.top {
+                    None => None,
+                    Some(top) => Some(top_count(binder, top)?),
                 };
-                check_width(
-                    stmt.columns.is_empty(),
-                    named.len(),
-                    plan.columns.len(),
-                    false,
-                )?;
+                let width = bound.columns().len();
+                check_width(stmt.columns.is_empty(), named.len(), width, false)?;
                 let types: Vec<SqlType> = (0..named.len())
                     .map(|i| assignable(target_type(i)))
                     .collect();
-                InsertSource::Query(Box::new(binder.convert_columns(plan, &types)?))
+                binder.check_columns(bound.unplanned(), &types)?;
+                later = Later::Query(Box::new(bound), top, types);
+                InsertSource::Row(Vec::new())
             }
         },
     };
     let given = !matches!(stmt.source, ast::InsertSource::DefaultValues);
     let columns =
-        column_values(host, &binder, &table, &named, given).map_err(|e| e.at_line(line as i32))?;
+        column_values(host, binder, &table, &named, given).map_err(|e| e.at_line(line as i32))?;
     let output = match &stmt.output {
         Some(o) => {
             let changed = (&table, Has::Inserted);
-            Some(output::bind(host, &mut binder, o, changed, &[])?)
+            Some(output::bind(host, binder, o, changed, &[])?)
         }
         None => None,
     };
     let guard = Guard::bind(host, &table, Change::Insert)?;
-    Ok(Dml {
+    let dml = Dml {
         table,
         guard,
         output,
@@ -550,7 +556,8 @@ fn bind_insert(
             lock,
         },
         serial: is_serial(&stmt.hints),
-    })
+    };
+    Ok(BoundDml::new(dml, later, binder))
 }
 
 /// Whether OPTION (MAXDOP 1) is there.
@@ -598,11 +605,17 @@ fn constant_rows(columns: Vec<OutColumn>, rows: Vec<Row>) -> Plan {
 
 /// Binds an UPDATE.
 pub fn update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
-    bind_update(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+    planned(bound_update(Binder::new(host), stmt)?)
 }
 
-fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
-    let mut binder = Binder::new(host);
+/// Binds an UPDATE with this binder, to be planned when it is reached.
+pub fn bound_update(mut binder: Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<BoundDml> {
+    let bound = binder.with_all_names(|b| bind_update(b, stmt));
+    bound.map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_update(binder: &mut Binder<'_>, stmt: &ast::UpdateStmt) -> SqlResult<BoundDml> {
+    let host = binder.host;
     binder.hints(&stmt.hints)?;
     binder.with(&stmt.ctes);
     let Targets {
@@ -612,7 +625,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
         offset,
         columns,
     } = target_rows(
-        &mut binder,
+        binder,
         &stmt.target,
         &stmt.from,
         stmt.where_.as_ref(),
@@ -650,7 +663,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                         .at_line(*line as i32));
                 }
                 let mut bound = match value.kind {
-                    ast::ExprKind::Default => default_value(host, &binder, &table, at)?,
+                    ast::ExprKind::Default => default_value(host, binder, &table, at)?,
                     _ => binder.over(value, &scope)?,
                 };
                 if let Some(op) = op {
@@ -664,7 +677,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                     .coerce(bound, assignable(c.ty))
                     .map_err(|e| e.at_line(*line as i32))?;
                 if let Some(v) = variable {
-                    variables.push(variable_target(host, &binder, v, bound.clone())?);
+                    variables.push(variable_target(host, binder, v, bound.clone())?);
                 }
                 assignments.push((at, bound));
             }
@@ -680,7 +693,7 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
                     };
                     bound = crate::bind::combine(*op, current, bound)?;
                 }
-                variables.push(variable_target(host, &binder, name, bound)?);
+                variables.push(variable_target(host, binder, name, bound)?);
             }
             ast::SetClause::Write { line, .. } => return Err(unsupported(".WRITE", *line)),
         }
@@ -689,13 +702,13 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
         Some(o) => {
             let sources = others(&scope, offset);
             let changed = (&table, Has::Both);
-            Some(output::bind(host, &mut binder, o, changed, &sources)?)
+            Some(output::bind(host, binder, o, changed, &sources)?)
         }
         None => None,
     };
     let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
     let guard = Guard::bind(host, &table, Change::Update(&assigned))?;
-    Ok(Dml {
+    let dml = Dml {
         table,
         guard,
         output,
@@ -706,7 +719,9 @@ fn bind_update(host: &dyn Host, stmt: &ast::UpdateStmt) -> SqlResult<Dml> {
             variables,
         },
         serial: true,
-    })
+    };
+    let later = Later::Rows(Box::new(binder.take_hints()));
+    Ok(BoundDml::new(dml, later, binder))
 }
 
 /// The sources of FROM that OUTPUT may read beside `inserted` and `deleted`: all but the target.
@@ -729,15 +744,21 @@ fn variable_target(
 
 /// Binds a DELETE.
 pub fn delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
-    bind_delete(host, stmt).map_err(|e| e.at_line(stmt.target.line as i32))
+    planned(bound_delete(Binder::new(host), stmt)?)
 }
 
-fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
-    let mut binder = Binder::new(host);
+/// Binds a DELETE with this binder, to be planned when it is reached.
+pub fn bound_delete(mut binder: Binder<'_>, stmt: &ast::DeleteStmt) -> SqlResult<BoundDml> {
+    let bound = binder.with_all_names(|b| bind_delete(b, stmt));
+    bound.map_err(|e| e.at_line(stmt.target.line as i32))
+}
+
+fn bind_delete(binder: &mut Binder<'_>, stmt: &ast::DeleteStmt) -> SqlResult<BoundDml> {
+    let host = binder.host;
     binder.hints(&stmt.hints)?;
     binder.with(&stmt.ctes);
     let found = target_rows(
-        &mut binder,
+        binder,
         &stmt.target,
         &stmt.from,
         stmt.where_.as_ref(),
@@ -747,12 +768,12 @@ fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
         Some(o) => {
             let sources = others(&found.scope, found.offset);
             let changed = (&found.table, Has::Deleted);
-            Some(output::bind(host, &mut binder, o, changed, &sources)?)
+            Some(output::bind(host, binder, o, changed, &sources)?)
         }
         None => None,
     };
     let guard = Guard::bind(host, &found.table, Change::Delete)?;
-    Ok(Dml {
+    let dml = Dml {
         table: found.table,
         guard,
         output,
@@ -761,5 +782,7 @@ fn bind_delete(host: &dyn Host, stmt: &ast::DeleteStmt) -> SqlResult<Dml> {
             offset: found.offset,
         },
         serial: true,
-    })
+    };
+    let later = Later::Rows(Box::new(binder.take_hints()));
+    Ok(BoundDml::new(dml, later, binder))
 }

@@ -34,7 +34,7 @@ mod table_functions;
 mod walk;
 mod window;
 
-pub use bind::Binder;
+pub use bind::{Binder, BoundQuery};
 pub use cx::{Changed, Cx, cancelled};
 pub use exec::Operator;
 pub use expr::{CompareOp, Expr, Kind};

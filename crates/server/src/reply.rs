@@ -257,6 +257,7 @@ impl<'a> Reply<'a> {
             message: format!("A system assertion check has failed: {what}."),
             procedure: None,
             line: 0,
+            earlier: Vec::new(),
         };
         self.error(&error);
         self.connection.cancel.set();

@@ -190,6 +190,7 @@ pub fn stream_error(error: &TdsError) -> SqlError {
         ),
         procedure: None,
         line: 0,
+        earlier: Vec::new(),
     }
 }
 

@@ -23,6 +23,7 @@ use duramen_base::{DbId, SqlError, SqlResult, messages};
 use duramen_query::Row;
 use duramen_query::host::RowStream;
 use duramen_storage::inspect::IndexRows;
+use duramen_tsql::ast::{Dbcc, NamedOption};
 use duramen_types::SqlType;
 
 use crate::databases::OpenDb;
@@ -316,6 +317,23 @@ const NOT_HERE: &[&str] = &[
     "UPDATEUSAGE",
     "WRITEPAGE",
 ];
+
+/// 40517 for a statement, or an option of one, that is known and not supported.
+pub fn check_text(stmt: &Dbcc) -> SqlResult<()> {
+    let name = stmt.name.as_str();
+    if NOT_HERE.contains(&name) {
+        return Err(not_supported(&format!("DBCC {name}")));
+    }
+    let Some(known) = STATEMENTS.iter().find(|s| s.name == name) else {
+        return Ok(());
+    };
+    let unknown =
+        |o: &&NamedOption| o.name != "NO_INFOMSGS" && !known.options.contains(&o.name.as_str());
+    match stmt.options.iter().find(unknown) {
+        Some(o) => Err(not_supported(&format!("DBCC {name} WITH {}", o.name))),
+        None => Ok(()),
+    }
+}
 
 /// Runs the statement of that name (upper case).
 pub fn run(name: &str, call: &Call<'_>) -> SqlResult<Report> {

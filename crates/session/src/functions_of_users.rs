@@ -200,7 +200,7 @@ pub fn body_function(
         parameters: parameters(&callable.parameters),
         returns,
         result,
-        bound: Mutex::new(vec![None; callable.program.steps.len()]),
+        bound: Mutex::new(Plans::none(callable.program.steps.len())),
         program: callable.program,
     }))
 }
@@ -220,12 +220,22 @@ fn assigns_only(stmt: &ast::SelectStmt) -> bool {
 }
 
 impl BodyFunction {
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// An empty table such as a call fills.
+    pub(crate) fn result_table(&self) -> Option<Arc<MemoryTable>> {
+        let def = self.result.as_ref()?;
+        Some(Arc::new(MemoryTable::new(def.clone())))
+    }
+
     /// What is kept of it: its program, without what one statement has bound.
     fn callable(&self) -> Callable {
         Callable {
             program: self.program.clone(),
             parameters: Arc::default(),
-            bound: vec![None; self.program.steps.len()],
+            bound: Plans::none(self.program.steps.len()),
             schema: None,
             fresh: false,
         }
@@ -313,7 +323,7 @@ pub fn call(
         function,
         host: &host,
         vars,
-        local: vec![None; program.steps.len()],
+        local: Plans::none(program.steps.len()),
         keeps_plans,
         ctx,
         row_count: 0,

@@ -48,6 +48,7 @@ impl Instance {
             message: text,
             procedure: None,
             line: 0,
+            earlier: Vec::new(),
         })
     }
 

@@ -67,6 +67,10 @@ pub fn catchable(error: &SqlError, from_inside: bool) -> bool {
 
 /// Gives an error to the client, and to whoever listens to `error_reported`.
 pub fn report(sink: &mut dyn ResultSink, error: &SqlError) {
+    for first in &error.earlier {
+        tell(first);
+        sink.error(first);
+    }
     tell(error);
     sink.error(error);
 }

@@ -116,9 +116,15 @@ impl PlanCache {
         if key.len() > KEY_LIMIT {
             return;
         }
-        let bound = match callable.program.is_private() {
-            true => vec![None; callable.program.steps.len()],
-            false => callable.bound.clone(),
+        let bound = match &callable.program {
+            // Each session has temporary tables of its own.
+            p if p.temporary => Plans::none(p.steps.len()),
+            p if p.is_private() => {
+                let mut bound = callable.bound.clone();
+                bound.forget();
+                bound
+            }
+            _ => callable.bound.clone(),
         };
         let mut state = self.state.lock();
         state.follow(generation);
@@ -213,7 +219,7 @@ mod tests {
         let batch = duramen_tsql::parse_batch(text, &options).unwrap();
         let program = compile(text, batch.statements, Vec::new(), BodyOf::Batch).unwrap();
         Callable {
-            bound: vec![None; program.steps.len()],
+            bound: Plans::none(program.steps.len()),
             program: Arc::new(program),
             parameters: Arc::new(Vec::new()),
             schema: None,

@@ -411,6 +411,8 @@ impl Compiler<'_> {
             _ => s.span.end,
         };
         self.span = (s.span.start as usize, end as usize);
+        let refused = crate::refused::check(&s.kind);
+        refused.map_err(|e| e.at_line(line as i32))?;
         match s.kind {
             StatementKind::Declare(list) => {
                 for d in list {

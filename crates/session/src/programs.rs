@@ -79,7 +79,7 @@ impl ProgramCache {
         }
         // Table variables are new in every run: what is bound to those of the last one must not be found again.
         if !callable.program.tables.is_empty() {
-            callable.bound = vec![None; callable.program.steps.len()];
+            callable.bound.forget();
         }
         if self.entries.len() >= LIMIT {
             let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);

@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod bind;
 mod bulk;
+mod checked;
 mod compiled;
 mod dbcc;
 mod define;
@@ -56,12 +57,13 @@ use duramen_query::memory::MemoryTable;
 use duramen_tsql::ast::{self, StatementKind};
 use duramen_types::{SqlType, Value};
 
-pub(crate) use self::bind::Bound;
+pub(crate) use self::bind::{Bound, Plans};
 pub(crate) use self::bulk::Announced;
 pub use self::bulk::BulkSource;
+use self::checked::Early;
 pub(crate) use self::describe::{description as describe_column, result_columns};
 use self::done::command;
-pub(crate) use self::exec::{Called, Given, callable};
+pub(crate) use self::exec::{Called, Given, callable, is_remote};
 pub(crate) use self::query::meta as column_meta;
 pub(crate) use self::query::{REBINDS, into};
 pub(crate) use self::schemabound::is_schema_bound;
@@ -110,6 +112,10 @@ pub struct Run<'r> {
     cancel: &'r CancelToken,
     vars: Vec<Value>,
     bound: Plans,
+    /// What its steps have bound before the first of them ran, and not taken up yet.
+    early: Early,
+    /// The error at hand is one of binding.
+    unbound: bool,
     /// Table variables, in the order of the program.
     tables: Vec<Arc<MemoryTable>>,
     /// The TRY blocks that are open: where their CATCH block begins, and how many errors were being handled around them.
@@ -138,9 +144,6 @@ pub struct Run<'r> {
     rebound: bool,
 }
 
-/// What a program's steps have bound, with the schema version of the binding.
-pub type Plans = Vec<Option<(u64, Bound)>>;
-
 impl<'r> Run<'r> {
     pub fn new(
         session: &'r mut Session,
@@ -154,7 +157,9 @@ impl<'r> Run<'r> {
             sink,
             cancel,
             vars: vec![Value::Null; program.variables.len()],
-            bound: vec![None; program.steps.len()],
+            bound: Plans::none(program.steps.len()),
+            early: Early::default(),
+            unbound: false,
             tables: tables_of(program),
             tries: Vec::new(),
             worst: 0,
@@ -187,6 +192,11 @@ impl<'r> Run<'r> {
     }
 
     fn steps(&mut self) -> Ended {
+        if self.is_unchecked()
+            && let Some(refused) = self.check()
+        {
+            return refused;
+        }
         if self.is_shown() {
             return self.show();
         }
@@ -395,14 +405,7 @@ impl<'r> Run<'r> {
                 self.change(at, command::DELETE, "DELETE", |h| dml::delete(h, stmt))
             }
             StatementKind::Print(e) => self.print(at, e),
-            StatementKind::BeginTran {
-                name,
-                mark,
-                distributed,
-            } => {
-                if *distributed {
-                    return Err(not_supported("BEGIN DISTRIBUTED TRANSACTION"));
-                }
+            StatementKind::BeginTran { name, mark, .. } => {
                 let name = self.transaction_name(name.as_ref())?;
                 let name = name.as_deref().unwrap_or("");
                 self.session.begin_transaction(name, self.sink)?;

@@ -103,5 +103,6 @@ pub(crate) fn recovery_error(db: DbId, lsn: Lsn, what: &str) -> SqlError {
         ),
         procedure: None,
         line: 0,
+        earlier: Vec::new(),
     }
 }

@@ -12,6 +12,7 @@
 mod database;
 mod ddl;
 mod statement;
+pub mod walk;
 
 pub use database::*;
 pub use ddl::*;

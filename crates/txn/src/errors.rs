@@ -26,6 +26,7 @@ pub fn given_up() -> SqlError {
         message: "Query was canceled by user.".to_owned(),
         procedure: None,
         line: 0,
+        earlier: Vec::new(),
     }
 }
 

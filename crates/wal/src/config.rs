@@ -285,6 +285,7 @@ impl LogError {
                 message: "The operation was given up.".to_owned(),
                 procedure: None,
                 line: 0,
+                earlier: Vec::new(),
             },
             LogError::Io { .. } | LogError::BadRecord => {
                 SqlError::new(&messages::LOG_UNAVAILABLE, &[&db_name]).with_state(4)

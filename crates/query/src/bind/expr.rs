@@ -13,6 +13,9 @@ use super::{Aggregates, Binder, Scope, collation, resolve_type, same_name, unsup
 use crate::expr::{CompareOp, Expr, Kind};
 use crate::functions;
 
+/// Globals that are refused by name.
+pub const REFUSED_GLOBALS: &[&str] = &["@@procid"];
+
 impl Binder<'_> {
     /// Binds a value or a condition; the parser has made sure that each stands where it may.
     pub(super) fn expr(
@@ -41,7 +44,10 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         match &e.kind {
             ExprKind::Literal(l) => Ok(self.literal(l)),
-            ExprKind::Column(name) => super::xml::used_directly(column(name, scope)?, name),
+            ExprKind::Column(name) => {
+                let found = self.known(column(name, scope), e.line)?;
+                super::xml::used_directly(found, name)
+            }
             ExprKind::Variable(name) => match super::module::parameter(name, scope) {
                 Some(bound) => Ok(bound),
                 None => self.variable(name),
@@ -126,7 +132,7 @@ impl Binder<'_> {
                 nullable: true,
             });
         }
-        if ["@@procid", "@@dbts"].contains(&name.to_ascii_lowercase().as_str()) {
+        if REFUSED_GLOBALS.contains(&name.to_ascii_lowercase().as_str()) {
             return Err(unsupported(&name.to_ascii_uppercase(), 0));
         }
         match self.host.variable(name) {
@@ -154,7 +160,7 @@ impl Binder<'_> {
         if plan.columns.len() != 1 {
             return Err(SqlError::new(&messages::SUBQUERY_ONE_EXPRESSION, &[]));
         }
-        Ok(Arc::new(self.optimized(plan)?))
+        Ok(Arc::new(self.nested_plan(plan)?))
     }
 
     fn case(

@@ -8,6 +8,22 @@ use super::{Aggregates, Binder, Scope, unsupported};
 use crate::expr::{Expr, Kind};
 use crate::plan::{Aggregate, Node, OutColumn, Plan};
 
+/// 40517 for what GROUP BY may be and is not here.
+pub(super) fn refused(spec: &ast::QuerySpec) -> SqlResult<()> {
+    let Some(by) = &spec.group_by else {
+        return Ok(());
+    };
+    if by.all || by.with.is_some() {
+        let what = "GROUP BY ALL, WITH ROLLUP and WITH CUBE";
+        return Err(unsupported(what, spec.line));
+    }
+    let plain = |i: &ast::GroupItem| matches!(i, ast::GroupItem::Expr(_));
+    match by.items.iter().all(plain) {
+        true => Ok(()),
+        false => Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn groups(
         &mut self,
@@ -18,12 +34,7 @@ impl Binder<'_> {
         let Some(by) = &spec.group_by else {
             return Ok(groups);
         };
-        if by.all || by.with.is_some() {
-            return Err(unsupported(
-                "GROUP BY ALL, WITH ROLLUP and WITH CUBE",
-                spec.line,
-            ));
-        }
+        refused(spec)?;
         for item in &by.items {
             match item {
                 ast::GroupItem::Expr(e) => {
@@ -32,7 +43,7 @@ impl Binder<'_> {
                     super::types::check_order(&group.ty)?;
                     groups.push(group);
                 }
-                _ => return Err(unsupported("ROLLUP, CUBE and GROUPING SETS", spec.line)),
+                _ => {}
             }
         }
         Ok(groups)

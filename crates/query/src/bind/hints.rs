@@ -5,8 +5,7 @@ use duramen_tsql::ast;
 
 use super::{Binder, same_name, unsupported};
 use crate::host::{ScanHint, Table};
-use crate::optimize::{Method, optimize, optimize_exists};
-use crate::plan::Plan;
+use crate::optimize::Method;
 
 /// What a table's hints say about reading it. Of an index's numbers only those of the table itself are known.
 pub(super) fn scan_hint(table: &dyn Table, hints: &[ast::TableHint]) -> SqlResult<ScanHint> {
@@ -40,6 +39,34 @@ fn index_hint(table: &dyn Table, index: &str) -> SqlResult<ScanHint> {
         .ok_or_else(|| SqlError::new(&messages::INDEX_HINT_NOT_FOUND, &[&index, &table.name()]))
 }
 
+/// Hints of OPTION (...) that are followed, or ask for what is done anyway.
+const KNOWN: &[&str] = &[
+    "CONCAT UNION",
+    "FORCE ORDER",
+    "HASH GROUP",
+    "HASH JOIN",
+    "KEEP PLAN",
+    "KEEPFIXED PLAN",
+    "LOOP JOIN",
+    "MAXDOP",
+    "MAXRECURSION",
+    "MERGE JOIN",
+    "RECOMPILE",
+];
+
+/// 40517 for a hint that is not followed.
+pub(super) fn refused(hints: &[ast::QueryHint]) -> SqlResult<()> {
+    let followed = |h: &&ast::QueryHint| {
+        // MAXRECURSION without its number is none.
+        let number = h.name != "MAXRECURSION" || matches!(h.value, Some(ast::Literal::Int(_)));
+        number && KNOWN.contains(&h.name.as_str())
+    };
+    match hints.iter().find(|h| !followed(h)) {
+        Some(h) => Err(unsupported(&format!("OPTION ({})", h.name), 0)),
+        None => Ok(()),
+    }
+}
+
 impl Binder<'_> {
     /// What OPTION (...) of a statement says. Hints that ask for what is done anyway are accepted: queries are bound anew
     /// when their schema changes, and group by hashing. What is not followed is refused by name.
@@ -62,11 +89,10 @@ impl Binder<'_> {
                 ("LOOP JOIN", _) => self.plan_hints.method = Some(Method::Loop),
                 ("HASH JOIN", _) => self.plan_hints.method = Some(Method::Hash),
                 ("MERGE JOIN", _) => self.plan_hints.method = Some(Method::Merge),
-                ("HASH GROUP" | "CONCAT UNION" | "KEEP PLAN" | "KEEPFIXED PLAN", _) => {}
-                (name, _) => return Err(unsupported(&format!("OPTION ({name})"), 0)),
+                _ => {}
             }
         }
-        Ok(())
+        refused(hints)
     }
 
     /// INNER LOOP JOIN, LEFT HASH JOIN: the order of all joins is then that of the text. One method for a query.
@@ -86,23 +112,5 @@ impl Binder<'_> {
         self.plan_hints.method = Some(method);
         self.plan_hints.force_order = true;
         Ok(())
-    }
-
-    /// The best plan for what is bound.
-    pub(crate) fn optimized(&self, plan: Plan) -> SqlResult<Plan> {
-        self.possible(optimize(plan, &self.plan_hints))
-    }
-
-    /// The best plan to find out whether there is a row.
-    pub(crate) fn optimized_exists(&self, plan: Plan) -> SqlResult<Plan> {
-        self.possible(optimize_exists(plan, &self.plan_hints))
-    }
-
-    /// 8622
-    fn possible(&self, plan: Plan) -> SqlResult<Plan> {
-        match self.plan_hints.impossible.get() {
-            false => Ok(plan),
-            true => Err(SqlError::new(&messages::NO_PLAN_FOR_HINTS, &[])),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Binding: a tree of names becomes a plan of slots and types. Errors are SQL Server's, with the line of the name.
 
 mod aggregate;
+mod bound;
 mod collation;
 mod condition;
 mod exists;
@@ -13,16 +14,22 @@ pub(crate) mod located;
 mod module;
 mod parse;
 mod recursive;
+mod refused;
 mod select;
 mod source;
 mod types;
 mod window;
 mod xml;
 
+pub use bound::BoundQuery;
 pub(crate) use collation::COLLATE;
-pub(crate) use select::wrap;
+pub use expr::REFUSED_GLOBALS;
+pub use refused::refused;
+pub(crate) use select::{converted, wrap};
 pub(crate) use source::{conjuncts, join, join_with, joined_columns};
 pub use types::resolve_type;
+
+use std::cell::RefCell;
 
 use duramen_base::{SqlError, SqlResult, messages};
 use duramen_tsql::ast;
@@ -100,6 +107,13 @@ pub struct Binder<'h> {
     max_recursion: u64,
     /// OPTION (FORCE ORDER, HASH JOIN...) and the hints of joins.
     plan_hints: Hints,
+    /// Errors alone are asked for now: subqueries are left as they are bound.
+    checking: bool,
+    /// Some have been.
+    unplanned: bool,
+    /// Names that mean nothing are noted, and binding goes on.
+    collecting: bool,
+    unknown: RefCell<Vec<SqlError>>,
 }
 
 impl<'h> Binder<'h> {
@@ -117,7 +131,24 @@ impl<'h> Binder<'h> {
             recursions: Vec::new(),
             max_recursion: recursive::DEFAULT_MAX_RECURSION,
             plan_hints: Hints::default(),
+            checking: false,
+            unplanned: false,
+            collecting: false,
+            unknown: RefCell::default(),
         }
+    }
+
+    /// One that says what is wrong with a statement, without planning anything.
+    pub fn checking(host: &'h dyn Host) -> Binder<'h> {
+        Binder {
+            checking: true,
+            ..Binder::new(host)
+        }
+    }
+
+    /// Whether what it has bound lacks plans within: it tells errors, and nothing can run it.
+    pub fn is_incomplete(&self) -> bool {
+        self.unplanned
     }
 
     /// The common table expressions before an INSERT, UPDATE or DELETE.
@@ -127,20 +158,24 @@ impl<'h> Binder<'h> {
 
     /// A whole SELECT.
     pub fn select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
-        self.hints(&stmt.hints)?;
-        let plan = self.query(stmt, None)?;
-        self.optimized(plan)
+        self.bound_select(stmt)?.planned()
     }
 
     /// The plan of a SELECT that gives all its rows to a client or to an INSERT: several threads may run it.
     pub fn parallel_select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<Plan> {
-        let plan = self.select(stmt)?;
-        let hints = &self.plan_hints;
-        Ok(crate::parallel::marked(
-            plan,
-            hints.in_order.get(),
-            hints.max_degree,
-        ))
+        self.bound_select(stmt)?.parallel()
+    }
+
+    /// A whole SELECT, to be planned when it is reached.
+    pub fn bound_select(&mut self, stmt: &ast::SelectStmt) -> SqlResult<BoundQuery> {
+        self.with_all_names(|b| {
+            b.hints(&stmt.hints)?;
+            let plan = b.query(stmt, None)?;
+            Ok(BoundQuery {
+                plan,
+                hints: b.take_hints(),
+            })
+        })
     }
 
     /// An expression over variables only: SET, IF, PRINT, defaults.
@@ -195,30 +230,35 @@ impl<'h> Binder<'h> {
 
     /// `e`, converted to `ty` when it is not of it already. Implicit rules apply.
     pub fn coerce(&self, e: Expr, ty: SqlType) -> SqlResult<Expr> {
-        if e.ty == ty
-            || (e.ty.id == ty.id
-                && e.ty.length <= ty.length
-                && e.ty.collation.is_utf8() == ty.collation.is_utf8()
-                && ty.is_variable()
-                && ty.id.is_string())
-        {
-            return Ok(e);
-        }
-        if matches!(e.kind, Kind::Const(duramen_types::Value::Null)) {
-            return Ok(Expr { ty, ..e });
-        }
-        duramen_types::check_implicit(&e.ty, &ty)?;
-        let nullable = e.nullable;
-        Ok(Expr {
-            kind: Kind::Convert {
-                input: Box::new(e),
-                style: None,
-                or_null: false,
-            },
-            ty,
-            nullable,
-        })
+        coerced(e, ty)
     }
+}
+
+/// `e`, converted to `ty` as [`Binder::coerce`] says.
+pub(crate) fn coerced(e: Expr, ty: SqlType) -> SqlResult<Expr> {
+    if e.ty == ty
+        || (e.ty.id == ty.id
+            && e.ty.length <= ty.length
+            && e.ty.collation.is_utf8() == ty.collation.is_utf8()
+            && ty.is_variable()
+            && ty.id.is_string())
+    {
+        return Ok(e);
+    }
+    if matches!(e.kind, Kind::Const(duramen_types::Value::Null)) {
+        return Ok(Expr { ty, ..e });
+    }
+    duramen_types::check_implicit(&e.ty, &ty)?;
+    let nullable = e.nullable;
+    Ok(Expr {
+        kind: Kind::Convert {
+            input: Box::new(e),
+            style: None,
+            or_null: false,
+        },
+        ty,
+        nullable,
+    })
 }
 
 /// `left op right`, as compound assignment needs it.

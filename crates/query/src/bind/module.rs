@@ -63,10 +63,12 @@ impl Binder<'_> {
         let mut inner = Binder::new(host);
         inner.nesting = self.nesting + 1;
         inner.size = self.size;
-        // Lines of a module are not lines of the statement.
-        let bound = bind(&mut inner).map_err(|e| SqlError { line: 0, ..e });
+        inner.checking = self.checking;
+        let bound = bind(&mut inner);
         self.size = inner.size;
-        bound
+        self.unplanned |= inner.unplanned;
+        // Lines of a module are not lines of the statement.
+        bound.map_err(|e| SqlError { line: 0, ..e })
     }
 
     /// A view gives the columns that it had when it was made. Columns that its tables have got since are left out; one

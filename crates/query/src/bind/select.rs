@@ -60,9 +60,7 @@ impl Binder<'_> {
         stmt: &ast::SelectStmt,
         parent: Option<&Scope<'_>>,
     ) -> SqlResult<Plan> {
-        if stmt.for_clause.is_some_and(|f| f != ast::ForClause::Browse) {
-            return Err(unsupported("FOR XML and FOR JSON", stmt.line));
-        }
+        refused(stmt)?;
         let mut plan = match &stmt.body {
             QueryExpr::Select(spec) => self.spec(spec, &stmt.order_by, parent)?,
             other => {
@@ -215,29 +213,12 @@ impl Binder<'_> {
     }
 
     pub(crate) fn convert_columns(&self, plan: Plan, types: &[SqlType]) -> SqlResult<Plan> {
-        if plan.columns.iter().zip(types).all(|(c, t)| c.ty == *t) {
-            return Ok(plan);
-        }
-        let mut exprs = Vec::new();
-        for (i, (c, t)) in plan.columns.iter().zip(types).enumerate() {
-            exprs.push(if bare_null(&plan, i) {
-                Expr::constant(Value::Null, *t)
-            } else {
-                self.coerce(Expr::column(i, c.ty, c.nullable), *t)?
-            });
-        }
-        let mut columns = plan.columns.clone();
-        let own = Arc::make_mut(&mut columns).iter_mut();
-        own.zip(types).for_each(|(c, t)| c.ty = *t);
-        let correlated = plan.correlated;
-        Ok(Plan {
-            node: Node::Project {
-                input: Box::new(plan),
-                exprs,
-            },
-            columns,
-            correlated,
-        })
+        converted(plan, types)
+    }
+
+    /// Whether the columns can be converted so.
+    pub(crate) fn check_columns(&self, plan: &Plan, types: &[SqlType]) -> SqlResult<()> {
+        converted_columns(plan, types).map(|_| ())
     }
 
     /// A one-column plan with that column converted.
@@ -303,20 +284,10 @@ impl Binder<'_> {
                 || having.as_ref().is_some_and(Expr::has_subquery);
             let kept = if subqueries { plan.columns.len() } else { 0 };
             let groups = Groups { by: groups, kept };
-            // Without GROUP BY the same errors have other words.
-            let grouped = spec.group_by.is_some();
-            let in_list = match grouped {
-                true => &messages::COLUMN_NOT_AGGREGATED,
-                false => &messages::COLUMN_NOT_AGGREGATED_NO_GROUP,
-            };
-            let in_order = match grouped {
-                true => &messages::ORDER_BY_NOT_AGGREGATED,
-                false => &messages::ORDER_BY_NOT_AGGREGATED_NO_GROUP,
-            };
-            let in_having = match grouped {
-                true => &messages::HAVING_NOT_AGGREGATED,
-                false => &messages::HAVING_NOT_AGGREGATED_NO_GROUP,
-            };
+            // 8118, 8119 and 8126 are those of old versions, for queries without GROUP BY.
+            let in_list = &messages::COLUMN_NOT_AGGREGATED;
+            let in_order = &messages::ORDER_BY_NOT_AGGREGATED;
+            let in_having = &messages::HAVING_NOT_AGGREGATED;
             for item in &mut items {
                 over_groups(&mut item.expr, &groups, scope, in_list)?;
                 item.identity = false;
@@ -598,6 +569,43 @@ fn beside(left: Plan, right: Plan, all: bool) -> Vec<Plan> {
             inputs
         }
         node => vec![Plan { node, ..left }, right],
+    }
+}
+
+/// A plan with its columns converted to these types.
+pub(crate) fn converted(plan: Plan, types: &[SqlType]) -> SqlResult<Plan> {
+    if plan.columns.iter().zip(types).all(|(c, t)| c.ty == *t) {
+        return Ok(plan);
+    }
+    let exprs = converted_columns(&plan, types)?;
+    let mut columns = plan.columns.clone();
+    let own = Arc::make_mut(&mut columns).iter_mut();
+    own.zip(types).for_each(|(c, t)| c.ty = *t);
+    let correlated = plan.correlated;
+    Ok(Plan {
+        node: Node::Project {
+            input: Box::new(plan),
+            exprs,
+        },
+        columns,
+        correlated,
+    })
+}
+
+fn converted_columns(plan: &Plan, types: &[SqlType]) -> SqlResult<Vec<Expr>> {
+    let columns = plan.columns.iter().zip(types).enumerate();
+    let converted = columns.map(|(i, (c, t))| match bare_null(plan, i) {
+        true => Ok(Expr::constant(Value::Null, *t)),
+        false => super::coerced(Expr::column(i, c.ty, c.nullable), *t),
+    });
+    converted.collect()
+}
+
+/// 40517 for FOR clauses.
+pub(super) fn refused(stmt: &ast::SelectStmt) -> SqlResult<()> {
+    match stmt.for_clause {
+        None | Some(ast::ForClause::Browse) => Ok(()),
+        Some(_) => Err(unsupported("FOR XML and FOR JSON", stmt.line)),
     }
 }
 

@@ -7,6 +7,7 @@ use duramen_tsql::ast;
 use duramen_types::SqlType;
 
 use crate::bind::{Binder, Scope, same_name, unsupported, wrap};
+use crate::expr::Expr;
 use crate::host::{Host, Source, Table, View};
 use crate::locking::target_lock;
 use crate::plan::{Node, Plan};
@@ -57,9 +58,9 @@ pub(super) fn target_rows(
         Some(ast::DmlWhere::CurrentOf(_)) => return Err(unsupported("WHERE CURRENT OF", 0)),
     }
     if let Some(top) = top {
-        plan = top_rows(binder, top, plan)?;
+        let (count, percent) = top_count(binder, top)?;
+        plan = topmost(plan, count, percent);
     }
-    let plan = binder.optimized(plan)?;
     Ok(Targets {
         table,
         plan,
@@ -111,7 +112,7 @@ fn target_alias(target: &ast::Target) -> String {
 }
 
 /// TOP of a statement that changes rows. WITH TIES needs an order, which such a statement has none of.
-pub(super) fn top_rows(binder: &mut Binder<'_>, top: &ast::Top, plan: Plan) -> SqlResult<Plan> {
+pub(super) fn top_count(binder: &mut Binder<'_>, top: &ast::Top) -> SqlResult<(Expr, bool)> {
     if top.with_ties {
         return Err(SqlError::new(&messages::TIES_WITHOUT_ORDER_BY, &[]));
     }
@@ -119,14 +120,18 @@ pub(super) fn top_rows(binder: &mut Binder<'_>, top: &ast::Top, plan: Plan) -> S
     if top.percent {
         count = binder.coerce(count, SqlType::FLOAT)?;
     }
-    let percent = top.percent;
-    Ok(wrap(plan, |input| Node::Top {
+    Ok((count, top.percent))
+}
+
+/// So many of a plan's rows.
+pub(super) fn topmost(plan: Plan, count: Expr, percent: bool) -> Plan {
+    wrap(plan, |input| Node::Top {
         input,
         count,
         percent,
         fetch: false,
         ties: Vec::new(),
-    }))
+    })
 }
 
 /// Finds the target among the sources of FROM: by the name it is exposed under, or as a table that is there once.

@@ -184,6 +184,7 @@ impl ToySession {
                 message: "asked for".into(),
                 procedure: None,
                 line: 1,
+                earlier: Vec::new(),
             }),
             "sleep" => thread::sleep(Duration::from_millis(number as u64)),
             "wait" => {

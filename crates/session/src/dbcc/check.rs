@@ -405,6 +405,7 @@ fn message(finding: &Finding) -> SqlError {
         message: finding.text.clone(),
         procedure: None,
         line: 0,
+        earlier: Vec::new(),
     }
 }
 

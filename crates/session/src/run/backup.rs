@@ -15,9 +15,6 @@ use crate::sink::ColumnMeta;
 
 impl Run<'_> {
     pub(super) fn backup(&mut self, at: usize, stmt: &ast::Backup) -> SqlResult<()> {
-        if !stmt.parts.is_empty() {
-            return Err(not_supported("BACKUP of files and filegroups"));
-        }
         let resolved = Statement {
             database: self.database_name(&stmt.database)?,
             devices: self.devices(&stmt.devices)?,
@@ -34,9 +31,6 @@ impl Run<'_> {
     pub(super) fn restore(&mut self, at: usize, stmt: &ast::Restore) -> SqlResult<()> {
         let (mut pages, mut files) = (BTreeSet::new(), Vec::new());
         for part in &stmt.parts {
-            if stmt.kind != RestoreKind::Database {
-                return Err(not_supported("RESTORE LOG of files, filegroups or pages"));
-            }
             match (part.name.as_str(), self.given(part.value.as_ref())?) {
                 ("PAGE", Given::Text(list)) => pages.append(&mut parse_pages(&list)?),
                 ("FILE", Given::Text(name)) => files.push(FilePart::File(name)),

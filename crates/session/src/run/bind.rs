@@ -12,6 +12,7 @@ use duramen_txn::{Transaction, TxnKind};
 use duramen_types::Value;
 
 use super::Run;
+use super::checked::EarlyBound;
 use crate::host::{HostView, Surroundings};
 use crate::live_plan::LivePlan;
 use crate::plan_xml;
@@ -25,6 +26,42 @@ pub enum Bound {
     Simple(Arc<Expr>),
     Plan(Arc<Plan>, Arc<Sizes>),
     Dml(Arc<Dml>, Arc<Sizes>),
+}
+
+/// What the steps of a program have bound, each with the schema version of its binding.
+#[derive(Clone, Debug, Default)]
+pub struct Plans {
+    steps: Vec<Option<(u64, Bound)>>,
+    /// The schema version at which nothing was wrong with the program as a whole.
+    pub(crate) checked: Option<u64>,
+}
+
+impl Plans {
+    pub fn none(steps: usize) -> Plans {
+        Plans {
+            steps: vec![None; steps],
+            checked: None,
+        }
+    }
+
+    /// Forgets what has been bound, not that it can be.
+    pub fn forget(&mut self) {
+        self.steps.fill(None);
+    }
+}
+
+impl std::ops::Deref for Plans {
+    type Target = [Option<(u64, Bound)>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.steps
+    }
+}
+
+impl std::ops::DerefMut for Plans {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.steps
+    }
 }
 
 impl Run<'_> {
@@ -72,7 +109,7 @@ impl Run<'_> {
     }
 
     /// The schema version that what this program binds depends on.
-    fn version(&self) -> u64 {
+    pub(super) fn version(&self) -> u64 {
         let temporary = self.program.temporary || &*self.session.database == "tempdb";
         self.session.schema_version(temporary)
     }
@@ -216,7 +253,14 @@ impl Run<'_> {
         if let Some(Bound::Expr(e) | Bound::Simple(e)) = self.cached(at) {
             return Ok(e);
         }
-        let bound = Arc::new(self.ask_host(|h| bind(&mut Binder::new(h)))?);
+        let bound = match self.take_early(at) {
+            Some(EarlyBound::Expr(e)) => e,
+            _ => {
+                let bound = self.ask_host(|h| bind(&mut Binder::new(h)));
+                self.binding(bound)?
+            }
+        };
+        let bound = Arc::new(bound);
         self.keep(
             at,
             match bound.is_self_contained() {
@@ -330,8 +374,15 @@ impl Run<'_> {
         result
     }
 
+    /// Notes whether the error at hand is one of binding: what it ends is more than its statement.
+    pub(super) fn binding<T>(&mut self, bound: SqlResult<T>) -> SqlResult<T> {
+        self.unbound |= bound.is_err();
+        bound
+    }
+
     pub(super) fn constant(&mut self, e: &ast::Expr) -> SqlResult<Value> {
-        let bound = self.ask_host(|h| Binder::new(h).scalar(e))?;
+        let bound = self.ask_host(|h| Binder::new(h).scalar(e));
+        let bound = self.binding(bound)?;
         self.evaluate(&bound, |e, cx| e.eval(&[], cx))
     }
 }

@@ -127,6 +127,7 @@ impl Run<'_> {
             message: text,
             procedure: None,
             line: 0,
+            earlier: Vec::new(),
         };
         self.session.log_error(&error);
         Ok(())

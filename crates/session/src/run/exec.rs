@@ -14,12 +14,13 @@ use duramen_tsql::ast::{self, ExecArg, ExprKind, ModuleKind, StatementKind};
 use duramen_types::{SqlType, Target, Value};
 
 use super::nested::Inner;
-use super::{Ended, Next, Run, command, not_supported};
+use super::{Ended, Next, Plans, Run, command, not_supported};
 use crate::program::{BodyOf, Program, Variable, compile_typed, find_variable, same};
 use crate::programs::{Callable, Parameter};
 use crate::security::Right;
 use crate::session::Session;
 use crate::table_types::{TableArgument, TableTypes, TypesOf};
+use crate::variables::undeclared;
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -51,24 +52,14 @@ impl Called {
 
 impl Run<'_> {
     pub(super) fn exec(&mut self, at: usize, stmt: &ast::ExecStmt) -> SqlResult<Next> {
-        if let Some(option) = stmt.options.iter().find(|o| *o != "RECOMPILE") {
-            return Err(not_supported(&format!("EXECUTE WITH {option}")));
-        }
         let mut targets = Vec::new();
         let called = match &stmt.call {
-            ast::ExecCall::Text { at: Some(_), .. } => return Err(not_supported("EXECUTE ... AT")),
-            ast::ExecCall::Text { args, .. } if !args.is_empty() => {
-                return Err(not_supported("EXECUTE of a string with parameters"));
-            }
             ast::ExecCall::Text { text, .. } => {
                 let bound = self.expr(at, |b| b.scalar(text))?;
                 let value = self.evaluate(&bound, |e, cx| e.eval(&[], cx))?;
                 self.call_text(&value.as_text().unwrap_or_default(), "", Vec::new())?
             }
-            ast::ExecCall::Procedure { number, name, args } => {
-                if number.is_some() {
-                    return Err(not_supported("numbered procedures"));
-                }
+            ast::ExecCall::Procedure { name, args, .. } => {
                 let given = self.arguments(args, &mut targets)?;
                 self.call_procedure(name, given)?
             }
@@ -640,14 +631,34 @@ impl Session {
             session: self,
             database: &self.database,
         };
-        let mut callable = callable(text, &params, batch.statements, BodyOf::Batch, &types)?;
-        callable.schema = callable.program.is_typed().then_some(version);
-        Ok(callable)
+        let names = params.iter().map(|p| p.name.as_str());
+        let mut errors = undeclared(&batch.variables, names);
+        let module = match batch.statements.first().map(|s| &s.kind) {
+            Some(StatementKind::CreateModule(stmt)) => Some(stmt.name.name().to_owned()),
+            _ => None,
+        };
+        let compiled = callable(text, &params, batch.statements, BodyOf::Batch, &types);
+        match compiled {
+            Ok(mut callable) if errors.is_empty() => {
+                callable.schema = callable.program.is_typed().then_some(version);
+                return Ok(callable);
+            }
+            // The same variable, found again.
+            Err(e) if e.number == messages::VARIABLE_NOT_DECLARED.number && !errors.is_empty() => {}
+            Err(e) => errors.push(e),
+            Ok(_) => {}
+        }
+        errors.sort_by_key(|e| e.line);
+        errors
+            .iter_mut()
+            .for_each(|e| e.procedure.clone_from(&module));
+        Err(SqlError::joined(errors)
+            .unwrap_or_else(|| SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[])))
     }
 }
 
 /// Procedures that exist for drivers.
-fn is_remote(name: &str) -> bool {
+pub(crate) fn is_remote(name: &str) -> bool {
     const PREPARED: [&str; 5] = [
         "sp_prepare",
         "sp_execute",
@@ -732,7 +743,7 @@ pub(crate) fn callable(
     Ok(Callable {
         schema: None,
         fresh: true,
-        bound: vec![None; program.steps.len()],
+        bound: Plans::none(program.steps.len()),
         program: Arc::new(program),
         parameters: Arc::new(parameters),
     })

@@ -3,7 +3,7 @@
 use duramen_base::{SqlError, messages};
 use duramen_tsql::ast::StatementKind;
 
-use super::{Ended, Next, Run};
+use super::{Ended, Next, Run, checked};
 use crate::outcome::{self, Reach};
 use crate::program::Op;
 
@@ -14,6 +14,8 @@ impl Run<'_> {
         let before = std::mem::take(&mut self.before);
         let inside = std::mem::take(&mut self.from_inside);
         let thrown = std::mem::take(&mut self.thrown);
+        // Binding that was put off until now ends what it would have ended before the first statement.
+        let unbound = std::mem::take(&mut self.unbound) && !inside && !checked::is_deferred(&error);
         // An error of a call itself has line 0 of the procedure.
         let mut error = match inside && error.procedure.is_some() {
             true => error,
@@ -38,9 +40,14 @@ impl Run<'_> {
             {
                 Reach::BatchAndTransaction
             }
+            Reach::Statement if unbound && self.session.options.xact_abort => {
+                Reach::BatchAndTransaction
+            }
+            Reach::Statement if unbound => Reach::Batch,
             reach => reach,
         };
         if outcome::catchable(&error, inside)
+            && !unbound
             && let Some((catch, caught)) = self.tries.pop()
         {
             // An error within a CATCH block ends the handling of the one before.

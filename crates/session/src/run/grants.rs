@@ -20,9 +20,6 @@ const CLASS_SERVER: u8 = 100;
 
 impl Run<'_> {
     pub(super) fn permission(&mut self, stmt: &PermissionStmt) -> SqlResult<()> {
-        if stmt.grant_option {
-            return Err(not_supported("WITH GRANT OPTION and GRANT OPTION FOR"));
-        }
         let mut rights = Vec::new();
         for name in &stmt.permissions {
             let right = Right::named(name);

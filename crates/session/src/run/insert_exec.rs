@@ -9,7 +9,8 @@ use duramen_tsql::ast;
 use duramen_txn::TxnKind;
 use duramen_types::Value;
 
-use super::{Next, Run, command};
+use super::checked::Early;
+use super::{Next, Plans, Run, command};
 use crate::sink::{ColumnMeta, Done, EnvChange, ResultSink};
 
 /// Keeps result sets, and passes everything else on.
@@ -119,7 +120,9 @@ impl Run<'_> {
             sink: &mut capture,
             cancel: self.cancel,
             vars: std::mem::take(&mut self.vars),
-            bound: vec![None; self.program.steps.len()],
+            bound: Plans::none(self.program.steps.len()),
+            early: Early::default(),
+            unbound: false,
             tables: self.tables.clone(),
             tries: self.tries.clone(),
             worst: 0,

@@ -28,7 +28,8 @@ impl Run<'_> {
     ) -> SqlResult<()> {
         let line = name.line as i32;
         let (stmt, made) = without_identity(stmt)?;
-        let plan = self.ask_host(|h| Binder::new(h).parallel_select(&stmt))?;
+        let plan = self.ask_host(|h| Binder::new(h).parallel_select(&stmt));
+        let plan = self.binding(plan)?;
         let inherits = single_table(&stmt);
         let columns = new_columns(&plan.columns, inherits, &made).map_err(|e| e.at_line(line))?;
         self.writable()?;

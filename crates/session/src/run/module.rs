@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleColumn, ModuleDef, ObjectKind};
-use duramen_query::OutColumn;
+use duramen_query::{Binder, OutColumn};
 use duramen_tsql::ast::{self, ModuleKind, ModuleMode};
 
+use super::checked::look_at;
 use super::exec::callable;
-use super::{Run, command, not_supported, trigger};
+use super::{Run, command, trigger};
 use crate::databases::OpenDb;
-use crate::functions_of_users::body_function;
-use crate::program::BodyOf;
+use crate::functions_of_users::{BodyFunction, body_function};
+use crate::host::HostView;
+use crate::program::{BodyOf, Program, same};
 use crate::session::Session;
 use crate::table_types::{NoTableTypes, TypesOf};
 
@@ -91,6 +93,15 @@ struct ModulePlace {
     new: bool,
 }
 
+/// What is known of a module before it is stored.
+#[derive(Default)]
+struct Checked {
+    /// Of a view.
+    columns: Vec<ModuleColumn>,
+    /// The procedures that it calls and that are not there.
+    missing: Vec<String>,
+}
+
 fn kind_of(kind: &ModuleKind) -> ObjectKind {
     match kind {
         ModuleKind::Procedure { .. } => ObjectKind::PROCEDURE,
@@ -130,13 +141,20 @@ fn family(kind: ObjectKind) -> Vec<ObjectKind> {
 impl Run<'_> {
     /// Errors of a definition name the module.
     pub(super) fn create_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
-        self.store_module(stmt).map_err(|mut e| {
+        let missing = self.store_module(stmt).map_err(|mut e| {
             e.procedure = Some(stmt.name.name().to_owned());
             e
-        })
+        })?;
+        for name in missing {
+            let args: [&dyn std::fmt::Display; 2] = [&stmt.name.name(), &name];
+            let warning = SqlError::new(&messages::MODULE_DEPENDS_ON_MISSING, &args);
+            self.sink.info(&warning.at_line(self.line));
+        }
+        Ok(())
     }
 
-    fn store_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
+    /// The procedures that it calls and that are not there.
+    fn store_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<String>> {
         let line = stmt.name.line as i32;
         let kind = kind_of(&stmt.kind);
         if stmt.name.database().is_some() {
@@ -146,7 +164,7 @@ impl Run<'_> {
                 &[&create],
             ));
         }
-        let columns = self.check_module(stmt)?;
+        let Checked { columns, missing } = self.check_module(stmt)?;
         let place = self.place_of_module(stmt)?;
         let quoted = self.session.options.quoted_identifier;
         let text = stored_text(&self.program.text, stmt.mode);
@@ -218,7 +236,7 @@ impl Run<'_> {
             let full = place.name.name().to_owned();
             self.note_temporary(stmt.name.name().to_owned(), full, true);
         }
-        Ok(())
+        Ok(missing)
     }
 
     /// Where a module is stored: a temporary procedure in tempdb.
@@ -253,11 +271,8 @@ impl Run<'_> {
     }
 
     /// What a definition is refused for before it is stored; the columns of a view.
-    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<ModuleColumn>> {
-        let known = ["RECOMPILE", "SCHEMABINDING"];
-        if let Some(option) = stmt.options.iter().find(|o| !known.contains(&o.as_str())) {
-            return Err(not_supported(&format!("WITH {option} of a module")));
-        }
+    fn check_module(&mut self, stmt: &ast::CreateModule) -> SqlResult<Checked> {
+        let mut checked = Checked::default();
         if super::is_temporary(&stmt.name) {
             let name = stmt.name.name();
             match &stmt.kind {
@@ -265,7 +280,9 @@ impl Run<'_> {
                 ModuleKind::View { .. } => {
                     return Err(SqlError::new(&messages::TEMPORARY_VIEW, &[&name]));
                 }
-                ModuleKind::Trigger { .. } => return Err(not_supported("a temporary trigger")),
+                ModuleKind::Trigger { .. } => {
+                    return Err(super::not_supported("a temporary trigger"));
+                }
                 _ => return Err(SqlError::new(&messages::TEMPORARY_FUNCTION, &[])),
             }
         }
@@ -275,37 +292,31 @@ impl Run<'_> {
                     session: &*self.session,
                     database: &self.session.database,
                 };
-                callable(
+                let body = callable(
                     &self.program.text,
                     params,
                     body.clone(),
                     BodyOf::Procedure,
                     &types,
                 )?;
+                checked.missing = self.bind_body(stmt, &body.program, None)?;
             }
-            ModuleKind::View {
-                columns,
-                query,
-                check_option,
-            } => {
-                if *check_option {
-                    return Err(not_supported("WITH CHECK OPTION"));
-                }
+            ModuleKind::View { columns, query, .. } => {
                 if stmt.options.iter().any(|o| o == "SCHEMABINDING") {
                     super::schemabound::bindable(stmt.name.name(), query)?;
                 }
-                let gives = self.view_gives(columns, query, stmt.name.name())?;
+                checked.columns = self.view_gives(columns, query, stmt.name.name())?;
                 ordered_needlessly(query)?;
-                return Ok(gives);
             }
             ModuleKind::InlineFunction { params, query } => {
-                callable(
+                let parameters = callable(
                     &self.program.text,
                     params,
                     Vec::new(),
                     BodyOf::Batch,
                     &NoTableTypes,
                 )?;
+                self.bind_inline(&parameters.program, query)?;
                 ordered_needlessly(query)?;
             }
             ModuleKind::ScalarFunction { .. } | ModuleKind::TableFunction { .. } => {
@@ -313,11 +324,51 @@ impl Run<'_> {
                     stmt.name.name().to_owned(),
                     self.session.database.to_string(),
                 );
-                body_function(&self.program.text, stmt, names)?;
+                if let Some(function) = body_function(&self.program.text, stmt, names)? {
+                    checked.missing = self.bind_body(stmt, function.program(), Some(&function))?;
+                }
             }
-            ModuleKind::Trigger { .. } => self.check_trigger(stmt)?,
+            ModuleKind::Trigger { .. } => checked.missing = self.check_trigger(stmt)?,
         }
-        Ok(Vec::new())
+        Ok(checked)
+    }
+
+    /// Binds a body as a batch is bound before it runs: every statement whose objects are there. The procedures that it
+    /// calls and that are not.
+    pub(super) fn bind_body(
+        &mut self,
+        stmt: &ast::CreateModule,
+        program: &Program,
+        function: Option<&BodyFunction>,
+    ) -> SqlResult<Vec<String>> {
+        let mut tables = super::tables_of(program);
+        tables.extend(function.and_then(BodyFunction::result_table));
+        let returns = function.map(duramen_query::host::UserFunction::returns);
+        let found = look_at(self.session, program, (&tables, returns), self.cancel);
+        match SqlError::joined(found.errors) {
+            Some(error) => Err(error),
+            None => Ok(found
+                .missing
+                .into_iter()
+                .filter(|name| !same(name, stmt.name.name()))
+                .collect()),
+        }
+    }
+
+    /// Binds the query of an inline function. 4514 for a column without a name.
+    fn bind_inline(&mut self, parameters: &Program, query: &ast::SelectStmt) -> SqlResult<()> {
+        let variables = &parameters.variables;
+        let host = HostView::new(self.session, variables, &[], None, self.cancel);
+        let bind = || Binder::checking(&host).bound_select(query);
+        let bound = self.session.settled(bind)?;
+        let unnamed = bound.columns().iter().position(|c| c.name.is_empty());
+        match unnamed {
+            None => Ok(()),
+            Some(at) => {
+                let error = SqlError::new(&messages::FUNCTION_NO_COLUMN_NAME, &[&(at + 1)]);
+                Err(error)
+            }
+        }
     }
 
     pub(super) fn drop_modules(

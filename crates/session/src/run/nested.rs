@@ -8,6 +8,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_query::memory::MemoryTable;
 use duramen_types::Value;
 
+use super::checked::Early;
 use super::{Ended, Place, Plans, Run, tables_of};
 use crate::program::Program;
 use crate::sink::EnvChange;
@@ -76,6 +77,8 @@ impl Run<'_> {
             cancel: self.cancel,
             vars,
             bound,
+            early: Early::default(),
+            unbound: false,
             tables,
             tries: Vec::new(),
             worst: 0,

@@ -9,7 +9,7 @@ use duramen_catalog::security::moment;
 use duramen_tsql::ast;
 
 use super::principals::cannot;
-use super::{Run, command, not_supported};
+use super::{Run, command};
 use crate::security::{DBO, SID_SA};
 
 impl Run<'_> {
@@ -20,8 +20,8 @@ impl Run<'_> {
         to: Option<&str>,
     ) -> SqlResult<()> {
         let (Some("DATABASE"), Some(to)) = (class, to) else {
-            let class = class.unwrap_or("OBJECT");
-            return Err(not_supported(&format!("ALTER AUTHORIZATION ON {class}")));
+            // Other classes have been refused when the batch was compiled.
+            return Err(SqlError::new(&messages::INTERNAL_QUERY_ERROR, &[]));
         };
         let database = name.name();
         let instance = self.session.instance.clone();

@@ -43,8 +43,7 @@ impl Run<'_> {
         match (stmt.kind.as_str(), stmt.alter) {
             ("LOGIN", false) => self.create_login(stmt),
             ("LOGIN", true) => self.alter_login(stmt),
-            ("SERVER ROLE", true) => self.alter_server_role(stmt),
-            ("SERVER ROLE", false) => Err(not_supported("CREATE SERVER ROLE")),
+            ("SERVER ROLE", _) => self.alter_server_role(stmt),
             ("USER", false) => self.create_user(stmt),
             ("USER", true) => self.alter_user(stmt),
             (_, false) => self.create_role(stmt),

@@ -8,6 +8,7 @@ use duramen_tsql::ast;
 use duramen_txn::{Transaction, TxnKind};
 use duramen_types::SqlType;
 
+use super::checked::EarlyBound;
 use super::{Bound, Run, command, textsize};
 use crate::host::HostView;
 use crate::sink::{ColumnMeta, ResultSink};
@@ -18,7 +19,8 @@ pub(crate) const REBINDS: usize = 10;
 
 impl Run<'_> {
     pub(super) fn select(&mut self, at: usize, stmt: &ast::SelectStmt) -> SqlResult<()> {
-        let assigns = assignments(stmt)?;
+        let assigns = assignments(stmt);
+        let assigns = self.binding(assigns)?;
         if let Some(name) = into(stmt) {
             return self.settled(|run| run.select_into(stmt, name));
         }
@@ -45,8 +47,11 @@ impl Run<'_> {
         let plan = match self.cached(at) {
             Some(Bound::Plan(p, _)) => p,
             _ => {
-                let plan = self.ask_host(|h| Binder::new(h).parallel_select(stmt))?;
-                let plan = Arc::new(plan);
+                let plan = match self.take_early(at) {
+                    Some(EarlyBound::Query(bound)) => bound.parallel(),
+                    _ => self.ask_host(|h| Binder::new(h).parallel_select(stmt)),
+                };
+                let plan = Arc::new(self.binding(plan)?);
                 let sizes = Arc::new(Sizes::of(&plan));
                 self.keep(at, Bound::Plan(plan.clone(), sizes));
                 plan
@@ -148,7 +153,11 @@ impl Run<'_> {
         let dml = match known {
             Some(dml) => dml,
             None => {
-                let dml = Arc::new(self.ask_host(bind)?);
+                let dml = match self.take_early(at) {
+                    Some(EarlyBound::Change(bound)) => bound.planned(),
+                    _ => self.ask_host(bind),
+                };
+                let dml = Arc::new(self.binding(dml)?);
                 let sizes = Arc::new(dml.sizes());
                 self.keep(at, Bound::Dml(dml.clone(), sizes));
                 dml

@@ -146,6 +146,7 @@ impl Run<'_> {
             message: text,
             procedure: None,
             line,
+            earlier: Vec::new(),
         };
         if logged {
             self.session.log_error(&error);
@@ -194,6 +195,7 @@ impl Run<'_> {
             message,
             procedure: None,
             line,
+            earlier: Vec::new(),
         })
     }
 }

@@ -14,9 +14,6 @@ use super::bulk::quoted;
 use super::{Run, command, not_supported};
 use crate::session::Session;
 
-/// Parts of a name with a linked server.
-const WITH_SERVER: usize = 4;
-
 /// What a synonym stands for.
 pub(crate) struct Meaning {
     /// With its database.
@@ -64,14 +61,6 @@ impl Run<'_> {
         if name.database().is_some() {
             let message = &messages::DATABASE_PREFIX_NOT_ALLOWED;
             return Err(SqlError::new(message, &[&STATEMENT]).at_line(line));
-        }
-        if super::is_temporary(name) || super::is_temporary(target) {
-            return Err(not_supported("CREATE SYNONYM with a temporary object"));
-        }
-        if target.parts.len() >= WITH_SERVER {
-            return Err(not_supported(
-                "CREATE SYNONYM for an object of a linked server",
-            ));
         }
         let parts: Vec<String> = target.parts.iter().map(|p| quoted(p)).collect();
         let text = parts.join(".");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use duramen_base::{ObjectId, SqlError, SqlResult, messages};
 use duramen_catalog::{ModuleDef, TableDef, TriggerDef, trigger_events};
 use duramen_query::dml::Dml;
-use duramen_query::host::{Event, TableColumn};
+use duramen_query::host::{Event, Host, Source, TableColumn};
 use duramen_query::memory::{MemoryTable, MemoryTableDef};
 use duramen_query::{Changed, Row};
 use duramen_tsql::ParseOptions;
@@ -21,7 +21,7 @@ use duramen_txn::{LockMode, Transaction};
 
 use super::exec::callable;
 use super::nested::Inner;
-use super::{Ended, Run, not_supported};
+use super::{Ended, Run};
 use crate::ddl::Ddl;
 use crate::program::BodyOf;
 use crate::programs::Callable;
@@ -87,7 +87,7 @@ impl Run<'_> {
             if running.iter().any(|f| f.trigger.0 == *id) {
                 continue;
             }
-            let Some((module, callable)) = self.trigger(&database, ObjectId(*id))? else {
+            let Some((key, module, mut callable)) = self.trigger(&database, ObjectId(*id))? else {
                 continue;
             };
             self.session.state.triggers.push(Firing {
@@ -103,11 +103,17 @@ impl Run<'_> {
             let place = (Some(module.name.clone()), Some(database.clone()));
             let inputs = (Vec::new(), Vec::new());
             // What it binds names the rows of this one firing.
-            let bound = vec![None; callable.program.steps.len()];
+            let mut bound = callable.bound.clone();
+            bound.forget();
+            let checked = bound.checked;
             let inner = self.inside(&callable.program, bound, inputs, place);
             self.session.options.xact_abort = xact_abort;
             self.session.state.triggers.pop();
-            let Inner { ended, .. } = inner?;
+            let Inner { ended, bound, .. } = inner?;
+            if bound.checked != checked {
+                callable.bound.checked = bound.checked;
+                self.session.share_program(&key, &callable);
+            }
             match ended {
                 Ended::Done(_) => {}
                 Ended::Stopped => {
@@ -132,7 +138,7 @@ impl Run<'_> {
         &mut self,
         database: &str,
         id: ObjectId,
-    ) -> SqlResult<Option<(Arc<ModuleDef>, Callable)>> {
+    ) -> SqlResult<Option<(String, Arc<ModuleDef>, Callable)>> {
         let Some(db) = self.session.instance.databases.find(database) else {
             return Ok(None);
         };
@@ -142,7 +148,7 @@ impl Run<'_> {
         let key = self.session.module_key(db.db.id, &module);
         let version = self.session.schema_version(true);
         if let Some(known) = self.session.shared_program(&key, version) {
-            return Ok(Some((module, known)));
+            return Ok(Some((key, module, known)));
         }
         let options = ParseOptions {
             quoted_identifier: module.quoted_identifier,
@@ -156,7 +162,7 @@ impl Run<'_> {
         compiled.program.stats.belongs_to(db.db.id, &module);
         compiled.schema = compiled.program.is_typed().then_some(version);
         self.session.share_program(&key, &compiled);
-        Ok(Some((module, compiled)))
+        Ok(Some((key, module, compiled)))
     }
 
     fn compiled_trigger(
@@ -176,16 +182,30 @@ impl Run<'_> {
     }
 
     /// What a trigger's definition is refused for before it is stored.
-    pub(super) fn check_trigger(&mut self, stmt: &ast::CreateModule) -> SqlResult<()> {
-        let ModuleKind::Trigger { instead_of, .. } = &stmt.kind else {
-            return Ok(());
+    /// The procedures that it calls and that are not there.
+    pub(super) fn check_trigger(&mut self, stmt: &ast::CreateModule) -> SqlResult<Vec<String>> {
+        let ModuleKind::Trigger { table, .. } = &stmt.kind else {
+            return Ok(Vec::new());
         };
-        if *instead_of {
-            return Err(not_supported("INSTEAD OF triggers"));
-        }
         let database = self.session.database.to_string();
-        self.compiled_trigger(&self.program.text, stmt, &database)
-            .map(|_| ())
+        let compiled = self.compiled_trigger(&self.program.text, stmt, &database)?;
+        let Some(Source::Table(table)) = self.ask_host(|h| h.source(table))? else {
+            return Ok(Vec::new());
+        };
+        let columns = table.columns();
+        let names = || columns.iter().map(|c| c.name.clone()).collect();
+        // As if it were running now: its statements see the two tables.
+        self.session.state.triggers.push(Firing {
+            trigger: ObjectId(0),
+            level: self.session.state.nesting,
+            inserted: pseudo("inserted", columns, Vec::new()),
+            deleted: pseudo("deleted", columns, Vec::new()),
+            assigned: Vec::new(),
+            columns: names(),
+        });
+        let bound = self.bind_body(stmt, &compiled.program, None);
+        self.session.state.triggers.pop();
+        bound
     }
 }
 

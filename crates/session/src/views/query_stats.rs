@@ -557,7 +557,7 @@ mod texts {
                 let running = cx.instance.sessions().into_iter();
                 let mut running = running.flat_map(|s| s.programs());
                 match running.find(|p| p.stats.id == id && p.is_private()) {
-                    Some(program) => (program, Vec::new()),
+                    Some(program) => (program, Default::default()),
                     None => return Ok(Some(source)),
                 }
             }

@@ -253,9 +253,10 @@ fn a_name_is_changed_with_the_database_closed() {
     let disk = SimDisk::new(24);
     let instance = start(&disk.env());
     let (mut s, mut other) = (login(&instance), login(&instance));
+    run(&mut s, "CREATE DATABASE d");
     run(
         &mut s,
-        "CREATE DATABASE d; USE d; CREATE TABLE t (a int IDENTITY); INSERT t DEFAULT VALUES",
+        "USE d; CREATE TABLE t (a int IDENTITY); INSERT t DEFAULT VALUES",
     );
     run(&mut other, "USE d");
     let lines = run(&mut s, "ALTER DATABASE d MODIFY NAME = e");
@@ -281,7 +282,8 @@ fn options_take_effect_and_show() {
     let disk = SimDisk::new(25);
     let instance = start(&disk.env());
     let mut s = login(&instance);
-    run(&mut s, "CREATE DATABASE d; USE d; CREATE TABLE t (a int)");
+    run(&mut s, "CREATE DATABASE d");
+    run(&mut s, "USE d; CREATE TABLE t (a int)");
     let mut ok = |sql: &str| assert_eq!(run(&mut s, sql), NOTHING, "{sql}");
     ok(
         "ALTER DATABASE CURRENT SET RECOVERY FULL, DELAYED_DURABILITY = FORCED, ANSI_NULLS ON, AUTO_CREATE_STATISTICS OFF, AUTO_CLOSE OFF, PAGE_VERIFY CHECKSUM WITH NO_WAIT",
@@ -336,10 +338,8 @@ fn offline_and_online() {
     let disk = SimDisk::new(26);
     let instance = start(&disk.env());
     let mut s = login(&instance);
-    run(
-        &mut s,
-        "CREATE DATABASE d; USE d; CREATE TABLE t (a int); INSERT t VALUES (7)",
-    );
+    run(&mut s, "CREATE DATABASE d");
+    run(&mut s, "USE d; CREATE TABLE t (a int); INSERT t VALUES (7)");
     let lines = run(&mut s, "ALTER DATABASE d SET OFFLINE");
     assert_eq!(
         lines,
@@ -377,7 +377,8 @@ fn offline_and_online() {
 fn one_user_or_many() {
     let instance = instance();
     let (mut a, mut b) = (login(&instance), login(&instance));
-    run(&mut a, "CREATE DATABASE d; USE d; CREATE TABLE t (x int)");
+    run(&mut a, "CREATE DATABASE d");
+    run(&mut a, "USE d; CREATE TABLE t (x int)");
     run(&mut b, "USE d; BEGIN TRAN; INSERT t VALUES (1)");
     run(&mut a, "USE master");
     let lines = run(&mut a, "ALTER DATABASE d SET SINGLE_USER WITH NO_WAIT");
@@ -456,7 +457,11 @@ fn access_changes_when_the_others_have_left() {
     let (mut a, mut b) = (login(&instance), login(&instance));
     run(
         &mut a,
-        "CREATE DATABASE d; CREATE LOGIN rita WITH PASSWORD = 'Secret-3'; CREATE LOGIN olga WITH PASSWORD = 'Secret-4'; USE d; CREATE USER rita FOR LOGIN rita; CREATE USER olga FOR LOGIN olga; ALTER ROLE db_owner ADD MEMBER olga; CREATE TABLE t (x int); GRANT INSERT, SELECT ON t TO rita; USE master",
+        "CREATE DATABASE d; CREATE LOGIN rita WITH PASSWORD = 'Secret-3'; CREATE LOGIN olga WITH PASSWORD = 'Secret-4'",
+    );
+    run(
+        &mut a,
+        "USE d; CREATE USER rita FOR LOGIN rita; CREATE USER olga FOR LOGIN olga; ALTER ROLE db_owner ADD MEMBER olga; CREATE TABLE t (x int); GRANT INSERT, SELECT ON t TO rita; USE master",
     );
     run(&mut b, "USE d");
     let waiting = waits(a, "ALTER DATABASE d SET SINGLE_USER");
@@ -603,8 +608,9 @@ fn tables_and_indexes_lie_where_they_are_put() {
     let mut s = alone_on(&disk.env());
     run(
         &mut s,
-        "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d1.mdf'), FILEGROUP g (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 1MB), FILEGROUP h (NAME = d3, FILENAME = '/data/d3.ndf', SIZE = 1MB); USE d",
+        "CREATE DATABASE d ON (NAME = d1, FILENAME = '/data/d1.mdf'), FILEGROUP g (NAME = d2, FILENAME = '/data/d2.ndf', SIZE = 1MB), FILEGROUP h (NAME = d3, FILENAME = '/data/d3.ndf', SIZE = 1MB)",
     );
+    run(&mut s, "USE d");
     run(&mut s, "USE d");
     let mut ok = |sql: &str| assert_eq!(run(&mut s, sql), NOTHING, "{sql}");
     ok("CREATE TABLE a (x int, y varchar(max)) ON g TEXTIMAGE_ON h");

@@ -190,9 +190,10 @@ fn checkident_tells_and_sets_the_identity() {
 #[test]
 fn log_tells_the_records_of_fn_dblog() {
     let mut s = alone();
+    run(&mut s, "CREATE DATABASE d");
     run(
         &mut s,
-        "CREATE DATABASE d; USE d; CREATE TABLE t (id int); INSERT t VALUES (1)",
+        "USE d; CREATE TABLE t (id int); INSERT t VALUES (1)",
     );
     let brief = "(Current LSN nvarchar(23), Operation nvarchar(31), Context nvarchar(31), Transaction ID nvarchar(14), LogBlockGeneration bigint)";
     let lines = run(&mut s, "DBCC LOG(d)");

@@ -16,6 +16,7 @@ mod cancels;
 mod check_database;
 mod check_planted;
 mod commit_wait;
+mod compiled;
 mod compressed_backups;
 mod constraints;
 mod coverage;

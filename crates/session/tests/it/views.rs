@@ -239,9 +239,10 @@ fn a_killed_session_is_undone_and_says_so() {
 fn reads_and_writes_of_every_file_are_counted() {
     let mut s = alone();
     let stats = "SELECT file_id, CASE WHEN num_of_writes > 0 AND num_of_bytes_written >= 8192 * num_of_writes THEN 1 ELSE 0 END, size_on_disk_bytes FROM sys.dm_io_virtual_file_stats(DB_ID('d'), NULL) ORDER BY file_id";
+    run(&mut s, "CREATE DATABASE d");
     run(
         &mut s,
-        "CREATE DATABASE d; USE d; CREATE TABLE t (a char(8000)); INSERT t VALUES ('x'), ('y'); CHECKPOINT",
+        "USE d; CREATE TABLE t (a char(8000)); INSERT t VALUES ('x'), ('y'); CHECKPOINT",
     );
     assert_eq!(run(&mut s, stats)[1], "1 | 1 | 8388608");
     assert_eq!(run(&mut s, stats).len(), 4);
@@ -253,10 +254,8 @@ fn reads_and_writes_of_every_file_are_counted() {
 fn open_transactions_show_what_they_have_logged() {
     let instance = instance();
     let (mut a, mut b) = (login(&instance), login(&instance));
-    run(
-        &mut a,
-        "CREATE DATABASE d; USE d; CREATE TABLE t (x int, c char(1000))",
-    );
+    run(&mut a, "CREATE DATABASE d");
+    run(&mut a, "USE d; CREATE TABLE t (x int, c char(1000))");
     run(&mut a, "BEGIN TRAN work");
     let sql = "SELECT s.session_id, a.name, d.database_transaction_state, d.database_transaction_log_record_count, CASE WHEN d.database_transaction_log_bytes_used BETWEEN 2000 AND 8000 AND d.database_transaction_log_bytes_reserved > 2000 THEN 1 ELSE 0 END, CASE WHEN d.database_transaction_begin_lsn IS NULL THEN 0 ELSE 1 END FROM sys.dm_tran_session_transactions AS s JOIN sys.dm_tran_active_transactions AS a ON a.transaction_id = s.transaction_id JOIN sys.dm_tran_database_transactions AS d ON d.transaction_id = s.transaction_id WHERE d.database_id = DB_ID('d')";
     assert_eq!(run(&mut b, sql)[1], "51 | work | 3 | 0 | 0 | 0");

@@ -70,6 +70,7 @@ fn replies_of_every_dialect_are_read_back() {
             message: "m".into(),
             procedure: Some("p".into()),
             line: 70_000,
+            earlier: Vec::new(),
         };
         let done = DoneToken {
             kind: DoneKind::InProc,

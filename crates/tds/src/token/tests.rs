@@ -29,6 +29,7 @@ fn reply() -> (Vec<u8>, Vec<Token>) {
         message: "Divide by zero error encountered.".into(),
         procedure: Some("p".into()),
         line: 3,
+        earlier: Vec::new(),
     };
     let mut out = Vec::new();
     put_env(&mut out, &Env::Reset);

@@ -9,6 +9,34 @@ pub struct Batch {
     /// The servers that names of four parts name, with their lines; what a synonym stands for is not looked at before it is
     /// used.
     pub servers: Vec<(String, u32)>,
+    /// Where the text declares and uses variables, in its order.
+    pub variables: Vec<VariableUse>,
+}
+
+/// A variable at one place of a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VariableUse {
+    /// With the `@`.
+    pub name: String,
+    pub role: VariableRole,
+    /// Where it stands; for a declaration where its statement ends, which is where it begins to hold.
+    pub at: u32,
+    pub line: u32,
+}
+
+/// What a text does with a variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VariableRole {
+    Declared,
+    DeclaredTable,
+    Read,
+    Assigned,
+    /// It stands for a table.
+    Table,
+    /// Handed over to a procedure: a value or a table.
+    Argument,
+    /// `@@name`, which is nobody's to declare.
+    Global,
 }
 
 #[derive(Clone, PartialEq, Debug)]

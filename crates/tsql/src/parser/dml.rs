@@ -22,7 +22,9 @@ impl Parser<'_> {
 
     fn target_kind(&mut self) -> SqlResult<TargetKind> {
         match self.kind() {
-            Tok::Variable => self.variable().map(TargetKind::Variable),
+            Tok::Variable => self
+                .variable_as(VariableRole::Table)
+                .map(TargetKind::Variable),
             _ => self.object_name().map(TargetKind::Table),
         }
     }
@@ -163,7 +165,7 @@ impl Parser<'_> {
     pub(super) fn set_clause(&mut self) -> SqlResult<SetClause> {
         let line = self.line();
         if *self.kind() == Tok::Variable {
-            let name = self.variable()?;
+            let name = self.variable_as(VariableRole::Assigned)?;
             let op = self.assign_op()?;
             // `@v = column = expr`.
             if op.is_none() && self.names_then_assign() {

@@ -166,8 +166,10 @@ impl Parser<'_> {
             return self.parenthesized_source();
         }
         if *self.kind() == Tok::Variable {
-            let name = self.variable()?;
+            let at = self.variables.len();
+            let name = self.variable_as(VariableRole::Table)?;
             if self.is_xml_method() {
+                self.variables[at].role = VariableRole::Read;
                 let kind = ExprKind::Variable(name);
                 let call = self.xml_method(Expr { kind, line })?;
                 return self.called_table(call.name, call.args, line);

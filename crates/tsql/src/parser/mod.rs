@@ -31,7 +31,7 @@ use duramen_base::{SqlError, SqlResult, messages};
 use duramen_os::stack;
 
 use crate::MAX_HEIGHT;
-use crate::ast::{Batch, ObjectName, Span};
+use crate::ast::{Batch, ObjectName, Span, VariableRole, VariableUse};
 use crate::lexer::{Tok, Token, tokenize};
 
 /// How deep the parser may recurse: parentheses, subqueries, calls, blocks within each other.
@@ -57,9 +57,14 @@ pub fn parse_batch(sql: &str, options: &ParseOptions) -> SqlResult<Batch> {
     let mut parser = Parser::new(sql, options)?;
     let statements = parser.batch()?;
     let servers = std::mem::take(&mut parser.servers);
+    let mut variables = parser.variables;
+    // What was looked at twice is there twice.
+    variables.sort_by_key(|v| v.at);
+    variables.dedup();
     Ok(Batch {
         statements,
         servers,
+        variables,
     })
 }
 
@@ -118,6 +123,7 @@ pub(crate) struct Parser<'a> {
     servers: Vec<(String, u32)>,
     /// What WITH XMLNAMESPACES has declared in the statement at hand, as a query's prolog.
     namespaces: String,
+    variables: Vec<VariableUse>,
 }
 
 impl<'a> Parser<'a> {
@@ -134,6 +140,7 @@ impl<'a> Parser<'a> {
             gotos: Vec::new(),
             servers: Vec::new(),
             namespaces: String::new(),
+            variables: Vec::new(),
         })
     }
 
@@ -427,13 +434,44 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
+    /// A variable whose value is asked for.
     fn variable(&mut self) -> SqlResult<String> {
+        self.variable_as(VariableRole::Read)
+    }
+
+    fn variable_as(&mut self, role: VariableRole) -> SqlResult<String> {
+        let (at, line) = (self.start(), self.line());
+        let name = self.variable_name()?;
+        self.variables.push(VariableUse {
+            role: match name.starts_with("@@") {
+                true => VariableRole::Global,
+                false => role,
+            },
+            name: name.clone(),
+            at,
+            line,
+        });
+        Ok(name)
+    }
+
+    /// The name of a variable that is not this text's: of a parameter.
+    fn variable_name(&mut self) -> SqlResult<String> {
         if *self.kind() != Tok::Variable {
             return Err(self.unexpected());
         }
         let name = self.variable_text(0);
         self.advance();
         Ok(name)
+    }
+
+    /// What is declared from the entry `from` on holds from here on: not yet within its own DECLARE.
+    fn declared_here(&mut self, from: usize) {
+        let at = self.start();
+        let declared = [VariableRole::Declared, VariableRole::DeclaredTable];
+        let declared = self.variables[from..]
+            .iter_mut()
+            .filter(|v| declared.contains(&v.role));
+        declared.for_each(|v| v.at = at);
     }
 
     /// `@x` as written; globals lower-cased.

@@ -83,7 +83,7 @@ impl Parser<'_> {
                 return Err(p.raise(&messages::TOO_MANY_PARAMETERS, &args));
             }
             let line = p.line();
-            let name = p.variable()?;
+            let name = p.variable_as(VariableRole::Declared)?;
             p.eat_word("AS");
             if p.is_word("CURSOR") {
                 return Err(p.not_supported("CURSOR parameters"));
@@ -217,7 +217,7 @@ impl Parser<'_> {
         params: Vec<Parameter>,
         options: &mut Vec<String>,
     ) -> SqlResult<ModuleKind> {
-        let variable = self.variable()?;
+        let variable = self.variable_as(VariableRole::DeclaredTable)?;
         self.expect_word("TABLE")?;
         let elements = self.table_elements()?;
         self.module_options(options)?;

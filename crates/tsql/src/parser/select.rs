@@ -308,7 +308,7 @@ impl Parser<'_> {
             });
         }
         if *self.kind() == Tok::Variable && self.is_assign_at(1) {
-            let variable = self.variable()?;
+            let variable = self.variable_as(VariableRole::Assigned)?;
             let op = self.assign_op()?;
             let expr = self.expr()?;
             return Ok(SelectItem::Assign {

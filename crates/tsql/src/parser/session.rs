@@ -94,15 +94,16 @@ impl Parser<'_> {
         }
         let table_ahead = 1 + usize::from(self.is_word_at(1, "AS"));
         if self.is_word_at(table_ahead, "TABLE") {
-            let name = self.variable()?;
+            let name = self.variable_as(VariableRole::DeclaredTable)?;
             self.eat_word("AS");
             self.expect_word("TABLE")?;
             let elements = self.table_elements()?;
             return Ok(StatementKind::DeclareTable { name, elements });
         }
-        self.list(|p| {
+        let before = self.variables.len();
+        let list = self.list(|p| {
             let line = p.line();
-            let name = p.variable()?;
+            let name = p.variable_as(VariableRole::Declared)?;
             p.eat_word("AS");
             if p.eat_word("CURSOR") {
                 return Ok(Declaration {
@@ -123,8 +124,9 @@ impl Parser<'_> {
                 init,
                 line,
             })
-        })
-        .map(StatementKind::Declare)
+        })?;
+        self.declared_here(before);
+        Ok(StatementKind::Declare(list))
     }
 
     fn declare_cursor(&mut self) -> SqlResult<StatementKind> {
@@ -225,7 +227,7 @@ impl Parser<'_> {
         let cursor = self.cursor_name()?;
         let mut into = Vec::new();
         if self.eat_word("INTO") {
-            into = self.list(Self::variable)?;
+            into = self.list(|p| p.variable_as(VariableRole::Assigned))?;
         }
         Ok(CursorStmt::Fetch {
             direction,
@@ -245,7 +247,7 @@ impl Parser<'_> {
     }
 
     fn set_variable(&mut self) -> SqlResult<StatementKind> {
-        let name = self.variable()?;
+        let name = self.variable_as(VariableRole::Assigned)?;
         if self.is_op('.') {
             return Err(self.not_supported("method calls"));
         }
@@ -365,7 +367,7 @@ impl Parser<'_> {
         }
         let mut result = None;
         if *self.kind() == Tok::Variable && self.is_op_at(1, '=') {
-            result = Some(self.variable()?);
+            result = Some(self.variable_as(VariableRole::Assigned)?);
             self.advance();
         }
         let call = if *self.kind() == Tok::Variable {
@@ -420,7 +422,7 @@ impl Parser<'_> {
             position += 1;
             let mut name = None;
             if *p.kind() == Tok::Variable && p.is_op_at(1, '=') {
-                name = Some(p.variable()?);
+                name = Some(p.variable_name()?);
                 p.advance();
                 named = true;
             } else if named {
@@ -462,7 +464,7 @@ impl Parser<'_> {
         }
         if *self.kind() == Tok::Variable {
             return Ok(Expr {
-                kind: ExprKind::Variable(self.variable()?),
+                kind: ExprKind::Variable(self.variable_as(VariableRole::Argument)?),
                 line,
             });
         }

@@ -1,0 +1,70 @@
+//! A statement that changes rows, bound and not planned: everything that can be wrong with it is known, how its rows are
+//! found is chosen when it is reached.
+
+use duramen_base::SqlResult;
+use duramen_types::SqlType;
+
+use super::target::topmost;
+use super::{Action, Dml, InsertSource};
+use crate::bind::{Binder, BoundQuery, converted};
+use crate::expr::Expr;
+use crate::optimize::Hints;
+use crate::plan::Plan;
+
+/// A statement that changes rows, to be planned when it is reached.
+#[derive(Debug)]
+pub struct BoundDml {
+    dml: Dml,
+    later: Later,
+    incomplete: bool,
+}
+
+/// What is left to plan.
+#[derive(Debug)]
+pub(super) enum Later {
+    Nothing,
+    /// How an UPDATE or DELETE finds its rows.
+    Rows(Box<Hints>),
+    /// The query of an INSERT; its TOP, which may be a percentage; the types that it is converted to.
+    Query(Box<BoundQuery>, Option<(Expr, bool)>, Vec<SqlType>),
+}
+
+impl BoundDml {
+    pub(super) fn new(dml: Dml, later: Later, binder: &Binder<'_>) -> BoundDml {
+        BoundDml {
+            dml,
+            later,
+            incomplete: binder.is_incomplete(),
+        }
+    }
+
+    /// Whether it lacks plans within, so that nothing can run it.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// The statement, ready to run.
+    pub fn planned(mut self) -> SqlResult<Dml> {
+        match (self.later, &mut self.dml.action) {
+            (Later::Rows(hints), Action::Update { plan, .. } | Action::Delete { plan, .. }) => {
+                let bound = std::mem::replace(plan, Plan::one_row());
+                *plan = hints.planned(bound)?;
+            }
+            (Later::Query(query, top, types), Action::Insert { source, .. }) => {
+                let plan = match top {
+                    None => query.parallel()?,
+                    // Not all of the rows are wanted.
+                    Some((count, percent)) => topmost(query.planned()?, count, percent),
+                };
+                let plan = converted(plan, &types)?;
+                *source = InsertSource::Query(Box::new(plan));
+            }
+            _ => {}
+        }
+        Ok(self.dml)
+    }
+}
+
+pub(super) fn planned(bound: BoundDml) -> SqlResult<Dml> {
+    bound.planned()
+}
