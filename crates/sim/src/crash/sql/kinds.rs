@@ -99,7 +99,7 @@ kinds! {
     DropUnsupported "DROP SEQUENCE, DEFAULT, RULE" Not("the server has no such objects (40517)"), Change;
     CreateModule "CREATE PROCEDURE, VIEW, ..." By("modules"), Change;
     CreateSchema "CREATE SCHEMA" By("modules"), Change;
-    AlterAuthorization "ALTER AUTHORIZATION" By("modules"), Change;
+    AlterAuthorization "ALTER AUTHORIZATION" Not("of schemas and objects the server refuses it (40517); of databases it is a row of master"), Change;
     AlterSchema "ALTER SCHEMA TRANSFER" By("modules"), Change;
     Partition "PARTITION FUNCTION, SCHEME" By("partitions"), Change;
     CreateSequence "CREATE SEQUENCE" Not("the server does not run it (40517)"), Change;

@@ -8,7 +8,7 @@ use crate::crash::sql::step::{Effect, Stmt};
 const COUNT: u64 = 2;
 
 impl Generator {
-    /// Rights, owners, and the schema that a synonym is in.
+    /// Rights, and the schema that a synonym is in.
     fn belonging(&mut self, scene: &Scene<'_>) -> Option<Stmt> {
         let db = Self::home(scene.who);
         let others = &scene.view.dbs.get(db)?.others;
@@ -17,17 +17,12 @@ impl Generator {
             all.map(|(w, text)| (w.1.clone(), text.clone())).collect()
         };
         let (principals, schemas, synonyms) = (of("principal"), of("schema"), of("SN"));
-        let (kind, name, text, sql) = match self.rng.below(3) {
+        let (kind, name, text, sql) = match self.rng.below(2) {
             0 => {
                 let (name, text) = self.rng.choose(&principals)?.clone();
                 let word = ["GRANT", "DENY", "REVOKE"][self.rng.below(3) as usize];
                 let sql = format!("{word} CREATE TABLE TO {name}");
                 ("principal", name, text, sql)
-            }
-            1 => {
-                let (name, text) = self.rng.choose(&schemas)?.clone();
-                let sql = format!("ALTER AUTHORIZATION ON SCHEMA::{name} TO dbo");
-                ("schema", name, text, sql)
             }
             _ => {
                 let (name, from) = self.rng.choose(&synonyms)?.clone();
@@ -142,10 +137,11 @@ impl Generator {
             }
             (false, _) => {
                 let sql = format!("CREATE {make}");
-                let text = if is_module {
-                    sql.clone()
-                } else {
-                    String::new()
+                let text = match kind {
+                    _ if is_module => sql.clone(),
+                    // The schema that it is in.
+                    "SN" => "dbo".to_owned(),
+                    _ => String::new(),
                 };
                 (sql, Some(text), false)
             }
