@@ -175,6 +175,8 @@ pub(super) fn look_at(
         let bound = match bound {
             Ok(bound) => bound,
             Err(e) if is_deferred(&e) => None,
+            // A function that is being made may call itself.
+            Err(e) if returns.is_some() && e.number == messages::FUNCTION_NOT_FOUND.number => None,
             Err(e) => {
                 look.found.errors.push(e.at_line(step.line as i32));
                 None

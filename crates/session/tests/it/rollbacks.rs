@@ -33,7 +33,7 @@ const ALL: &[Work] = &[
     },
     Work {
         before: "CREATE TABLE c5 (id int IDENTITY, a int)",
-        work: "ALTER TABLE c5 ADD b int; INSERT c5 VALUES (1, 2); DBCC CHECKIDENT (c5, RESEED, 500) WITH NO_INFOMSGS; INSERT c5 VALUES (3, 4)",
+        work: "ALTER TABLE c5 ADD b int; EXEC ('INSERT c5 VALUES (1, 2)'); DBCC CHECKIDENT (c5, RESEED, 500) WITH NO_INFOMSGS; EXEC ('INSERT c5 VALUES (3, 4)')",
         after: "SELECT * FROM c5; SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('c5') ORDER BY column_id",
     },
     Work {
@@ -43,7 +43,7 @@ const ALL: &[Work] = &[
     },
     Work {
         before: "CREATE TABLE c7 (id int IDENTITY, a int); INSERT c7 VALUES (1), (2)",
-        work: "EXEC sp_rename 'c7.id', 'a_much_longer_name_of_the_column', 'COLUMN'; SET IDENTITY_INSERT c7 ON; INSERT c7 (a_much_longer_name_of_the_column, a) VALUES (5000, 3); SET IDENTITY_INSERT c7 OFF; INSERT c7 VALUES (4)",
+        work: "EXEC sp_rename 'c7.id', 'a_much_longer_name_of_the_column', 'COLUMN'; SET IDENTITY_INSERT c7 ON; EXEC ('INSERT c7 (a_much_longer_name_of_the_column, a) VALUES (5000, 3)'); SET IDENTITY_INSERT c7 OFF; INSERT c7 VALUES (4)",
         after: "SELECT * FROM c7 ORDER BY id",
     },
     Work {
