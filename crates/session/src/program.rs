@@ -1,8 +1,8 @@
 //! A batch as a flat program: jumps instead of nesting, one operation a statement.
 //!
-//! Compilation needs no catalog: names are bound when an operation first runs (deferred name resolution), so a batch
-//! may create what it uses. What it does check is what SQL Server checks before anything runs: variables, labels,
-//! BREAK and CONTINUE.
+//! Compilation needs no catalog. It checks what the text alone says: variables, labels, BREAK and CONTINUE, and what is
+//! not supported. Names are bound before the first operation runs (`run::checked`), those of objects that do not exist
+//! yet when their operation is reached, so that a batch may create what it uses.
 
 mod blocks;
 
