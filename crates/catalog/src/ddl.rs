@@ -193,7 +193,7 @@ impl CatalogDb {
         if !(FIRST_SCHEMA..FIRST_FIXED_ROLE_SCHEMA).contains(&schema) {
             return Ok(());
         }
-        let resource = self.metadata(id::CLSOBJS, i64::from(CLASS_SCHEMA), schema);
+        let resource = self.metadata(id::CLSOBJS, CLASS_SCHEMA, schema);
         self.hold(tx, resource, |s| s.schemas.contains_key(&schema))
     }
 

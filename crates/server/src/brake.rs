@@ -144,7 +144,7 @@ mod tests {
                 Turn::In(wait) => {
                     assert!(wait >= last && wait <= LONGEST, "{n}: {wait:?}");
                     last = wait;
-                    now = now + wait;
+                    now += wait;
                 }
                 other => panic!("{n}: {other:?}"),
             }

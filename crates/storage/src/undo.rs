@@ -281,9 +281,9 @@ impl Database {
                 offset,
                 before,
                 after,
-                fields,
+                fields: [],
                 ..
-            } if fields.is_empty() => modify(slot, *offset, after, before),
+            } => modify(slot, *offset, after, before),
             PageOp::Modify {
                 offset,
                 before,
@@ -337,7 +337,7 @@ fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool
     let has = |key: &[u8]| fields::holds(row, pminlen, key).unwrap_or(false);
     let ghost = row.first().is_some_and(|s| is_ghost(*s));
     match op {
-        PageOp::Insert { key, rows, .. } if key.is_empty() => match rows.first() {
+        PageOp::Insert { key: [], rows, .. } => match rows.first() {
             Some(own) if au == SYSALLOCUNITS => {
                 !ghost && anchor::key_of(own).is_some_and(|key| has(&key))
             }
@@ -345,8 +345,10 @@ fn is_row_of(op: &PageOp<'_>, au: AllocUnitId, row: &[u8], pminlen: u16) -> bool
         },
         PageOp::Insert { key, .. } => !ghost && has(key),
         PageOp::Ghost {
-            key, row: image, ..
-        } if key.is_empty() => ghost && row.len() == image.len() && row[1..] == image[1..],
+            key: [],
+            row: image,
+            ..
+        } => ghost && row.len() == image.len() && row[1..] == image[1..],
         PageOp::Ghost { key, .. } => ghost && has(key),
         PageOp::Modify { key, .. } => has(key),
         _ => false,

@@ -191,7 +191,7 @@ impl CatalogDb {
         if snapshot.schema(name).is_some() {
             return Err(SqlError::new(&messages::OBJECT_ALREADY_EXISTS, &[&name]));
         }
-        let kind = (id::CLSOBJS, i64::from(CLASS_SCHEMA), FIRST_SCHEMA);
+        let kind = (id::CLSOBJS, CLASS_SCHEMA, FIRST_SCHEMA);
         let schema = self.claim_number(tx, kind, |s| {
             let of_users = s.schemas.keys().filter(|id| **id < FIRST_FIXED_ROLE_SCHEMA);
             of_users.max().copied()
@@ -224,7 +224,7 @@ impl CatalogDb {
     }
 
     fn claim_schema(&self, tx: &Transaction, schema: i32, name: &str) -> SqlResult<()> {
-        let resource = self.metadata(id::CLSOBJS, i64::from(CLASS_SCHEMA), schema);
+        let resource = self.metadata(id::CLSOBJS, CLASS_SCHEMA, schema);
         self.claim(tx, [Claim::Schema(fold(name))], resource)
     }
 

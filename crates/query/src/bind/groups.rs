@@ -36,14 +36,11 @@ impl Binder<'_> {
         };
         refused(spec)?;
         for item in &by.items {
-            match item {
-                ast::GroupItem::Expr(e) => {
-                    let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
-                    let group = self.expr(e, scope, &mut none)?;
-                    super::types::check_order(&group.ty)?;
-                    groups.push(group);
-                }
-                _ => {}
+            if let ast::GroupItem::Expr(e) = item {
+                let mut none = Aggregates::Forbidden(&messages::GROUP_BY_AGGREGATE_OR_SUBQUERY);
+                let group = self.expr(e, scope, &mut none)?;
+                super::types::check_order(&group.ty)?;
+                groups.push(group);
             }
         }
         Ok(groups)

@@ -53,7 +53,7 @@ fn names() {
 #[test]
 fn aggregates() {
     check(&[
-        ("select id, count(*) from emp", 8118, 1, "'emp.id'"),
+        ("select id, count(*) from emp", 8120, 1, "'emp.id'"),
         (
             "select dept,\n name from emp group by dept",
             8120,

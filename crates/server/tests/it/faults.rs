@@ -624,14 +624,22 @@ fn flip_log_block(disk: &SimDisk) {
 
 /// Without `master` there is no server, and the start says which file it was.
 #[test]
-fn a_damaged_master_is_told_at_the_start() {
+fn a_damaged_master_is_told_at_the_start_and_clients_get_in() {
     let disk = prepared();
     flip(&disk, "/data/master.mdf", 9 * 8192 + 300);
-    let error = Stack::start(disk, |_| {})
-        .err()
-        .expect("no start without master");
-    assert!(error.message.contains("master"), "{error}");
-    assert_eq!(PANICS.load(Ordering::SeqCst), 0);
+    let stack = Stack::over(disk);
+    let mut sa = stack.connect();
+    // A stand-in, which knows no database of a user.
+    let listed = run(
+        &mut sa,
+        "SELECT COUNT(*) FROM sys.databases WHERE name = 'd'",
+    );
+    assert_eq!(number(&listed), 0);
+    let told = "CREATE TABLE #log (at datetime, who nvarchar(50), line nvarchar(max)); \
+        INSERT #log EXEC sp_readerrorlog; \
+        SELECT COUNT(*) FROM #log WHERE line LIKE 'The master database cannot be opened%'";
+    assert_eq!(number(&run(&mut sa, told)), 1);
+    stack.close();
 }
 
 /// A log that fails while nobody is asking: the next to depend on it hears of it.

@@ -2,10 +2,10 @@
 //! others wait in line, and the administrator always gets in.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use duramen_os::sim::SimDisk;
-use duramen_os::thread;
+use duramen_os::{thread, time};
 use duramen_server::ServerConfig;
 use duramen_server::client::Stream;
 use duramen_tds::client::{Client, ClientError};
@@ -76,7 +76,7 @@ fn at_admin_port(stack: &Stack, user: &str, password: &str) -> Result<Client<Str
 
 /// Asks again and again.
 fn until(client: &mut Client<Stream>, sql: &str, good: impl Fn(i64) -> bool) {
-    let start = Instant::now();
+    let start = time::now();
     loop {
         let rows = run(client, sql);
         let n = rows[0][0].as_i64().unwrap();
@@ -165,7 +165,7 @@ fn the_administrator_is_one_and_a_sysadmin() {
     assert_eq!(run(&mut first, "SELECT 1"), [[Value::Int(1)]]);
     assert_eq!(refused("sa", PASSWORD), 17810);
     drop(first);
-    let start = Instant::now();
+    let start = time::now();
     while refused("sa", PASSWORD) != 0 {
         assert!(start.elapsed() < LIMIT);
         thread::sleep(Duration::from_millis(5));

@@ -9,7 +9,7 @@
 //!   a start goes on with that. Until then the database that is replaced is as it was.
 //! * Log and differential backups are added to the files of a database that is RESTORING (`duramen_storage::backup`).
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use duramen_base::{DbId, PageId, SqlError, SqlResult, messages};
@@ -556,7 +556,7 @@ impl Databases {
     fn place_is_free(
         &self,
         shown: &str,
-        path: &PathBuf,
+        path: &Path,
         replaced: Option<&DatabaseEntry>,
         everywhere: bool,
     ) -> SqlResult<()> {

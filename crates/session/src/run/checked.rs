@@ -25,8 +25,8 @@ use crate::session::{CancelToken, Session};
 
 /// What a step has bound before its turn.
 pub(super) enum EarlyBound {
-    Query(BoundQuery),
-    Change(BoundDml),
+    Query(Box<BoundQuery>),
+    Change(Box<BoundDml>),
     Expr(Expr),
 }
 
@@ -324,7 +324,7 @@ impl Look<'_> {
         self.host(|h| {
             let mut binder = Binder::checking(h);
             let bound = binder.bound_select(stmt)?;
-            Ok((!binder.is_incomplete()).then_some(EarlyBound::Query(bound)))
+            Ok((!binder.is_incomplete()).then_some(EarlyBound::Query(Box::new(bound))))
         })
     }
 
@@ -334,7 +334,7 @@ impl Look<'_> {
     ) -> SqlResult<Option<EarlyBound>> {
         self.host(|h| {
             let bound = bind(Binder::checking(h))?;
-            Ok((!bound.is_incomplete()).then_some(EarlyBound::Change(bound)))
+            Ok((!bound.is_incomplete()).then_some(EarlyBound::Change(Box::new(bound))))
         })
     }
 

@@ -37,9 +37,12 @@ impl Visible {
     }
 }
 
-/// Pictures by database and login, with the versions that they were made at: the catalog's and the login's.
+/// The versions that a picture was made at, the catalog's and the login's, and the picture.
+type Picture = (u64, u64, Arc<Visible>);
+
+/// Pictures by database and login.
 #[derive(Default)]
-pub(crate) struct Pictures(Mutex<BTreeMap<(DbId, i32), (u64, u64, Arc<Visible>)>>);
+pub(crate) struct Pictures(Mutex<BTreeMap<(DbId, i32), Picture>>);
 
 impl Pictures {
     /// The catalog of a database as the caller may see it; empty where it may not enter.

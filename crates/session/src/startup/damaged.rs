@@ -32,9 +32,9 @@ impl Databases {
     pub(super) fn start_with_stand_in(&self, why: &SqlError) -> SqlResult<Later> {
         self.stand_in.store(true, Ordering::SeqCst);
         self.say_error(why);
-        self.engine.notice(&format!(
+        self.engine.notice(
             "The master database cannot be opened. Its files are left as they are, and the server has started with an empty stand-in for it: the only login is sa, and no user databases are listed. To restore master, log in as sa and run RESTORE DATABASE master FROM DISK = 'backup of master'; the server then ends, and its next start uses the restored master. Without a backup, attach the databases with CREATE DATABASE ... FOR ATTACH."
-        ));
+        );
         remove_files(&self.engine.env, &self.config.data_dir, STAND_IN)?;
         let (data, log) = self.stand_in_files();
         let spec = self.create_spec(DbId::MASTER, "master", (&data, &log), FIRST_LOG_SEQ)?;

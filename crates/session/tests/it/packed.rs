@@ -241,7 +241,7 @@ impl Model {
 
 /// The interval that is left, and where a bit of this likelihood divides it.
 fn middle(low: u32, high: u32, ones: u32) -> u32 {
-    low + (u64::from(high - low) * u64::from(ones) >> 16) as u32
+    low + ((u64::from(high - low) * u64::from(ones)) >> 16) as u32
 }
 
 fn encode(bytes: &[u8]) -> Vec<u8> {

@@ -444,8 +444,7 @@ fn seed(seed: u64, sessions: u64, transactions: u64) -> (u64, u64, BTreeMap<u32,
             at_rest(&instance, &known, seed);
             *told.lock() = (known.statements, known.waits, known.errors.clone());
         });
-    let done = result.lock().clone();
-    done
+    result.lock().clone()
 }
 
 #[test]

@@ -134,5 +134,5 @@ pub fn shrink(seed: u64, failure: Failure, runs: u32) -> Failure {
 
 /// Runs given steps.
 fn run_steps(seed: u64, steps: &[Step]) -> Result<Report, Failure> {
-    run(seed, Source::Given(steps.to_vec().into_iter()))
+    run(seed, Source::Given(Vec::from(steps).into_iter()))
 }

@@ -15,7 +15,9 @@ pub fn define(table: &mut Table, op: &Op) -> Done {
                 return Err(refused(&[5074, 4922]));
             }
             table.columns.remove(at);
-            table.rows.values_mut().for_each(|r| drop(r.remove(at)));
+            for row in table.rows.values_mut() {
+                row.remove(at);
+            }
             Ok(())
         }
         Op::AlterColumn {

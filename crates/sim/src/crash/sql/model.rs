@@ -20,6 +20,9 @@ pub struct At {
 /// Instead of a table's name: every table of the database.
 pub const EVERY: &str = "*";
 
+/// A row to be inserted: its id, and what columns get.
+pub(crate) type Given = (i64, Vec<(String, Val)>);
+
 impl At {
     /// Whether both may be the same table.
     pub fn meets(&self, other: &At) -> bool {
@@ -523,7 +526,7 @@ impl Model {
         columns: &[String],
         filter: &Filter,
         add: i64,
-    ) -> Result<Vec<(i64, Vec<(String, Val)>)>, No> {
+    ) -> Result<Vec<Given>, No> {
         let source = self.table(from).ok_or_else(missing)?;
         shut(source)?;
         let places: Option<Vec<usize>> = columns.iter().map(|c| source.at(c)).collect();

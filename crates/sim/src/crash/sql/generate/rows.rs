@@ -321,7 +321,7 @@ impl Generator {
         for id in self.ids(scene.who, table)? {
             let given = table.columns.iter().filter(|c| c.is_given());
             let values: Vec<Val> = given
-                .map(|c| c.clone())
+                .cloned()
                 .collect::<Vec<_>>()
                 .iter()
                 .map(|c| self.one(c))
