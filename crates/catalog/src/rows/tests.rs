@@ -239,7 +239,6 @@ fn indexes_are_filled_and_rebuilt_and_dropped() {
         .create_index(&tx, &table, &unique, 1)
         .map_err(|e| e.number);
     assert_eq!(failed.err(), Some(1505));
-    c.reload();
     table = c
         .create_index(&tx, &table, &index("cx", 1, true, false), 2)
         .expect("index is made");
