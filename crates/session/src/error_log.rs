@@ -161,19 +161,23 @@ impl ErrorLog {
     /// An error's two entries, unless it comes too often.
     fn put_error(&self, number: i64, entries: [Entry; 2]) {
         let who = crate::origin::current();
-        let missed = self.queue.write(|q| {
-            let mut missed = 0;
+        // Clocks are not looked at inside.
+        let now = duramen_os::time::now();
+        let (admitted, say) = self.queue.write(|q| {
             let mut say = Vec::new();
-            let admitted = q.repeats.admit(number, &entries[1].text, &mut say);
-            for text in say {
-                missed += u64::from(!q.put(Entry::new("Server", &text), None));
-            }
-            if admitted {
-                for entry in entries {
-                    missed += u64::from(!q.put(entry, who.clone()));
-                }
-            }
-            missed
+            let admitted = q.repeats.admit(number, &entries[1].text, now, &mut say);
+            (admitted, say)
+        });
+        let told = say.iter().map(|text| (Entry::new("Server", text), None));
+        let mut all: Vec<_> = told.collect();
+        if admitted {
+            all.extend(entries.map(|entry| (entry, who.clone())));
+        }
+        let missed = self.queue.write(|q| {
+            let put = all
+                .into_iter()
+                .map(|(entry, who)| u64::from(!q.put(entry, who)));
+            put.sum::<u64>()
         });
         self.missed.fetch_add(missed, Relaxed);
     }
@@ -196,9 +200,10 @@ impl ErrorLog {
     }
 
     fn write(&self, files: Option<&mut Files>, written: &mut Vec<Waiting>) {
+        let now = duramen_os::time::now();
         let (mut waiting, over) = self.queue.write(|q| {
             let mut over = Vec::new();
-            q.repeats.expire(&mut over);
+            q.repeats.expire(now, &mut over);
             (q.entries.drain(..).collect::<Vec<Waiting>>(), over)
         });
         waiting.extend(over.into_iter().map(|text| Waiting {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use duramen_os::time::{self, Instant};
+use duramen_os::time::Instant;
 
 /// Times a minute that the same words are written.
 const SAME_WORDS: u32 = 20;
@@ -48,19 +48,23 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// Whether an error is to be written. What is to be written before it goes to `say`.
-    pub fn admit(&mut self, number: i64, words: &str, say: &mut Vec<String>) -> bool {
-        self.expire(say);
+    /// Whether an error is to be written that has come `now`. What is to be written before it goes to `say`.
+    pub fn admit(&mut self, number: i64, words: &str, now: Instant, say: &mut Vec<String>) -> bool {
+        self.expire(now, say);
         let words: String = words.chars().take(SHOWN).collect();
-        count(&mut self.words, (number, Some(words)), SAME_WORDS, say)
-            && count(&mut self.numbers, (number, None), SAME_NUMBER, say)
+        count(
+            &mut self.words,
+            (number, Some(words)),
+            (SAME_WORDS, now),
+            say,
+        ) && count(&mut self.numbers, (number, None), (SAME_NUMBER, now), say)
     }
 
     /// Counts of minutes that are over.
-    pub fn expire(&mut self, say: &mut Vec<String>) {
+    pub fn expire(&mut self, now: Instant, say: &mut Vec<String>) {
         for windows in [&mut self.words, &mut self.numbers] {
             windows.retain(|w| {
-                let stays = w.began.elapsed() < WINDOW;
+                let stays = now.since(w.began) < WINDOW;
                 if !stays {
                     say.extend(w.summary());
                 }
@@ -74,7 +78,7 @@ impl Repeats {
 fn count(
     windows: &mut Vec<Window>,
     (number, words): (i64, Option<String>),
-    most: u32,
+    (most, now): (u32, Instant),
     say: &mut Vec<String>,
 ) -> bool {
     let its = |w: &&mut Window| w.number == number && w.words == words;
@@ -90,7 +94,7 @@ fn count(
     windows.push(Window {
         number,
         words,
-        began: time::now(),
+        began: now,
         count: 1,
         left_out: 0,
     });
@@ -100,6 +104,7 @@ fn count(
 #[cfg(test)]
 mod tests {
     use duramen_os::sim::Simulation;
+    use duramen_os::time;
 
     use super::*;
 
@@ -109,22 +114,22 @@ mod tests {
             let mut repeats = Repeats::default();
             let mut said = Vec::new();
             let written = (0..100_000)
-                .filter(|_| repeats.admit(1105, "full", &mut said))
+                .filter(|_| repeats.admit(1105, "full", time::now(), &mut said))
                 .count();
             assert_eq!((written, said.len()), (20, 0));
-            assert!(repeats.admit(1105, "full elsewhere", &mut said));
-            assert!(repeats.admit(9002, "full", &mut said));
+            assert!(repeats.admit(1105, "full elsewhere", time::now(), &mut said));
+            assert!(repeats.admit(9002, "full", time::now(), &mut said));
             let other = (0..20_000)
-                .filter(|n| repeats.admit(18456, &format!("user {n}"), &mut said))
+                .filter(|n| repeats.admit(18456, &format!("user {n}"), time::now(), &mut said))
                 .count();
             assert!(other <= 620, "{other}");
             assert!(repeats.words.len() <= MOST);
             time_passes();
-            repeats.expire(&mut said);
+            repeats.expire(time::now(), &mut said);
             assert!(repeats.words.is_empty() && repeats.numbers.is_empty());
             let counted = "Error 1105 came 99980 more times in a minute: full";
             assert!(said.iter().any(|s| s == counted), "{said:?}");
-            assert!(repeats.admit(1105, "full", &mut said));
+            assert!(repeats.admit(1105, "full", time::now(), &mut said));
         });
     }
 

@@ -36,7 +36,10 @@ const MESSAGES: &[(i32, &str)] = &[
     (948, "needs a file of a newer server: `format_fixtures`"),
     (1101, DISK),
     (1105, DISK),
-    (1204, "needs more locks than memory has room for: tests of txn"),
+    (
+        1204,
+        "needs more locks than memory has room for: tests of txn",
+    ),
     (1205, TWO),
     (2533, "a finding of `duramen check`: tests of storage"),
     (2801, TWO),

@@ -17,6 +17,8 @@ const LOCK_BYTES: u64 = 400;
 pub(super) const STEP: usize = 64;
 const ESCALATE_PERCENT: u64 = 24;
 const REFUSE_PERCENT: u64 = 30;
+/// However little memory there is, so many locks do not escalate for want of it, and four times as many are not refused.
+const LEAST: u64 = 5000;
 /// Who could not escalate tries again when it holds so much more.
 const NEXT_TRY_PERCENT: usize = 125;
 
@@ -52,11 +54,11 @@ impl LockMemory {
 impl LockManager {
     /// The memory that shares are of.
     pub fn set_memory_limit(&self, bytes: u64) {
-        let locks = |percent: u64| (bytes / 100 * percent / LOCK_BYTES).max(STEP as u64);
-        self.memory
-            .escalate_at
-            .store(locks(ESCALATE_PERCENT), Relaxed);
-        self.memory.refuse_at.store(locks(REFUSE_PERCENT), Relaxed);
+        let locks = |percent: u64| bytes / 100 * percent / LOCK_BYTES;
+        let escalate = locks(ESCALATE_PERCENT).max(LEAST);
+        let refuse = locks(REFUSE_PERCENT).max(LEAST * 4);
+        self.memory.escalate_at.store(escalate, Relaxed);
+        self.memory.refuse_at.store(refuse, Relaxed);
         self.memory.change(0, 0);
     }
 

@@ -140,8 +140,8 @@ fn a_savepoint_keeps_older_locks() {
     assert_eq!((a.holds(&row(1)), a.holds(&row(2))), (Some(X), None));
 }
 
-/// A limit of which locks may escalate from 24 % and are refused from 30 % on: 2,400 and 3,000 of them.
-const LITTLE: u64 = 4_000_000;
+/// A limit of which locks may escalate from 24 % and are refused from 30 % on: 24,000 and 30,000 of them.
+const LITTLE: u64 = 40_000_000;
 
 #[test]
 fn little_memory_makes_statements_of_one_row_escalate() {
@@ -150,7 +150,7 @@ fn little_memory_makes_statements_of_one_row_escalate() {
     let a = m.owner(SessionId(51));
     now(&m, &a, &table(), IX).expect("free");
     let mut asked = None;
-    for n in 0..3000 {
+    for n in 0..30_000 {
         a.statement_start();
         let got = m.lock_in(&a, &entity(), &row(n), X, Normal, None);
         if got.expect("free").escalate {
@@ -159,12 +159,12 @@ fn little_memory_makes_statements_of_one_row_escalate() {
         }
     }
     let at = asked.expect("long before there is no memory left");
-    assert!((2300..2500).contains(&at), "{at}");
+    assert!((23_900..24_200).contains(&at), "{at}");
     assert!(m.memory_bytes() > LITTLE / 100 * 23);
     assert!(m.escalate(&a, DB, ObjectId(100)));
     assert_eq!(m.memory_bytes(), 400, "the table's lock");
     // From here on the table's lock is enough.
-    m.lock_in(&a, &entity(), &row(5000), X, Normal, None)
+    m.lock_in(&a, &entity(), &row(50_000), X, Normal, None)
         .expect("covered");
     m.release_all(&a);
     assert_eq!((m.memory_bytes(), m.snapshot().len()), (0, 0));
@@ -178,7 +178,8 @@ fn who_cannot_escalate_gets_no_more_locks_and_others_do() {
     now(&m, &a, &table(), IX).expect("free");
     now(&m, &b, &table(), IX).expect("free");
     let (mut tries, mut refused) = (0, None);
-    for n in 0..10_000 {
+    for n in 0..40_000 {
+        a.statement_start();
         match m.lock_in(&a, &entity(), &row(n), X, Normal, None) {
             Ok(got) if got.escalate => {
                 tries += 1;
@@ -193,12 +194,12 @@ fn who_cannot_escalate_gets_no_more_locks_and_others_do() {
     }
     let (at, error) = refused.expect("memory has an end");
     assert_eq!(error, LockError::OutOfMemory);
-    assert!((2900..3100).contains(&at), "{at}");
+    assert!((29_900..30_200).contains(&at), "{at}");
     // Each try looks through all that is held: there are few.
     assert!((1..4).contains(&tries), "{tries}");
     // What is held may become stronger, tables may be locked, and who holds little is not in want.
     now(&m, &a, &row(1), X).expect("held already");
-    m.lock_in(&b, &entity(), &row(20_000), X, Normal, None)
+    m.lock_in(&b, &entity(), &row(60_000), X, Normal, None)
         .expect("a first lock");
     let mark = m.mark(&a);
     m.release_to(&a, mark);
